@@ -118,6 +118,7 @@ def run(
                 master=master,
                 conf=read_conf(conf),
                 costs_from=costs_from,
+                notice=progress.tell,
                 **read_settings(found, settings),
             )
     except BatchEnded as error:

@@ -39,6 +39,13 @@ class BatchProgress:
         if self._bar is not None:
             self._bar.stop()
 
+    def tell(self, text: str) -> None:
+        """Say what the batch waits for before its first run."""
+        if self._bar is not None:
+            self._bar.update(self._task, told=text)
+        elif not self._quiet:
+            sys.stderr.write(f"{self._title}: {text}\n")
+
     def update(self, report: ProgressReport) -> None:
         """Show where the batch is."""
         if self._bar is not None:

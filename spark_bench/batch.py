@@ -43,6 +43,7 @@ def run_suite(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     costs_from: Path | None = None,
+    notice: Callable[[str], object] | None = None,
     **parameters: Any,
 ) -> BatchResult:
     """Run a batch and, with ``out``, write its tables as Parquet.
@@ -51,7 +52,8 @@ def run_suite(
     count up from ``seed``. ``matrix`` (parameter to values) takes the place of the suite's own; an
     empty one leaves a single configuration. ``engine`` is one of ``ENGINES``; ``master`` and
     ``conf`` are Spark's. ``resume`` goes on with the batch in ``out``. The tables of an earlier
-    batch in ``costs_from`` tell how long runs take.
+    batch in ``costs_from`` tell how long runs take. ``notice`` is told in words what a Spark
+    cluster is waited for.
 
     Raises ``UsageError`` for an unknown suite, engine or parameter, and for an ``out`` that cannot
     be written to or has the tables of another batch. Raises ``BatchEnded`` when Ctrl-C or SIGTERM
@@ -62,7 +64,7 @@ def run_suite(
     )
     return run_plan(
         plan, engine=engine, out=out, progress=progress, workers=workers, overwrite=overwrite,
-        resume=resume, master=master, conf=conf, costs_from=costs_from,
+        resume=resume, master=master, conf=conf, costs_from=costs_from, notice=notice,
     )  # fmt: skip
 
 
@@ -78,6 +80,7 @@ def run_plan(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     costs_from: Path | None = None,
+    notice: Callable[[str], object] | None = None,
 ) -> BatchResult:
     """Run a plan that was made before; otherwise as ``run_suite``."""
     if engine == "auto":
@@ -106,7 +109,7 @@ def run_plan(
         by_id = {spec.run_id: spec for spec in specs}
         meter = ProgressMeter(model, specs, batch.runs, progress)
         try:
-            with open_engine(engine, workers, master, conf) as opened:
+            with open_engine(engine, workers, master, conf, notice) as opened:
                 started = time.perf_counter()
                 try:
                     for outcome in opened.run(plan, specs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ...protocol.errors import UsageError
@@ -62,10 +62,12 @@ def open_engine(
     workers: int | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
+    notice: Callable[[str], object] | None = None,
 ) -> Iterator[Engine]:
     """An engine ready to run, closed afterwards.
 
-    ``master`` and ``conf`` are Spark's: a cluster, and settings of the session.
+    ``master`` and ``conf`` are Spark's: a cluster, and settings of the session. ``notice`` is told
+    what the cluster is waited for.
 
     Raises ``UsageError`` for an unknown name, fewer than one worker, or for Spark where it cannot
     start.
@@ -87,7 +89,7 @@ def open_engine(
             raise UsageError(f"the spark engine cannot start: {problem}")
         from .spark import SparkEngine
 
-        with SparkEngine.open(workers, master, conf) as spark_engine:
+        with SparkEngine.open(workers, master, conf, notice) as spark_engine:
             yield spark_engine
     else:
         raise UsageError(f"there is no engine {name!r}; there are {', '.join(ENGINES)}")

@@ -8,20 +8,19 @@ never holds more than two jobs' results. Each run is part of one job, and a job 
 from __future__ import annotations
 
 import contextlib
-import os
+import math
 import pickle
-import sys
-import tempfile
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
 from ..planning.carry_out import Outcome, lost_outcome
 from ..planning.plan import BatchPlan, RunSpec
 from ..planning.schedule import CostModel
+from .spark_session import first_line, refusing_to_start, start_session
 from .spark_worker import SCHEMA, import_all, run_places, ship_package
 
 _JOBS = 2
@@ -32,32 +31,8 @@ TASK_S = 0.4
 _MOST_TASKS = 64
 """Of a job, for each slot."""
 _POLL_S = 0.2
-_LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
-"""Given to the JVM at its start: it would greet with a screen of its own before any setting."""
-_JVM_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j.configurationFile={_LOGGING}"
-"""The JVM does little here, and its workers want every core: so no second compiler and no
-collector on threads beside theirs."""
-
-LOCAL_SETTINGS = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "2g",
-}
-SETTINGS = {
-    "spark.python.unix.domain.socket.enabled": "true",
-    "spark.python.worker.reuse": "true",
-    "spark.python.worker.faulthandler.enabled": "true",
-    "spark.speculation": "false",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.retainedJobs": "20",
-    "spark.ui.retainedStages": "20",
-    "spark.ui.retainedTasks": "1000",
-    "spark.sql.ui.retainedExecutions": "10",
-}
-"""Workers over Unix sockets, which saves 20 ms a task; no second copy of a run that is slow; a
-short memory of what was done, which the driver keeps also without a user interface."""
+_SLOW_START_S = 20.0
+"""A cluster that has given no executor by then may have no room for one."""
 
 
 class SparkEngine:
@@ -76,15 +51,20 @@ class SparkEngine:
         workers: int | None = None,
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
+        notice: Callable[[str], object] | None = None,
     ) -> Iterator[SparkEngine]:
         """Use the active session, or start one that is stopped afterwards."""
+        tell = notice or (lambda _text: None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pyspark.sql import SparkSession
 
             existing = SparkSession.getActiveSession()
             if existing is None:
-                session = _start(SparkSession, workers, master, conf or {})
+                if master is not None and not master.startswith("local"):
+                    tell(f"connects to Spark's master {master}")
+                with refusing_to_start(master):
+                    session = start_session(SparkSession, workers, master, conf or {})
             elif workers or master or conf:
                 raise UsageError(
                     "there is a Spark session already, whose master and settings stay as they are: "
@@ -94,7 +74,8 @@ class SparkEngine:
                 session = existing
         try:
             engine = cls(session)
-            engine._prepare()
+            with refusing_to_start(master):
+                engine._prepare(tell)
             yield engine
         finally:
             if existing is None:
@@ -102,13 +83,17 @@ class SparkEngine:
                     warnings.simplefilter("ignore")
                     session.stop()
 
-    def _prepare(self) -> None:
+    def _prepare(self, tell: Callable[[str], object]) -> None:
         """Ship the package where it may be missing, and have every worker import it."""
+        slow_at = time.monotonic() + _SLOW_START_S
         ship_package(self.session.sparkContext)
         with ThreadPoolExecutor(1, "spark-start") as pool:
             warmed = pool.submit(self._warm_up)
             while not warmed.done():
                 wait([warmed], _POLL_S)
+                if time.monotonic() >= slow_at:
+                    slow_at = math.inf
+                    tell("waits until Spark has started a worker; its master shows whether it can")
             warmed.result()
 
     def _warm_up(self) -> None:
@@ -202,7 +187,7 @@ class SparkEngine:
                 yield from self._job(shipped, [places[spec.run_id]], 1, tag)
             except Exception as alone:
                 self._require_going(alone)
-                told = _first_line(alone)
+                told = first_line(alone)
                 yield lost_outcome(plan, spec, f"its worker died each time it was tried: {told}")
 
     def _require_going(self, error: BaseException) -> None:
@@ -210,52 +195,4 @@ class SparkEngine:
         try:
             self.session.range(1).count()
         except Exception:
-            raise UsageError(f"Spark has ended: {_first_line(error)}") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _start(
-    session_class: Any, workers: int | None, master: str | None, conf: Mapping[str, str]
-) -> Any:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    is_local = master is None or master.startswith("local")
-    settings = dict(SETTINGS)
-    if is_local:
-        # Workers of this machine are this interpreter, whatever PATH says.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings |= LOCAL_SETTINGS
-    own_logging = "SPARK_CONF_DIR" in os.environ
-    if not own_logging:
-        settings["spark.driver.extraJavaOptions"] = _JVM_OPTIONS
-    builder = session_class.builder.master(master or f"local[{workers or '*'},4]")
-    for name, value in {"spark.app.name": "fakekafka", **settings, **conf}.items():
-        builder = builder.config(name, value)
-    with contextlib.nullcontext() if own_logging else _jvm_apart():
-        return builder.getOrCreate()
-
-
-@contextlib.contextmanager
-def _jvm_apart() -> Iterator[None]:
-    """A JVM started in here does not share our standard error.
-
-    What it has to say arrives as a Python exception. On its own it writes warnings at its start,
-    and stack traces when workers go at its end. If it does not start, its output becomes ours.
-    """
-    with tempfile.TemporaryFile() as words:
-        sys.stderr.flush()
-        ours = os.dup(2)
-        os.dup2(words.fileno(), 2)
-        try:
-            yield
-        except Exception as error:
-            words.seek(0)
-            told = words.read().decode(errors="replace").strip() or str(error)
-            raise UsageError(f"the spark engine cannot start: {told}") from None
-        finally:
-            os.dup2(ours, 2)
-            os.close(ours)
+            raise UsageError(f"Spark has ended: {first_line(error)}") from None

@@ -1,0 +1,156 @@
+"""A Spark session that cannot start is refused in one line, and what is waited for is told."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from fakekafka import UsageError
+from fakekafka.spark_bench.engines import spark as spark_module
+from fakekafka.spark_bench.engines.spark import SparkEngine
+from fakekafka.spark_bench.engines.spark_session import (
+    first_line,
+    refusing_to_start,
+    require_master,
+)
+from fakekafka.tests.spark_bench.suites_for_tests import SMALL, written
+from fakekafka.tests.support.spark_marks import ON_SPARK
+
+SUBMIT = """WARNING: Using incubator modules: jdk.incubator.vector
+Exception in thread "main" org.apache.spark.SparkException: Master must start with spark
+\tat org.apache.spark.deploy.SparkSubmit.error(SparkSubmit.scala:1068)
+\tat org.apache.spark.deploy.SparkSubmit.main(SparkSubmit.scala)"""
+CALLED = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: org.apache.spark.SparkException: Could not parse Master URL: 'local[x]'
+\tat org.apache.spark.SparkContext.<init>(SparkContext.scala:603)"""
+CAUSED = """An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: org.apache.spark.SparkException: External scheduler cannot be instantiated
+\tat org.apache.spark.SparkContext.<init>(SparkContext.scala:603)
+Caused by: io.fabric8.kubernetes.client.KubernetesClientException: Operation: [get] failed.
+\t... 13 more
+Caused by: java.net.ConnectException: Connection refused
+\t... 20 more"""
+HEAP = """Invalid maximum heap size: -Xmxxx
+Error: Could not create the Java Virtual Machine."""
+IN_PYTHON = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times:
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    import pyarrow
+ModuleNotFoundError: No module named 'pyarrow'
+
+\tat org.apache.spark.api.python.BasePythonRunner"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (SUBMIT, "Master must start with spark"),
+        (CALLED, "Could not parse Master URL: 'local[x]'"),
+        (CAUSED, "External scheduler cannot be instantiated (Connection refused)"),
+        (HEAP, "Invalid maximum heap size: -Xmxxx"),
+        (IN_PYTHON, "ModuleNotFoundError: No module named 'pyarrow'"),
+        ("its own words", "its own words"),
+        ("", "ValueError"),
+    ],
+)
+def test_the_reason_is_one_line_without_java_s_stack(text: str, line: str) -> None:
+    assert first_line(ValueError(text)) == line
+
+
+def test_an_application_that_no_master_took_is_told_so() -> None:
+    """Spark itself only says that something has stopped it."""
+    with (
+        pytest.raises(UsageError, match=r"spark://h:1 has not taken this .* is it Spark \d+\.\d+"),
+        refusing_to_start("spark://h:1"),
+    ):
+        raise RuntimeError("Cannot call methods on a stopped SparkContext.\nThis stopped ...")
+    with pytest.raises(UsageError, match="stays as it is"), refusing_to_start(None):
+        raise UsageError("stays as it is")
+
+
+def closed_port() -> int:
+    """A port on which nothing listens."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_a_master_that_nothing_listens_for_is_refused_with_every_address() -> None:
+    one, two = closed_port(), closed_port()
+    with pytest.raises(UsageError) as caught:
+        require_master(f"spark://127.0.0.1:{one},127.0.0.1:{two}")
+    assert str(caught.value) == (
+        "the spark engine cannot start: no master accepts a connection "
+        f"(127.0.0.1:{one}: Connection refused; 127.0.0.1:{two}: Connection refused)"
+    )
+    with pytest.raises(UsageError, match="h:70000: "):
+        require_master("spark://h:70000")
+
+
+def test_one_master_of_several_that_accepts_a_connection_is_enough() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        require_master(f"spark://127.0.0.1:{closed_port()},127.0.0.1:{server.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("master", ["yarn", "local[2]", "k8s://https://h:6443", "spark://h"])
+def test_what_names_no_host_and_port_is_left_to_spark(
+    master: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*_arguments: object) -> None:
+        raise AssertionError("it asked the network")
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    require_master(master)
+
+
+def test_a_cluster_without_room_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark waits for executors as long as it takes."""
+    monkeypatch.setattr(spark_module, "_SLOW_START_S", 0.0)
+    monkeypatch.setattr(spark_module, "_POLL_S", 0.001)
+    told: list[str] = []
+    context = SimpleNamespace(master="local[1]")
+    engine = SparkEngine(SimpleNamespace(sparkContext=context))
+
+    def warm_up() -> None:
+        while not told:
+            pass
+
+    monkeypatch.setattr(engine, "_warm_up", warm_up)
+    engine._prepare(told.append)
+    assert told == ["waits until Spark has started a worker; its master shows whether it can"]
+
+
+class TestOnSpark:
+    pytestmark = ON_SPARK
+
+    @pytest.mark.parametrize(
+        ("options", "told"),
+        [
+            (
+                ["--master", "foo://bar"],
+                "small: connects to Spark's master foo://bar\n"
+                "error: the spark engine cannot start: Master must either be yarn or start with "
+                "spark, k8s, or local\n",
+            ),
+            (
+                ["--conf", "spark.driver.memory=xx"],
+                "error: the spark engine cannot start: Invalid maximum heap size: -Xmxxx\n",
+            ),
+        ],
+    )
+    def test_a_jvm_that_does_not_start_gives_a_line_and_status_2(
+        self, tmp_path: Path, options: list[str], told: str
+    ) -> None:
+        suite = written(tmp_path, SMALL, "small.py")
+        command = [sys.executable, "-m", "fakekafka", "bench", "run", suite, "--engine", "spark"]
+        done = subprocess.run(
+            [*command, *options],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert done.stderr.replace(suite, "small") == told
