@@ -23,7 +23,7 @@ T = TypeVar("T")
 class VirtualTimeCluster(RunningCluster):
     """The running part of a ``Simulation``: time passes only while the caller waits."""
 
-    __slots__ = ("_ended", "_runtime", "_seed")
+    __slots__ = ("_ended", "_interruptions", "_runtime", "_seed")
 
     unit_of_seconds = "virtual s"
 
@@ -39,6 +39,8 @@ class VirtualTimeCluster(RunningCluster):
         self._runtime = runtime
         self._seed = seed
         self._ended = False
+        self._interruptions: list[tuple[int, Callable[[], object]]] = []
+        """What is to be done at a time, whoever lets time pass; the earliest last."""
 
     @property
     def runtime(self) -> VirtualRuntime:
@@ -93,7 +95,7 @@ class VirtualTimeCluster(RunningCluster):
         """Run for a span of virtual time; gives the number of events."""
         self.require_waiting()
         arguments.number("duration_ms", duration_ms, "milliseconds")
-        count = self._runtime.run(self._runtime.now_us() + int(duration_ms * 1000))
+        count = self._pass_time(self._runtime.now_us() + int(duration_ms * 1000))
         self._raise_failure()
         return count
 
@@ -126,12 +128,34 @@ class VirtualTimeCluster(RunningCluster):
         runtime = self._runtime
         limit_us = runtime.now_us() + int(timeout_ms * 1000)
         while True:
-            runtime.run(limit_us, until=holds)
+            self._pass_time(limit_us, holds)
             self._raise_failure()
             if runtime.condition_held:
                 return
             if runtime.now_us() >= limit_us or runtime.next_time_us() is None:
                 raise self._too_late(condition, timeout_ms)
+
+    def interrupt(self, at_us: int, action: Callable[[], object]) -> None:
+        """Do something between two events, after all that happens at a time.
+
+        It is done in the midst of whatever waits then, and may let time pass itself.
+        """
+        self._interruptions.append((at_us, action))
+        self._interruptions.sort(key=lambda entry: -entry[0])
+
+    def _pass_time(self, limit_us: int, until: Callable[[], object] | None = None) -> int:
+        """Run events up to a time, or until a condition holds after one; gives their number."""
+        runtime, due = self._runtime, self._interruptions
+        count = 0
+        while due and due[-1][0] <= limit_us:
+            count += runtime.run(max(due[-1][0], runtime.now_us()), until)
+            if runtime.condition_held:
+                return count
+            due.pop()[1]()
+            if until is not None and until():
+                runtime.condition_held = True
+                return count
+        return count + runtime.run(max(limit_us, runtime.now_us()), until)
 
     def _run_until_every(
         self,

@@ -27,8 +27,6 @@ def with_fault(
         raise UsageError("the cluster is still starting; go on until the scenario has begun")
     header = live.header
     values = scenario_values(header["scenario"], "<scenario>", header.get("parameters"))
-    if "story" in values:
-        raise UsageError("a story says every step itself: its run can be looked at, not changed")
     faults = values.get("faults", [])
     # A microsecond later: after all that happens at the time of the event.
     at_ms = (time_us + 1 - live.begun_us) / 1000

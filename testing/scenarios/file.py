@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -161,7 +162,8 @@ def _read_scenario(
     network = _read_network(root.table("network"), cluster)
     costs = read_costs(root.table("costs")) if root.has("costs") else None
     stop = _read_stop(root.table("stop"))
-    faults = tuple(read_fault(table, cluster, stop) for table in root.tables("faults"))
+    end = stop if header is None else StopSpec(at_ms=math.inf)
+    faults = tuple(read_fault(table, cluster, end) for table in root.tables("faults"))
     expect = tuple(_read_expect(table, stop) for table in root.tables("expect"))
     metrics = root.items("metrics")
     for metric in metrics:
@@ -176,7 +178,6 @@ def _read_scenario(
             "groups",
             "transformers",
             "stop",
-            "faults",
             "expect",
             "metrics",
             "matrix",
@@ -184,6 +185,8 @@ def _read_scenario(
         ):
             if root.has(other):
                 raise root.error(other, "does not go with a story; steps say what happens")
+        if any(fault.when is not None for fault in faults):
+            raise root.error("faults", "a fault in a story needs at_ms; a step can wait instead")
         story = read_story(root, header, cluster)
     root.finish()
     return ScenarioSpec(

@@ -82,6 +82,9 @@ class ScenarioRun:
                 self.result.problems += self.coordinated.problems()
         else:
             self.set_up()
+            for at_ms, _, act in self._due:
+                at_us = self._begun_us + _whole_us(at_ms)
+                self.simulation.running.interrupt(at_us, act)
             story = StoryRun(
                 self.simulation,
                 self.spec.story,
@@ -260,11 +263,12 @@ class ScenarioRun:
             if arguments["broker"] is None:
                 raise UsageError(f"there is no {fault.broker.text} at this moment")
         runtime = self.simulation.runtime
+        before = runtime.doing
         runtime.doing = " ".join([fault.action, *map(str, arguments.values())])
         try:
             ACTIONS[fault.action].perform(self.simulation, arguments)
         finally:
-            runtime.doing = None
+            runtime.doing = before
 
     # -- expectations --------------------------------------------------------------------------
 

@@ -184,6 +184,23 @@ def test_a_fault_makes_another_run_that_is_a_scenario(live: Debugger, tmp_path: 
     assert crashes[:2] in (["broker-1", "broker-2"], ["broker-2", "broker-1"])
 
 
+def test_a_fault_in_a_story_is_one_of_its_faults(tmp_path: Path) -> None:
+    """It acts in the midst of a step; the story goes on from there, and the file repeats it."""
+    with Debugger.of_scenario(load_scenario("kip_101_loss"), 0) as live:
+        live.goto("2s")
+        live.inject("kill", broker=1)
+        live.run()
+        live.save(tmp_path / "fork.toml")
+        crashes = list(live.trace.filter("kind == crash"))
+        fingerprint = live.trace.fingerprint
+    assert crashes[0].actor == "broker-1"
+    assert 2_000_000 < crashes[0].time_us < 2_100_000
+    recorder = Recorder()
+    result = ScenarioRun(load_scenario(tmp_path / "fork.toml"), None, recorder).run()
+    assert recorder.fingerprint() == fingerprint
+    assert "step " in result.problems[0]
+
+
 def test_what_cannot_be_injected_is_said(live: Debugger, tmp_path: Path) -> None:
     """Too early, an unknown action, a run of which only the events are left."""
     with pytest.raises(UsageError, match="still starting"):

@@ -96,6 +96,12 @@ def test_the_first_version_is_the_default() -> None:
         ('"orders-0"', '"order-0"', "topic 'order' is not in cluster.topics"),
         ('name = "one"', "", "step[0].name: is missing"),
         ("[story]", "[workload]\nrate_per_s = 1\n[story]", "workload: does not go with a story"),
+        ("[[step]]", '[[faults]]\nat_ms = -1\naction = "kill"\nbroker = 1\n[[step]]', "at_ms"),
+        (
+            "[[step]]",
+            '[[faults]]\nwhen = "alive(1)"\naction = "kill"\nbroker = 1\n[[step]]',
+            "faults: a fault in a story needs at_ms",
+        ),
         ("[[step]]", "[outcome]\nlots = []\n[[step]]", "outcome.lots: unknown key"),
     ],
 )
