@@ -104,11 +104,16 @@ def _without_place(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measure_tasks(folder: Path) -> None:
-    """What Spark takes for runs that take nothing: with a task for each, and sharing tasks."""
+    """What Spark takes for runs that take nothing: with a task for each, and sharing tasks.
+
+    A task's figure is what it adds to a batch: wall time divided by tasks. Each core carries out
+    one at a time, so of a core's own time it takes as many times more as there are cores.
+    """
     suite = folder / "nothing.py"
     suite.write_text(EMPTY)
     alone_ms = in_child(TASK_EACH, suite, TASKS, "alone") / TASKS * 1000
     line("  a task", f"{alone_ms:.1f} ms", f"<= {TASK_MS} ms", alone_ms <= TASK_MS)
+    line("    of a core's time", f"{alone_ms * (os.cpu_count() or 1):.1f} ms")
     shared_ms = in_child(TASK_EACH, suite, TASKS, "shared") / TASKS * 1000
     line("    where many short runs share a task, a run", f"{shared_ms:.1f} ms")
 

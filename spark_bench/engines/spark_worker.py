@@ -18,7 +18,8 @@ from ..planning.carry_out import carry_out
 SCHEMA = "place long, result binary"
 _PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = ("tests", "docs", "benchmarks", "examples", "out", "build", "dist")
-_frozen = False
+_MANY_OBJECTS = 5000
+"""To walk through these takes about 2 ms."""
 
 
 def run_places(batches: Iterator[Any], plan: Any, places: list[int]) -> Iterator[Any]:
@@ -28,6 +29,7 @@ def run_places(batches: Iterator[Any], plan: Any, places: list[int]) -> Iterator
     """
     import pyarrow
 
+    assert plan.value is not None  # it is loaded here, before it is frozen
     freeze_modules()
     schema = pyarrow.schema([("place", pyarrow.int64()), ("result", pyarrow.binary())])
     worker = f"{socket.gethostname()}, process {os.getpid()}"
@@ -41,12 +43,14 @@ def run_places(batches: Iterator[Any], plan: Any, places: list[int]) -> Iterator
 
 
 def freeze_modules() -> None:
-    """Spark's worker collects garbage after every task; frozen modules make that cheap."""
-    global _frozen
-    if not _frozen:
+    """Freeze what is there when a task begins: modules, which stay, and the plan.
+
+    Spark's worker collects garbage after every task, and walks through all that is not frozen.
+    Some modules are imported after the first task has begun, so a later one freezes them, too.
+    """
+    if len(gc.get_objects()) > _MANY_OBJECTS:
         gc.collect()
         gc.freeze()
-        _frozen = True
 
 
 def import_all(batches: Iterator[Any]) -> Iterator[Any]:
