@@ -50,6 +50,8 @@ class DeleteTopicsRequest:
     topics: tuple[str, ...]
     timeout_ms: int = 30000
     topic_ids: tuple[str, ...] = ()
+    nameless: int = 0
+    """How many topics are asked for that have neither name nor id; they are answered last."""
 
 
 @message

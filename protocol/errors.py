@@ -234,6 +234,14 @@ class KafkaError(FakeKafkaError):
         """(index in the batch, why) of each record that a produce request had refused."""
 
 
+class ClosingAnswer(KafkaError):
+    """An answer after which the broker closes the connection."""
+
+    def __init__(self, code: ErrorCode, response: object) -> None:
+        super().__init__(code)
+        self.response = response
+
+
 def invariant(condition: object, text: str) -> None:
     """Raise ``InvariantError`` unless ``condition`` holds; survives ``python -O``."""
     if not condition:

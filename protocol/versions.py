@@ -136,6 +136,14 @@ class Behaviour:
     unknown_producer_id_refused: bool  # < 2.5
     producer_ids_expire_by_themselves: bool  # >= 3.4, KIP-854: not with transactional ids
     producers_go_with_their_records: bool  # < 2.4, KAFKA-7190: as soon as the log starts later
+    repeated_names_answered_once: bool  # < 2.3 to 2.7, API by API: the last counts
+    repeated_partitions_answered_once: bool  # < 2.8: ListOffsets, OffsetForLeaderEpoch
+    repeated_transaction_partitions_answered_once: bool  # < 3.5, KAFKA-14402
+    repeated_old_commits_answered_once: bool  # < 3.5: version 0 of OffsetCommit
+    fetches_parsed_when_handled: bool  # < 0.11: broken ones get no answer, null is empty
+    topic_configs_may_be_null: bool  # >= 0.11: a new topic's, which is then refused
+    null_records_unanswered: bool  # >= 3.6, KIP-890: before, the connection is closed
+    coordinators_check_epochs: bool  # >= 2.5, KAFKA-9144: of what they write for a transaction
     values_checked_while_parsing: bool  # < 2.2, KAFKA-7549, and later: wrong ones close connections
     unknown_acl_elements_refused: bool  # >= 2.0, KAFKA-7011: they close the connection
     stable_offset_told_unasked: bool  # >= 2.1, KAFKA-7395: also to READ_UNCOMMITTED consumers
@@ -170,6 +178,8 @@ class Behaviour:
     member_id_required: bool  # >= 2.2, KIP-394: a member joins under an id it was given
     new_members_time_out: bool  # >= 2.2, KAFKA-7610: after five minutes of waiting
     initial_rebalance_delay: bool  # >= 0.11, KIP-134
+    first_member_needs_protocols: bool  # >= 1.0, KAFKA-6005; before, an empty group takes anyone
+    protocols_counted_as_named: bool  # >= 2.1, KAFKA-7142: one that is named twice is twice common
     awaiting_sync_state: bool  # < 1.1, KAFKA-5565: what CompletingRebalance was called
     coordinator_errors_told: bool  # >= 2.4: FindCoordinator names its error; before, null
     empty_group_ids_refused: bool  # >= 2.0: also to members that sync, beat and leave
@@ -315,6 +325,14 @@ _V28 = Behaviour(
     unknown_producer_id_refused=False,
     producer_ids_expire_by_themselves=False,
     producers_go_with_their_records=False,
+    repeated_names_answered_once=False,
+    repeated_partitions_answered_once=False,
+    repeated_transaction_partitions_answered_once=True,
+    repeated_old_commits_answered_once=True,
+    fetches_parsed_when_handled=False,
+    topic_configs_may_be_null=True,
+    null_records_unanswered=False,
+    coordinators_check_epochs=True,
     values_checked_while_parsing=False,
     unknown_acl_elements_refused=True,
     stable_offset_told_unasked=True,
@@ -346,6 +364,8 @@ _V28 = Behaviour(
     member_id_required=True,
     new_members_time_out=True,
     initial_rebalance_delay=True,
+    first_member_needs_protocols=True,
+    protocols_counted_as_named=True,
     awaiting_sync_state=False,
     coordinator_errors_told=True,
     empty_group_ids_refused=True,
@@ -383,6 +403,9 @@ def _derive(base: Behaviour, **flags: object) -> Behaviour:
 _V39 = _derive(
     _V28,
     kafka_version="3.9",
+    repeated_transaction_partitions_answered_once=False,
+    repeated_old_commits_answered_once=False,
+    null_records_unanswered=True,
     log_dirs_name_topics_not_asked=False,
     producer_ids_expire_by_themselves=True,
     alter_isr_strict=True,
@@ -495,6 +518,10 @@ _V11 = _derive(
     out_of_range_halts_broker=True,
     follower_failure_stops_fetcher=True,
     fetch_from_follower=False,
+    repeated_names_answered_once=True,
+    repeated_partitions_answered_once=True,
+    coordinators_check_epochs=False,
+    protocols_counted_as_named=False,
     values_checked_while_parsing=True,
     unknown_acl_elements_refused=False,
     stable_offset_told_unasked=False,
@@ -561,6 +588,9 @@ _V010 = _derive(
     idempotent_producers=False,
     transactions=False,
     initial_rebalance_delay=False,
+    first_member_needs_protocols=False,
+    fetches_parsed_when_handled=True,
+    topic_configs_may_be_null=False,
     awaiting_sync_state=True,
     offsets_go_with_their_topic=False,
     empty_offset_fetch_means_all=True,

@@ -151,10 +151,15 @@ class Group:
     def is_consumer_group(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
-    def start_next_generation(self, now_ms: int) -> None:
-        """All have joined: agree on a protocol, or be empty."""
+    def start_next_generation(self, now_ms: int) -> bool:
+        """All have joined: agree on a protocol, or be empty.
+
+        False where members support none in common: the generation has gone up all the same.
+        """
         old = self.generation
         self.generation += 1
+        if self.members and not self.has_common_protocol:
+            return False
         self.protocol = self.select_protocol() if self.members else None
         self.subscribed_topics = self._find_subscribed_topics()
         self.pending_sync.clear()
@@ -162,6 +167,7 @@ class Group:
             self._listener(f"groups/{self.group_id}/generation", old, self.generation)
         members = GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY
         self.transition_to(members, now_ms)
+        return True
 
     # -- members -------------------------------------------------------------------------------
 
@@ -274,23 +280,28 @@ class Group:
 
     def _count(self, protocols: Protocols, by: int) -> None:
         supported = self._supported
-        # Kafka counts a name that a member gives twice twice, and then finds none that all support.
-        for name in dict.fromkeys(name for name, _ in protocols):
+        for name, _ in protocols:
             supported[name] = supported.get(name, 0) + by
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether who names these protocols may be a member."""
-        if self.state is GroupState.EMPTY:
-            return bool(protocol_type and protocols)
+        """Whether who names these protocols may be a member beside others."""
         count = len(self.members)
         return self.protocol_type == protocol_type and any(
             self._supported.get(name, 0) == count for name, _ in protocols
         )
 
+    @property
+    def has_common_protocol(self) -> bool:
+        """Whether all members support one; a name that a member gives twice counts twice."""
+        return bool(self._common_protocols())
+
+    def _common_protocols(self) -> set[str]:
+        count = len(self.members)
+        return {name for name, members in self._supported.items() if members == count}
+
     def select_protocol(self) -> str:
         """The protocol with most votes among those that all support; the first of equals."""
-        count = len(self.members)
-        candidates = {name for name, members in self._supported.items() if members == count}
+        candidates = self._common_protocols()
         votes: dict[str, int] = {}
         for member in self.members.values():
             choice = member.vote(candidates)

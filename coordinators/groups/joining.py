@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...protocol.config import BrokerConfig
@@ -62,6 +63,8 @@ class Joining:
 
     def join(self, request: JoinGroupRequest, client: JoiningClient, respond: JoinAnswer) -> None:
         """Answered when the rebalance ends, or at once where none is needed."""
+        if not self._behaviour.protocols_counted_as_named:
+            request = _with_each_protocol_once(request)
         group, error = self._find_for_join(request)
         if group is None:
             respond(self._rebalances.failed_join(request.member_id, error))
@@ -71,13 +74,17 @@ class Joining:
             error = ErrorCode.GROUP_MAX_SIZE_REACHED
         elif group.state is GroupState.DEAD:
             error = self._gate.dead_group_error
-        elif not group.supports(request.protocol_type, request.protocols):
+        elif not self._is_supported(group, request):
             error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if error is not _NONE:
             is_told = error is not ErrorCode.GROUP_MAX_SIZE_REACHED
             member_id = request.member_id if is_told else NO_MEMBER
             respond(self._rebalances.failed_join(member_id, error))
-        elif request.member_id == NO_MEMBER:
+            if group.state is GroupState.PREPARING_REBALANCE:
+                self._rebalances.try_complete_join(group)
+            return
+        generation = group.generation
+        if request.member_id == NO_MEMBER:
             self._join_as_new(group, request, client, respond)
         elif request.member_id in group.pending_members:
             self._add(group, request, client, request.member_id, respond)
@@ -85,6 +92,26 @@ class Joining:
             self._join_again(group, request, respond)
         if group.state is GroupState.PREPARING_REBALANCE:
             self._rebalances.try_complete_join(group)
+            if group.generation != generation:
+                self._fail_at_the_end(group, respond)
+
+    def _is_supported(self, group: Group, request: JoinGroupRequest) -> bool:
+        if group.state is not GroupState.EMPTY:
+            return group.supports(request.protocol_type, request.protocols)
+        if not self._behaviour.first_member_needs_protocols:
+            return True
+        return bool(request.protocol_type and request.protocols)
+
+    def _fail_at_the_end(self, group: Group, respond: JoinAnswer) -> None:
+        """With this request all had joined, but they have no protocol in common.
+
+        Who sent it hears of the failure; the others go on waiting (``KafkaApis.handle``).
+        """
+        for member in group.members.values():
+            if member.awaiting_join is respond:
+                member.awaiting_join = _no_answer
+                respond(JoinGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
+                return
 
     def _find_for_join(self, request: JoinGroupRequest) -> tuple[Group | None, ErrorCode]:
         error = self._gate.refusal(request.group_id, must_be_named=True)
@@ -226,6 +253,9 @@ class Joining:
             return
         if state is not GroupState.STABLE:
             return
+        if not group.has_common_protocol:
+            self._fail_at_the_end(group, respond)
+            return
         if group.select_protocol() != group.protocol:
             self._rebalances.maybe_prepare(group, f"static member {instance_id} changes protocol")
             return
@@ -289,6 +319,20 @@ class Joining:
             group.joined_members() if leads else (),
             skip_assignment=leads,
         )
+
+
+def _with_each_protocol_once(request: JoinGroupRequest) -> JoinGroupRequest:
+    """What is named twice is said by its first mention."""
+    first: dict[str, bytes] = {}
+    for name, metadata in request.protocols:
+        first.setdefault(name, metadata)
+    if len(first) == len(request.protocols):
+        return request
+    return replace(request, protocols=tuple(first.items()))
+
+
+def _no_answer(_response: JoinGroupResponse) -> None:
+    """Has been answered."""
 
 
 def _rebalance_timeout_ms(request: JoinGroupRequest) -> int:

@@ -205,7 +205,10 @@ class Rebalances:
             # Nobody rejoined: static members hold their places until their sessions end.
             self._wait_for_joins(group, WaitingJoin(False, group.rebalance_timeout_ms, 0))
             return
-        group.start_next_generation(self._host.now_ms())
+        if not group.start_next_generation(self._host.now_ms()):
+            # MemberMetadata.vote throws: nothing is awaited any more, and no one is answered.
+            self._log("error", f"members of group {group.group_id} have no protocol in common")
+            return
         if group.state is GroupState.EMPTY:
             self._log("info", f"group {group.group_id} is empty in generation {group.generation}")
             self._store.store_group(group, {}, lambda error: self._empty_stored(group, error))

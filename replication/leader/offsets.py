@@ -67,17 +67,20 @@ class OffsetsHandler:
         """Offsets by time or position; errors per partition."""
         if context.api_version == 0:
             return self._list_old_style(request)
+        entries = request.partitions
         repeated: Collection[TopicPartition] = ()
-        if len(request.partitions) > 1:
-            counts = Counter([entry.topic_partition for entry in request.partitions])
-            if len(counts) < len(request.partitions):
+        if len(entries) > 1:
+            counts = Counter([entry.topic_partition for entry in entries])
+            if len(counts) < len(entries):
                 repeated = {name for name, count in counts.items() if count > 1}
+                if self.behaviour.repeated_partitions_answered_once:
+                    entries = tuple({entry.topic_partition: entry for entry in entries}.values())
         return ListOffsetsResponse(
             tuple(
                 ListOffsetsPartitionResponse(entry.topic_partition, ErrorCode.INVALID_REQUEST)
                 if entry.topic_partition in repeated
                 else self._list_offset(request, entry, context.api_version)
-                for entry in request.partitions
+                for entry in entries
             )
         )
 
@@ -152,7 +155,10 @@ class OffsetsHandler:
 
     def _list_old_style(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         found = []
-        for entry in request.partitions:
+        entries = request.partitions
+        if self.behaviour.repeated_partitions_answered_once:
+            entries = tuple({entry.topic_partition: entry for entry in entries}.values())
+        for entry in entries:
             error, offsets = self.legacy_offsets(
                 entry.topic_partition, entry.timestamp, entry.offsets_max, request.replica_id
             )

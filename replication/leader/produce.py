@@ -159,7 +159,7 @@ class ProduceHandler:
             error = self.refusal(topic_partition, entry.records, context)
         if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: behind the acks
             error = ErrorCode.INVALID_REQUIRED_ACKS
-        return self.failed_produce(topic_partition, error)
+        return self.failed_produce(topic_partition, error, tells_of_log=False)
 
     def refusal(
         self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext
@@ -204,7 +204,7 @@ class ProduceHandler:
         if origin == ORIGIN_CLIENT:
             error = self.refusal(topic_partition, records, context)
             if error is not _NONE:
-                return self.failed_produce(topic_partition, error)
+                return self.failed_produce(topic_partition, error, tells_of_log=False)
         partition = self._by_name.get(topic_partition)
         if partition is None:
             return self.failed_produce(topic_partition, self._lookup_error(topic_partition))
@@ -265,13 +265,13 @@ class ProduceHandler:
         )
 
     def failed_produce(
-        self, topic_partition: TopicPartition, error: ErrorCode
+        self, topic_partition: TopicPartition, error: ErrorCode, *, tells_of_log: bool = True
     ) -> ProducePartitionResponse:
-        """A failure's response, with the log start where 5.4 says so."""
+        """A failure's response, with the log start unless the log was not looked at."""
         if error is ErrorCode.INVALID_RECORD and not self.behaviour.invalid_record_error:
             error = ErrorCode.CORRUPT_MESSAGE
         log_start_offset = -1
-        if error not in _ERRORS_WITHOUT_LOG_START:
+        if tells_of_log and error not in _ERRORS_WITHOUT_LOG_START:
             partition = self._by_name.get(topic_partition)
             if partition is not None and partition.log is not None:
                 log_start_offset = partition.log.log_start_offset

@@ -238,6 +238,8 @@ def _check_producer(
                 producers.check_marker(producer_id, epoch, marker)
         return None
     is_client = origin == ORIGIN_CLIENT
+    if not is_client and not log.behaviour.coordinators_check_epochs:
+        return None
     refuse_unknown = log.behaviour.unknown_producer_id_refused
     is_guarded = attributes & TRANSACTIONAL_BIT and not isinstance(guard, Unguarded)
     if producers is None and is_guarded:

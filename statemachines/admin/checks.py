@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from ...protocol.admin import TopicResult
+from ...protocol.admin import NewTopic, TopicResult
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
 
 Assignment: TypeAlias = dict[int, tuple[int, ...]]
 """Replicas by partition number."""
@@ -145,6 +147,21 @@ def repeated_names(names: Sequence[str]) -> frozenset[str]:
     return frozenset(repeated)
 
 
+def without_repetitions(
+    topics: Sequence[NewTopic], client_id: str, behaviour: Behaviour
+) -> tuple[Sequence[NewTopic], list[TopicResult]]:
+    """What old releases leave of topics that are named twice, and how they refuse each once."""
+    if not behaviour.repeated_names_answered_once:
+        return topics, []
+    repeated = sorted(repeated_names([topic.name for topic in topics]))
+    text = (
+        f"Create topics request from client `{client_id}` contains multiple entries for the "
+        f"following topics: {','.join(repeated)}"
+    )
+    refusals = [TopicResult(name, ErrorCode.INVALID_REQUEST, text) for name in repeated]
+    return [topic for topic in topics if topic.name not in repeated], refusals
+
+
 def not_controller(names: Sequence[str], message: str | None = None) -> tuple[TopicResult, ...]:
     return tuple(TopicResult(name, ErrorCode.NOT_CONTROLLER, message) for name in names)
 
@@ -157,3 +174,16 @@ def timed_out_if(result: TopicResult, is_late: bool) -> TopicResult:
     if result.error != ErrorCode.NONE or not is_late:
         return result
     return TopicResult(result.name, ErrorCode.REQUEST_TIMED_OUT, None, result.topic_id)
+
+
+def drained(
+    waiting: list[TopicPartition], is_done: Callable[[TopicPartition], bool]
+) -> Callable[[], bool]:
+    """A predicate that looks at no partition again once it is done."""
+
+    def all_done() -> bool:
+        while waiting and is_done(waiting[-1]):
+            waiting.pop()
+        return not waiting
+
+    return all_done

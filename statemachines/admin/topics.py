@@ -6,7 +6,7 @@ Source: Kafka's ``ZkAdminManager`` and ``AdminZkClient``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ...election.assignment import (
     assign_added_partitions,
@@ -35,6 +35,7 @@ from .checks import (
     Assignment,
     PartitionAllowance,
     check_count,
+    drained,
     found_twice,
     not_controller,
     refused,
@@ -43,10 +44,13 @@ from .checks import (
     unknown_topic,
     validate_added,
     validate_assignment,
+    without_repetitions,
 )
 from .config_entries import ConfigValues
 from .configs import ConfigDescriptions
 from .parts import AdminParts
+
+_UNKNOWN_ID, _NOT_AUTHORIZED = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 class TopicAdmin:
@@ -60,13 +64,16 @@ class TopicAdmin:
 
     # --- CreateTopics
 
-    async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    async def create_topics(
+        self, request: CreateTopicsRequest, client_id: str = ""
+    ) -> CreateTopicsResponse:
         """Create what is valid, each topic by itself, then wait for leaders."""
         if not self._parts.controller.is_active:
             message = "" if self._parts.behaviour.unset_messages_are_empty else None
             names = [topic.name for topic in request.topics]
             return CreateTopicsResponse(not_controller(names, message))
-        results = await self.create_here(request.topics, request.validate_only)
+        topics, results = without_repetitions(request.topics, client_id, self._parts.behaviour)
+        results = [*await self.create_here(topics, request.validate_only), *results]
         if any(result.error == ErrorCode.NONE for result in results):
             # Read late: between the checks of a topic and its creation nothing else is asked.
             values = await self._configs.values()
@@ -252,25 +259,12 @@ class TopicAdmin:
         waiting = [
             TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers
         ]
-        await self._parts.wait(self._drain(waiting, self._has_leader), timeout_ms)
+        await self._parts.wait(drained(waiting, self._has_leader), timeout_ms)
         return frozenset(tp.topic for tp in waiting if not self._has_leader(tp))
 
     def _has_leader(self, topic_partition: TopicPartition) -> bool:
         state = self._parts.metadata.partition_state(topic_partition)
         return state is not None and state.leader != NO_LEADER
-
-    @staticmethod
-    def _drain(
-        waiting: list[TopicPartition], is_done: Callable[[TopicPartition], bool]
-    ) -> Callable[[], bool]:
-        """A predicate that looks at no partition again once it is done."""
-
-        def all_done() -> bool:
-            while waiting and is_done(waiting[-1]):
-                waiting.pop()
-            return not waiting
-
-        return all_done
 
     # --- DeleteTopics
 
@@ -279,6 +273,7 @@ class TopicAdmin:
         parts = self._parts
         ids = [(parts.metadata.topic_name(i), i) for i in request.topic_ids]
         asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics] + ids
+        asked += [(None, "")] * request.nameless
         if not parts.controller.is_active:
             return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
         checks_switch = not parts.behaviour.deletion_is_tried_when_disabled
@@ -287,8 +282,8 @@ class TopicAdmin:
         results: list[TopicResult] = []
         for name, topic_id in asked:
             try:
-                if name is None:
-                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+                if name is None:  # nothing authorizes a topic without name and id
+                    raise KafkaError(_UNKNOWN_ID if topic_id else _NOT_AUTHORIZED)
                 await self._mark_for_deletion(name)
                 results.append(TopicResult(name, ErrorCode.NONE, None, topic_id))
             except KafkaError as error:

@@ -174,19 +174,6 @@ def test_members_have_a_protocol_in_common(
     assert error_of(GroupDesk().join("a", protocol_type="")) == wrong
 
 
-def test_a_protocol_that_a_member_names_twice_counts_once(desk: GroupDesk) -> None:
-    """A member that names one twice does not keep its group from a protocol."""
-    desk.join("a", protocols=(("range", b"m"), ("range", b"n")))
-    desk.join("b")
-    desk.host.advance(0)
-    assert [error_of(desk.answers[name]) for name in "ab"] == [ErrorCode.NONE] * 2
-    assert desk.group.protocol == "range"
-    desk.join("a", protocols=(("own", b""), ("own", b""), ("range", b"m")))
-    desk.join("b")
-    desk.host.advance(0)
-    assert desk.group.protocol == "range"
-
-
 def test_the_protocol_with_most_votes_is_chosen_among_those_all_know(desk: GroupDesk) -> None:
     """Each votes for the first of its list that all support; of equals the first voted for."""
     sticky_first = tuple(reversed(BOTH))

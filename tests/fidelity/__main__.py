@@ -149,7 +149,8 @@ def main() -> int:
         return load_jars(given.version)
     if given.verb == "record-wire":
         try:
-            print(f"{playing.record(given.version)} answers of Kafka {given.version}")
+            count = playing.record(given.version, again=given.again)
+            print(f"{count} answers of Kafka {given.version}")
         except CannotJudge as error:
             print(error, file=sys.stderr)
             return 2

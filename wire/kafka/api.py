@@ -61,3 +61,12 @@ class CodecAnswer:
     """A request that the codec answers itself; the backend never sees it."""
 
     response: Any
+
+
+class Dropped:
+    """A request that is not answered; those after it are."""
+
+    __slots__ = ()
+
+
+DROPPED = Dropped()

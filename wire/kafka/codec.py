@@ -22,11 +22,14 @@ from ...protocol.versions import behaviour
 from .api import Api, CodecAnswer, UnknownElement
 from .apis.api_18_api_versions import KEY as API_VERSIONS
 from .apis.api_18_api_versions import ApiVersionsResponse
-from .parse_checks import PARSE_CHECKS
+from .late_fetches import parsed_when_handled
+from .parse_checks import parse_checks
 from .primitives import Buffer, CompactReader, CompactWriter, Reader, Writer
 from .registry import CODEC_RANGES, CODECS
+from .repetitions import collectors
 from .topic_names import NO_TOPIC_NAMES, TopicNames
 
+FETCH = 1
 CONSUMER_GROUP_HEARTBEAT = 68
 _HEADER = Struct(">hhih")
 _SIZE_AND_CORRELATION = Struct(">ii")
@@ -56,10 +59,12 @@ class Codec:
 
     __slots__ = (
         "_api_versions",
+        "_collectors",
         "_features_epoch",
         "_listener",
         "_names",
         "_parse_checks",
+        "_parses_fetches_late",
         "_refuses_unknown_elements",
         "_tells_own_range",
         "ranges",
@@ -85,7 +90,9 @@ class Codec:
         self._features_epoch = 0 if flags.feature_versioning else None
         """Nothing is finalised, because a broker with ZooKeeper supports no feature."""
         self._tells_own_range = flags.api_versions_range_told
-        self._parse_checks = PARSE_CHECKS if flags.values_checked_while_parsing else {}
+        self._parse_checks = parse_checks(flags)
+        self._collectors = collectors(flags)
+        self._parses_fetches_late = flags.fetches_parsed_when_handled
         self._refuses_unknown_elements = flags.unknown_acl_elements_refused
         self._names = names
         self._listener = listener
@@ -128,8 +135,8 @@ class Codec:
         return RequestHeader(key, version, correlation_id, client_id, at)
 
     def decode(self, api_key: int, api_version: int, body: memoryview) -> Any:
-        """The message in a request body: one of ``protocol``'s, a ``SplitRequest`` or a
-        ``CodecAnswer``.
+        """The message in a request body: one of ``protocol``'s, a ``SplitRequest``, a
+        ``CodecAnswer`` or ``DROPPED``.
 
         Views into ``body`` (records) stay views. Raises ``ClientError`` if it cannot be decoded.
         """
@@ -144,12 +151,15 @@ class Codec:
             request = api.decode(reader_class(body, 0, self._names), api_version)
             if api_key in self._parse_checks:
                 self._parse_checks[api_key](request, api_version)
-            return request
+            collect = self._collectors.get(api_key)
+            return request if collect is None else collect(request, api_version)
         except UnknownElement as error:
             if self._refuses_unknown_elements:
                 raise ClientError(f"{api.name} version {api_version}: {error}") from None
             return error.request
         except (ClientError, struct.error, ValueError) as error:
+            if api_key == FETCH and self._parses_fetches_late:
+                return parsed_when_handled(api, body, api_version)
             raise ClientError(
                 f"{api.name} version {api_version} cannot be decoded: {error}"
             ) from error

@@ -21,10 +21,10 @@ from typing import Any, cast
 
 from ...protocol.awaiting import Disconnected
 from ...protocol.data import ProduceRequest, RequestContext
-from ...protocol.errors import ClientError, ErrorCode, KafkaError
+from ...protocol.errors import ClientError, ClosingAnswer, ErrorCode, KafkaError
 from ...protocol.security.configuration import ANONYMOUS
 from ..accepting import AcceptingListener, cut
-from .api import CodecAnswer, SplitRequest
+from .api import DROPPED, CodecAnswer, SplitRequest
 from .backend import Throttled
 from .codec import RequestHeader
 from .exchange import Exchange, submit_parts
@@ -294,6 +294,8 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(str(error))
             return
         self._requests += 1
+        if request is DROPPED:
+            return
         exchange = self._exchange = Exchange(self, header, request)
         if isinstance(request, CodecAnswer):
             exchange.respond(request.response)
@@ -363,7 +365,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._exchange = None
         if isinstance(response, BaseException):
-            self._close_for(response)
+            if isinstance(response, ClosingAnswer):
+                self._send(exchange, response.response, 0)
+                self._close_gently()
+            else:
+                self._close_for(response)
             return
         if type(response) is not Throttled:
             self._answer(exchange, response, 0)
@@ -456,6 +462,13 @@ class Connection(asyncio.BufferedProtocol):
         self._forget()
         if self._transport is not None:
             cut(self._transport)
+
+    def _close_gently(self) -> None:
+        """Close when what was written has been sent."""
+        self._closed = True
+        self._forget()
+        if self._transport is not None:
+            self._transport.close()
 
     def refuse(self, reason: str) -> None:
         """Close, and say why in the log."""

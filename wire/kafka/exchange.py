@@ -83,8 +83,8 @@ def submit_parts(
 ) -> None:
     """Hand out the parts of a request, all at once or each after other clients had their turn."""
     if not split.requests:
-        exchange.respond(())
-    elif split.join is None:
+        return  # OffsetFetch of no group: OffsetFetchResponse.errorCounts throws, as of 3.0
+    if split.join is None:
         gathered = SplitExchange(exchange, len(split.requests))
         for index, request in enumerate(split.requests):
             submit(request, gathered.respond_to(index))

@@ -2,7 +2,8 @@
 
 Later ones answer such requests with an error. Source: the constructors of ``ProduceRequest``,
 ``FetchRequest``, ``ListOffsetRequest``, ``FindCoordinatorRequest``, ``DescribeConfigsRequest`` and
-``AlterConfigsRequest`` of Kafka 1.1, and ``RequestContext.parseRequest``.
+``AlterConfigsRequest`` of Kafka 1.1, and ``RequestContext.parseRequest``; the ``Protocol`` of Kafka
+0.10.1 for ``CreateTopicsRequest``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...protocol.admin import AlterConfigsRequest, DescribeConfigsRequest
+from ...protocol.admin import AlterConfigsRequest, CreateTopicsRequest, DescribeConfigsRequest
 from ...protocol.data import (
     FetchRequest,
     FindCoordinatorRequest,
@@ -19,6 +20,7 @@ from ...protocol.data import (
 )
 from ...protocol.errors import ClientError
 from ...protocol.records.format import LENGTH_OVERHEAD, Readable
+from ...protocol.versions import Behaviour
 from .api import CodecAnswer, SplitRequest
 
 _BATCH_HEADER_BYTES = 61
@@ -71,6 +73,13 @@ def _check_resource_types(
             raise ClientError(f"there is no resource of type {resource.type}")
 
 
+def _check_topic_configs(request: CreateTopicsRequest, _version: int) -> None:
+    for topic in request.topics:
+        for name, value in topic.config:
+            if value is None:
+                raise ClientError(f"configuration {name} of topic {topic.name} is null")
+
+
 PARSE_CHECKS: Mapping[int, Callable[[Any, int], None]] = {
     0: _check_produce,
     1: _check_isolation,
@@ -80,3 +89,11 @@ PARSE_CHECKS: Mapping[int, Callable[[Any, int], None]] = {
     33: _check_resource_types,
 }
 """By API key; each raises ``ClientError``."""
+
+
+def parse_checks(flags: Behaviour) -> dict[int, Callable[[Any, int], None]]:
+    """Those of a release."""
+    found = dict(PARSE_CHECKS) if flags.values_checked_while_parsing else {}
+    if not flags.topic_configs_may_be_null:
+        found[19] = _check_topic_configs
+    return found

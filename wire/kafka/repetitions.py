@@ -1,15 +1,22 @@
 """What one request names twice.
 
-Kafka collects the partitions of many requests in a map: the last mention counts, and it is
-answered once, where the first one was.
+Kafka collects what many requests name in a map: the last mention counts, and it is answered once,
+where the first one was. Which requests these are hangs on the release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any, TypeVar
 
+from ...protocol.versions import Behaviour
+from .api import CodecAnswer
+
 _T = TypeVar("_T")
+Collector = Callable[[Any, int], Any]
+"""Gives the request, whose version is told, without what does not count."""
 
 
 def by_partition(entry: Any) -> object:
@@ -23,3 +30,58 @@ def last_of_each(entries: Sequence[_T], key: Callable[[_T], object] = by_partiti
         return entries
     found = {key(entry): entry for entry in entries}
     return entries if len(found) == len(entries) else tuple(found.values())
+
+
+def _itself(entry: _T) -> _T:
+    return entry
+
+
+def _collecting(field: str, key: Callable[[Any], object]) -> Collector:
+    """Collects what a field of the request lists."""
+
+    def collect(request: Any, _version: int) -> Any:
+        if type(request) is CodecAnswer:
+            return request
+        entries = getattr(request, field)
+        kept = last_of_each(entries, key)
+        return request if kept is entries else replace(request, **{field: tuple(kept)})
+
+    return collect
+
+
+def _collect_old_commit(request: Any, version: int) -> Any:
+    return _PARTITIONS(request, version) if version == 0 else request
+
+
+def _collect_transaction(request: Any, _version: int) -> Any:
+    transactions = (
+        replace(asked, partitions=tuple(dict.fromkeys(asked.partitions)))
+        for asked in request.transactions
+    )
+    return replace(request, transactions=tuple(transactions))
+
+
+_PARTITIONS = _collecting("partitions", by_partition)
+_NAMES: Mapping[int, Collector] = {
+    15: _collecting("group_ids", _itself),
+    20: _collecting("topics", _itself),
+    32: _collecting("resources", itemgetter(0)),
+    33: _collecting("resources", itemgetter(0)),
+}
+"""DescribeGroups, DeleteTopics, DescribeConfigs and AlterConfigs."""
+
+
+def collectors(flags: Behaviour) -> dict[int, Collector]:
+    """By API key: what a release collects; other codecs collect in every release."""
+    found: dict[int, Collector] = {}
+    if flags.repeated_names_answered_once:
+        found |= _NAMES
+    if flags.repeated_partitions_answered_once:
+        found[23] = _PARTITIONS
+    if flags.repeated_transaction_partitions_answered_once:
+        found[24] = _collect_transaction
+    if flags.repeated_old_commits_answered_once:
+        found[8] = _collect_old_commit
+    if not flags.fetches_parsed_when_handled:
+        found[1] = _PARTITIONS
+    return found

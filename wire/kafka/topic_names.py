@@ -14,6 +14,8 @@ from ...protocol.values import ZERO_UUID, uuid_bytes, uuid_text
 
 _STAND_IN_PREFIX = "<topic id "
 _STAND_IN_SUFFIX = ">"
+NULL_NAME = "<null>"
+"""What 0.10 reads where a name is null; no topic can have it."""
 
 
 class TopicNames(Protocol):

@@ -40,8 +40,9 @@ class AdminHandlers:
             AlterConfigsRequest: self.alter_configs,
         }
 
-    async def create_topics(self, request: CreateTopicsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.create_topics(request)
+    async def create_topics(self, request: CreateTopicsRequest, delivery: Delivery) -> Any:
+        client_id = "" if delivery.context is None else delivery.context.client_id
+        return await self._admin.create_topics(request, client_id)
 
     async def delete_topics(self, request: DeleteTopicsRequest, _delivery: Delivery) -> Any:
         return await self._admin.delete_topics(request)
@@ -65,5 +66,12 @@ class AdminHandlers:
     async def describe_configs(self, request: DescribeConfigsRequest, _delivery: Delivery) -> Any:
         return await self._admin.describe_configs(request)
 
-    async def alter_configs(self, request: AlterConfigsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.alter_configs(request)
+    async def alter_configs(self, request: AlterConfigsRequest, delivery: Delivery) -> Any:
+        """No client is answered that names a resource twice: ``AlterConfigsResponse.errors``, which
+        the metrics of the response need, throws."""
+        response = await self._admin.alter_configs(request)
+        if delivery.context is not None and not request.incremental:
+            named = [resource for resource, _, _ in response.results]
+            if len(set(named)) < len(named):
+                return None
+        return response

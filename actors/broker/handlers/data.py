@@ -17,12 +17,13 @@ from ....protocol.data import (
     MetadataResponse,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
+    ProducePartition,
     ProducePartitionResponse,
     ProduceRequest,
     ProduceResponse,
     RequestContext,
 )
-from ....protocol.errors import ErrorCode
+from ....protocol.errors import ClosingAnswer, ErrorCode, KafkaError
 from ....protocol.host import sleep
 from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, conversion
 from ....replication.leader.verified_produce import transactional_producer
@@ -63,6 +64,10 @@ class DataHandlers:
         }
 
     def produce(self, request: ProduceRequest, delivery: Delivery) -> None:
+        for entry in request.partitions:
+            if entry.records is None and self._fails(entry, delivery):
+                self._produce_failing(request, delivery)
+                return
         if request.transactional_id is not None:
             self._produce_verified(request, delivery)
             return
@@ -73,6 +78,37 @@ class DataHandlers:
             request,
             delivery.context or INTERNAL_CONTEXT,
             partial(self._node.answer, delivery),
+        )
+
+    def _fails(self, entry: ProducePartition, delivery: Delivery) -> bool:
+        """Whether null records of a client end in a NullPointerException."""
+        return delivery.context is not None and self._metadata_cache.contains(entry.topic_partition)
+
+    def _produce_failing(self, request: ProduceRequest, delivery: Delivery) -> None:
+        """A request with null records: since 3.6 it is looked through before anything is appended,
+        and never answered. Before, the rest is appended and the answer sent, and then the request
+        fails: its error is a second answer and closes the connection (``KafkaChannel.setSend``).
+        """
+        if self._behaviour.null_records_unanswered:
+            return
+        failure = ErrorCode.UNKNOWN_SERVER_ERROR
+        rest = tuple(entry for entry in request.partitions if entry.records is not None)
+        fail = self._replica_manager.produce.failed_produce
+
+        def close(answer: ProduceResponse) -> None:
+            failed = [
+                fail(entry.topic_partition, failure)
+                for entry in request.partitions
+                if entry.records is None
+            ]
+            error = KafkaError(failure)
+            if request.acks != 0:
+                whole = replace(answer, partitions=(*answer.partitions, *failed))
+                error = ClosingAnswer(failure, whole)
+            self._node.reply(delivery, error)
+
+        self._replica_manager.append_records(
+            replace(request, partitions=rest), delivery.context or INTERNAL_CONTEXT, close
         )
 
     def _produce_verified(self, request: ProduceRequest, delivery: Delivery) -> None:

@@ -116,7 +116,9 @@ class TransactionHandlers:
 
     async def add_partitions(
         self, request: AddPartitionsToTxnRequest, _delivery: Delivery
-    ) -> AddPartitionsToTxnResponse:
+    ) -> AddPartitionsToTxnResponse | None:
+        if not request.transactions:
+            return None  # the last transaction's outcome sends the response
         tasks = [Task(self._add_partitions(asked)) for asked in request.transactions]
         return AddPartitionsToTxnResponse(tuple([await task for task in tasks]))
 

@@ -22,6 +22,9 @@ SHAPE = ClusterShape(
     config=(("auto.create.topics.enable", "false"), ("log.dirs", "logs")),
 )
 _PATIENCE_S = 2.0
+_OF_MEMBERS = ("JoinGroup", "ListGroups", "OffsetDelete")
+_SESSIONS_END_S = 11.0
+"""Members of groups who came before are gone after it: else it would be left to chance."""
 _OF_THE_MACHINE = ("logDir",)
 
 
@@ -75,6 +78,8 @@ class _Corpus:
     def of(self, key: int, low: int, high: int) -> Iterator[tuple[str, dict[str, str]]]:
         message = messages()[(key, "request")]
         for version in range(low, high + 1):
+            if message.api in _OF_MEMBERS:
+                self._stage.pass_time(_SESSIONS_END_S)
             for name, body in self._bodies(message, version):
                 yield f"{name} v{version}", self._answer(key, version, body)
 

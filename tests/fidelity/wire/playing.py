@@ -46,8 +46,12 @@ def differences(kafka_version: str, api: str) -> list[Difference]:
     return comparison.differences(known, simulated(kafka_version)[api])
 
 
-def record(kafka_version: str) -> int:
-    """Ask a broker of Kafka; gives the number of answers."""
+def record(kafka_version: str, *, again: bool) -> int:
+    """Ask a broker of Kafka; gives the number of answers.
+
+    What differs from the recordings that there are is one more outcome, unless they are to be made
+    again.
+    """
     side = KafkaSide(kafka_version, corpus.SHAPE)
     try:
         found = play(side)
@@ -55,7 +59,8 @@ def record(kafka_version: str) -> int:
         side.close()
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     for api, steps in found.items():
-        recording = Recording(release(kafka_version).version)
+        known = None if again else answers.load(kafka_version, api)
+        recording = known or Recording(release(kafka_version).version)
         recording.add(steps, today)
         answers.save(kafka_version, api, recording)
     return sum(map(len, found.values()))

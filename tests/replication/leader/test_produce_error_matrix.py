@@ -141,7 +141,7 @@ MATRIX = {
         CODE.UNKNOWN_PRODUCER_ID, DELETED, idempotent(4), api_version=5, kafka_version="1.1"
     ),
     "zstd from an old client": Row(
-        CODE.UNSUPPORTED_COMPRESSION_TYPE, DELETED, encode("a", compression="zstd"), api_version=6
+        CODE.UNSUPPORTED_COMPRESSION_TYPE, -1, encode("a", compression="zstd"), api_version=6
     ),
     "zstd before 2.1": Row(
         CODE.UNSUPPORTED_COMPRESSION_TYPE,
@@ -150,11 +150,11 @@ MATRIX = {
         api_version=7,
         kafka_version="1.1",
     ),
-    "nothing at all": Row(CODE.INVALID_RECORD, DELETED, None),
-    "no batch": Row(CODE.INVALID_RECORD, DELETED, b""),
-    "two batches": Row(CODE.INVALID_RECORD, DELETED, encode("a") + encode("b")),
-    "an old message": Row(CODE.INVALID_RECORD, DELETED, build_message(0, 1, b"k", b"v" * 60, 1)),
-    "half a batch": Row(CODE.INVALID_RECORD, DELETED, encode("x" * 90)[:-1]),
+    "nothing at all": Row(CODE.INVALID_RECORD, -1, None),
+    "no batch": Row(CODE.INVALID_RECORD, -1, b""),
+    "two batches": Row(CODE.INVALID_RECORD, -1, encode("a") + encode("b")),
+    "an old message": Row(CODE.INVALID_RECORD, -1, build_message(0, 1, b"k", b"v" * 60, 1)),
+    "half a batch": Row(CODE.INVALID_RECORD, -1, encode("x" * 90)[:-1]),
     "an offset is given": Row(
         CODE.INVALID_RECORD, DELETED, records(Record(3, 1, None, b"v"), base_offset=3)
     ),

@@ -272,9 +272,6 @@ def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire: Wire
             ("a", 16),
             ("b", 0),
         ]
-        client.request(9, 8, 2, groups=())
-        _, response = await client.response(9, 8)
-        assert response.groups == ()
 
     wire.run(test())
 

@@ -28,7 +28,7 @@ from ..api import Api, CodecAnswer
 from ..endpoints import current_leader, node_endpoints
 from ..primitives import NO_TAGS, Reader, Writer, by_topic, unsigned_varint
 from ..repetitions import last_of_each
-from ..topic_names import error_to_answer, id_to_answer, is_stand_in, resolved_name
+from ..topic_names import NULL_NAME, error_to_answer, id_to_answer, is_stand_in, resolved_name
 
 _LIMITS = Struct(">iiib")
 _LIMITS_3 = Struct(">iii")
@@ -92,7 +92,7 @@ def decode(reader: Reader, version: int) -> FetchRequest | CodecAnswer:
         max_wait_ms,
         min_bytes,
         max_bytes,
-        tuple(last_of_each(partitions)),
+        tuple(partitions),
         isolation_level,
         session_id,
         session_epoch,
@@ -173,6 +173,8 @@ def encode(
     for topic, results in topics:
         if version >= 13:
             writer.uuid(id_to_answer(writer.names, topic))
+        elif topic == NULL_NAME:
+            writer.nullable_string(None)
         else:
             writer.string(topic)
         writer.array(len(results))

@@ -53,7 +53,7 @@ def decode(reader: Reader, version: int) -> OffsetCommitRequest | CodecAnswer:
         generation,
         member_id,
         instance_id,
-        tuple(last_of_each(partitions)),
+        tuple(last_of_each(partitions) if version else partitions),
         retention_time_ms,
     )
     if version == 0 and not group_id:  # ZooKeeper's PathUtils throws for its path

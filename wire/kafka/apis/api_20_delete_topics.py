@@ -6,18 +6,14 @@ Versions 0-6. 1: throttle time. 3: TOPIC_DELETION_DISABLED, before that INVALID_
 
 from __future__ import annotations
 
-from functools import partial
-
 from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse, TopicResult
 from ....protocol.errors import ErrorCode
 from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
-from ..api import Api, CodecAnswer, SplitRequest
+from ..api import Api, CodecAnswer
 from ..primitives import Reader, Writer
 
-_NOT_AUTHORIZED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
-
-def decode(reader: Reader, version: int) -> DeleteTopicsRequest | SplitRequest | CodecAnswer:
+def decode(reader: Reader, version: int) -> DeleteTopicsRequest | CodecAnswer:
     names: list[str] = []
     ids: list[str] = []
     both: list[tuple[str, str]] = []
@@ -44,17 +40,7 @@ def decode(reader: Reader, version: int) -> DeleteTopicsRequest | SplitRequest |
         named = {name for name, _ in both}
         results += [TopicResult(name, error, None) for name in names if name not in named]
         return CodecAnswer(DeleteTopicsResponse(tuple(results)))
-    request = DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids))
-    if not nameless:
-        return request
-    return SplitRequest((request,), request, partial(_with_nameless, nameless))
-
-
-def _with_nameless(count: int, responses: tuple[DeleteTopicsResponse, ...]) -> DeleteTopicsResponse:
-    """KafkaApis authorizes no topic that has neither name nor id."""
-    (response,) = responses
-    refused = TopicResult("", _NOT_AUTHORIZED, None)
-    return DeleteTopicsResponse((*response.topics, *[refused] * count), response.throttle_time_ms)
+    return DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids), nameless)
 
 
 def encode(
@@ -66,9 +52,10 @@ def encode(
     if version >= 1:
         writer.int32(response.throttle_time_ms)
     writer.array(len(response.topics))
+    named = "" in request.topics if isinstance(request, DeleteTopicsRequest) else False
     for topic in response.topics:
         if version >= 6:
-            has_name = topic.name or not (topic.topic_id or topic.error is _NOT_AUTHORIZED)
+            has_name = topic.name or (named and not topic.topic_id)
             writer.nullable_string(topic.name if has_name else None)
             writer.uuid(uuid_bytes(topic.topic_id))
         else:
