@@ -158,7 +158,8 @@ class ChunkTables:
         self.packer = packer
         self.strings = Strings()
         self._written_strings = 0
-        self._written_types: dict[str, None] = {}
+        self.types_written: dict[str, None] = {}
+        """In the order in which the chunks have them."""
         self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def copy(self) -> Self:
@@ -166,7 +167,7 @@ class ChunkTables:
         other = type(self)(self.packer)
         other.strings = Strings(self.strings.ordered)
         other._written_strings = self._written_strings
-        other._written_types = dict(self._written_types)
+        other.types_written = dict(self.types_written)
         other._digest = self._digest.copy()
         return other
 
@@ -174,19 +175,26 @@ class ChunkTables:
         """The next chunk, with the strings and types that are new since the last."""
         strings = self.strings.ordered[self._written_strings :]
         # Which comes first hangs on when somebody looked: the order is not part of the run.
-        new = sorted(name for name in self.packer.schema if name not in self._written_types)
+        new = sorted(name for name in self.packer.schema if name not in self.types_written)
         types: list[tuple[str, FieldShapes]] = [(name, self.packer.schema[name]) for name in new]
         self._written_strings = len(self.strings.ordered)
-        self._written_types.update(dict.fromkeys(new))
+        self.types_written.update(dict.fromkeys(new))
         changes = self.packer.pack(columns.changes)
         body, places = encode_chunk(columns, strings, types, changes)
         chunk = describe(contents, body)._replace(places=places)
         self._digest.update(chunk.info.digest)
         return chunk
 
+    def written_elsewhere(self, types: Iterable[str], digests: Iterable[bytes]) -> None:
+        """Chunks were added to a copy, with these types; all their strings are known already."""
+        self._written_strings = len(self.strings.ordered)
+        self.types_written.update(dict.fromkeys(types))
+        for digest in digests:
+            self._digest.update(digest)
+
     def schema(self) -> list[tuple[str, FieldShapes]]:
         """The types that are written."""
-        return [(name, self.packer.schema[name]) for name in self._written_types]
+        return [(name, self.packer.schema[name]) for name in self.types_written]
 
     def digest(self) -> bytes:
         """blake2b-256 of the digests of all chunks so far."""

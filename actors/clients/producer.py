@@ -112,6 +112,7 @@ class SimulatedProducer(SimulatedClient):
             self._send, self._finish = self._send_recorded, self._finish_recorded
         self.acknowledged = 0
         self.failed = 0
+        self._failed_told = -1  # nothing was told
         self.retries = 0
         self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
         """Called with (partition, records, microseconds from send to answer)."""
@@ -429,7 +430,9 @@ class SimulatedProducer(SimulatedClient):
             self.record("client_ok", "produce", text, batch.operation)
         self._finish_batch(batch, error, base_offset)
         self.tell("acknowledged", self.acknowledged)
-        self.tell("failed", self.failed)
+        if self.failed != self._failed_told:
+            self.tell("failed", self.failed)
+            self._failed_told = self.failed
 
     def _finish_batch(self, batch: ProducerBatch, error: ErrorCode, base_offset: int) -> None:
         batch.has_ended = True

@@ -25,11 +25,12 @@ from ..node import Node
 from ..port import Handler, Port
 from ..surroundings import ROWS_TOGETHER, Resident, RowSink, Surroundings, TraceSink
 from .fast_path import LAST_OF_ROWS, Message, VirtualNetwork, VirtualPort
+from .garbage import garbage
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 from .virtual_timer import VirtualTimer, name_of
 
-_GC_THRESHOLD = 50_000
-"""Allocations between two collections while events run."""
+_EVENTS_FEW = 5_000
+"""A run of fewer events leaves the collector alone."""
 
 _NEVER_US = 1 << 62
 _MOST_AT_ONCE = 2_000_000
@@ -213,10 +214,7 @@ class VirtualRuntime(LoopRuntime):
         end: Entry = (_NEVER_US if limit_us is None else limit_us + 1, 0, None)
         heappush(self._entries, end)
         self._due_us = self._entries[0][0]
-        # A large cluster is millions of small objects that live long: with Python's default
-        # thresholds the collector walks them again and again.
-        thresholds = gc.get_threshold()
-        gc.set_threshold(max(thresholds[0], _GC_THRESHOLD), *thresholds[1:])
+        thresholds = garbage.look_rarely(is_recorded=self.row_sink is not None)
         if self.after_each is not None:
             until = functools.partial(_look_and_ask, self.after_each, until)
         self.is_running = True
@@ -230,6 +228,8 @@ class VirtualRuntime(LoopRuntime):
         finally:
             self.is_running = False
             gc.set_threshold(*thresholds)
+            if self.row_sink is not None and self.events_run > _EVENTS_FEW:
+                garbage.set_aside()
             if not has_reached_end and end in self._entries:
                 self._entries.remove(end)
                 heapify(self._entries)
@@ -388,6 +388,7 @@ class VirtualRuntime(LoopRuntime):
         self._ready.appendleft(VirtualTimer(None, end))
 
     def stop(self) -> None:
+        garbage.take_back()
         self.halt_all()
         self.messages.clear()
         self._entries.clear()

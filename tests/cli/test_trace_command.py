@@ -16,6 +16,7 @@ from fakekafka.tests.support.traces import (
     record_fetches,
     write_failover,
 )
+from fakekafka.tracing.recording.locked_recorder import LockedRecorder
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
@@ -258,7 +259,7 @@ def test_wrong_questions(file: Path, arguments: tuple[str, ...], message: str) -
 def test_unfinished_file_is_shown_with_a_warning(tmp_path: Path) -> None:
     """What is whole is shown; standard error says what is missing."""
     writer = TraceWriter(tmp_path / "cut.fktrace", header())
-    recorder = Recorder(writer)
+    recorder = LockedRecorder(writer)
     for number in range(1500):
         recorder.event(number, "note", "x", None, None, None, None, "n")
     writer.abandon()

@@ -30,6 +30,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("file_names", "statemachines/controller/parts.py"): "the parts that flows are handed",
     ("file_size", "replication/disk/disk.py"): "one class: the logs of a broker, and their moves",
     ("file_size", "replication/disk/file_storage.py"): "one class: the directory of a partition",
+    ("file_size", "tracing/recording/recorder.py"): "one class: what a recorded run is told",
     ("file_size", "actors/broker/broker.py"): "one class: the parts of a broker and its life",
     ("file_size", "coordinators/groups/group.py"): "one class: a group of the classic protocol",
     ("file_size", "coordinators/groups/store.py"): "one class: groups and their log",

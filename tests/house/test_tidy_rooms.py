@@ -82,6 +82,7 @@ REACHES_IN: dict[tuple[str, str], str] = {
     ("actors/runtime/threaded.py", "_actor_loop_running"): _PYKKA,
     ("actors/runtime/threaded.py", "_create_actor_inbox"): _PYKKA,
     ("actors/runtime/threaded.py", "_create_future"): _PYKKA,
+    ("tracing/recording/aside.py", "_exit"): "os._exit is how a copy of a process ends",
 }
 """(path, private name) to the reason why the file uses a private name of another room."""
 

@@ -19,6 +19,7 @@ class LockedRecorder(Recorder):
     """A recorder that several threads may call: the order of calls is the order of events."""
 
     takes_rows = False
+    events_aside = 0
 
     def __init__(
         self,

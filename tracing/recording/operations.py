@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 _SPAN_MAX = 100_000
 """An operation whose client died has no end; what it led to is not of it for ever."""
-_REMEMBERED_MAX = 100_000
-"""Events whose operations are known, before those that have ended are forgotten."""
+_REMEMBERED = 50_000
+"""After so many events what has ended is forgotten."""
 
 
 class Operations:
@@ -16,35 +16,33 @@ class Operations:
     An event belongs to the operation of what it follows from, as long as that is open.
     """
 
-    __slots__ = ("_by_event", "_ends", "_open", "assigned")
+    __slots__ = ("_by_event", "_open", "assigned")
 
     def __init__(self) -> None:
         self._by_event: dict[int | None, int] = {}
         self._open: dict[int | None, None] = {}
-        self._ends: list[int] = []  # events at which a client has its answer
         self.assigned: list[int | None] = []
         """The operations of events since somebody emptied it."""
 
-    def begin(self, seq: int) -> None:
-        """This event begins one."""
-        self._by_event[seq] = seq
-        self._open[seq] = None
-
-    def ends_at(self, seq: int) -> None:
-        """The client has its answer: what happens from now on does not belong to it."""
-        self._ends.append(seq)
-
-    def assign(self, first: int, followed: Sequence[tuple[int | None, int | None]]) -> None:
+    def assign(
+        self,
+        first: int,
+        followed: Sequence[tuple[int | None, int | None]],
+        begun: Sequence[int],
+        ended: Sequence[int],
+    ) -> None:
         """Find the operations of events from a number on, by the two events that each follows:
-        that of the second one where the first has none."""
+        that of the second one where the first has none. Some of them begin an operation, and at
+        some the client has its answer."""
+        self._by_event.update(zip(begun, begun, strict=True))
+        self._open.update(dict.fromkeys(begun))
         start = 0
         assigned, opened = self.assigned, self._open
-        for end in self._ends:
+        for end in ended:
             stop = end + 1 - first
             self._assign(first + start, followed[start:stop])
             opened.pop(assigned[-1], None)
             start = stop
-        self._ends.clear()
         self._assign(first + start, followed[start:])
 
     def _assign(self, seq: int, followed: Sequence[tuple[int | None, int | None]]) -> None:
@@ -62,11 +60,22 @@ class Operations:
             seq += 1
 
     def forget(self, seq: int) -> None:
-        """Let go of what has ended, once there is much of it."""
-        if len(self._by_event) > _REMEMBERED_MAX:
+        """Let go of what has ended; ``seq`` is the first event of the next chunk."""
+        if seq % _REMEMBERED == 0:
             for operation in [one for one in self._open if (one or 0) < seq - _SPAN_MAX]:
                 del self._open[operation]
-            opened = self._open
-            kept = {event: one for event, one in self._by_event.items() if one in opened}
+            kept = self.of_open_ones()
             self._by_event.clear()
             self._by_event.update(kept)
+
+    def of_open_ones(self) -> dict[int | None, int]:
+        """Events and their operations, as far as these are open."""
+        opened = self._open
+        return {event: one for event, one in self._by_event.items() if one in opened}
+
+    def continue_from(self, by_event: dict[int | None, int], opened: list[int | None]) -> None:
+        """Know what a copy of this process has found out."""
+        self._by_event, self._open = by_event, dict.fromkeys(opened)
+
+    def open_ones(self) -> list[int | None]:
+        return list(self._open)

@@ -2,33 +2,39 @@
 
 While the run goes on, as little as possible is done: an event is a row, a
 tuple with the message itself in it, and a change of state is a tuple in another list. Messages are
-immutable, so all the rest waits until there are a thousand rows, and is then done for all of them
-at once: finding out what really changed and which operation an event belongs to, taking messages
-apart, packing, digesting. The virtual network writes the rows of messages itself (``rows``).
+immutable, so all the rest waits (``chunk_maker``): finding out what really changed and which
+operation an event belongs to, taking messages apart, packing, digesting. A copy of the process
+does it for many thousand events at once while the run goes on, or the process itself, when
+somebody looks, at the end, or after each thousand where a copy is out of the question. The virtual
+network writes the rows of messages itself (``rows``).
 """
 
 from __future__ import annotations
 
+import atexit
 import itertools
+import os
+import pickle
+import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...protocol.errors import UsageError
 from ..chunk_codec import NO_TYPE
-from ..chunks import Chunk, ChunkInfo, ChunkTables, Snapshot
+from ..chunks import Chunk, Snapshot
 from ..events import KIND_CODES, Event
-from ..fingerprint import UNSEEN_KINDS, Fingerprint
+from ..fingerprint import UNSEEN_KINDS
 from ..format import CHUNK_EVENTS
 from ..packing import PayloadPacker
 from ..schema import is_message_type
 from ..trace import EventList, MemoryTrace
-from .operations import Operations
-from .recorded_state import RecordedState
-from .row_packing import RowBatch, pack_rows
+from . import aside
+from .chunk_maker import ChunkMaker, Made, PlainValue
+from .recorded_state import Change, LatestValues
 from .row_view import RowView
+from .taken import Taken
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -40,21 +46,8 @@ if TYPE_CHECKING:
 RECORD_BYTES_LIMIT = 64
 _TIED = frozenset({"spawn", "stop", "client_invoke", "client_ok", "client_fail"})
 """Kinds that begin or end something."""
-SNAPSHOT_EVENTS = 4_000
-"""Events between two snapshots of the state; more when the state is large."""
-
-
-_FOLLOWED = itemgetter(9, 7)
-"""Of a row: the event to whose operation it belongs, if that is known, and its cause."""
-
-
-class _Value:
-    """What is no message, in a message's place: as it was when it was recorded."""
-
-    __slots__ = ("fields",)
-
-    def __init__(self, fields: tuple[Any]) -> None:
-        self.fields = fields
+_AS_THEY_ARE = frozenset({int, str, type(None), bool, float})
+"""Classes of values that are recorded as they are."""
 
 
 class _Paths(dict[str, str]):
@@ -71,6 +64,39 @@ class _Paths(dict[str, str]):
         return whole
 
 
+class _Tagger(PayloadPacker):
+    """Prepares values that are no messages, and remembers at which event it met their types."""
+
+    def __init__(self, record_bytes_limit: int, taken: Taken) -> None:
+        super().__init__(record_bytes_limit)
+        self._taken = taken
+
+    def declare(self, cls: type) -> None:
+        known = len(self.schema)
+        super().declare(cls)
+        if len(self.schema) > known:
+            taken = self._taken
+            place = taken.first + len(taken.rows)
+            taken.declared += [(place, name) for name in list(self.schema)[known:]]
+
+
+_with_files: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+@atexit.register
+def _write_what_is_full() -> None:
+    for recorder in list(_with_files):
+        recorder.__del__()
+
+
+class _Job(NamedTuple):
+    """Whole chunks that a copy of this process makes."""
+
+    taken: Taken
+    stop: int
+    aside: aside.Aside
+
+
 class Recorder:
     """Records the events of one run: to a file, in memory, or both.
 
@@ -80,6 +106,8 @@ class Recorder:
     """
 
     takes_rows = True
+    events_aside = 50_000
+    """So many events are handed to a copy of the process together; 0 where there must be none."""
 
     def __init__(
         self,
@@ -92,25 +120,28 @@ class Recorder:
         self._keep = keep
         self._in_memory = writer is None or keep is not None
         self._chunks: list[Chunk] = []
-        self._last_chunk: ChunkInfo | None = None
-        self._packer = PayloadPacker(record_bytes_limit)
-        self._packer.extractors[_Value] = lambda value: value.fields
-        self._tables = ChunkTables(self._packer)
-        self.rows: list[Row] = []
-        """Events that are in no chunk yet; ``_first`` is the number of the first."""
-        self._first = 0
+        self._taken = Taken()
+        self.rows: list[Row] = self._taken.rows
+        """Events of which no chunks are made yet."""
+        self._tagger = _Tagger(record_bytes_limit, self._taken)
+        self._maker = ChunkMaker(record_bytes_limit, self._tagger.schema)
+        self._job: _Job | None = None
+        self._waits = keep is None and self.events_aside > 0 and aside.is_worthwhile()
+        self._first = 0  # of the chunk that is not full yet
+        self._due = self.events_aside if self._waits else CHUNK_EVENTS
         self.next_seq: Callable[[], int] = itertools.count().__next__
-        self._unseen: list[int] = []
         self._sent: dict[int | None, int] = {}  # number of a message under way: its sending
-        self._operations = Operations()
-        self._state = RecordedState()
+        self._born: set[str] = set()  # actors that started in this recording
         self._snapshots: list[Snapshot] = []
-        self._snapshot_due = SNAPSHOT_EVENTS
         self._kept_changes: deque[list[tuple[int, Any, Any]]] = deque()  # of every chunk kept
         self._base: dict[int, tuple[Any, int]] = {}  # state before the first chunk that is kept
-        self._outline = Fingerprint()
+        self._latest = LatestValues()
+        self._last_time_us = 0  # of what was taken before ``rows``
         self._closed = False
+        self._process = os.getpid()
         self._view = RowView()
+        if writer is not None:
+            _with_files.add(self)
 
     # -- recording -----------------------------------------------------------------------------
 
@@ -138,8 +169,8 @@ class Recorder:
         else:
             name = cls.__name__
             if message is not None and not (is_message_type(cls) or issubclass(cls, BaseException)):
-                self._packer.declare(cls)
-                message = _Value((self._packer.tagged(message),))
+                self._tagger.declare(cls)
+                message = PlainValue((self._tagger.tagged(message),))
         KIND_CODES[kind]  # refuses what is no kind
         seq = self.next_seq()
         if kind == "deliver" or kind == "drop":
@@ -151,7 +182,7 @@ class Recorder:
                 of = seq
             self._tie(kind, seq, actor, peer)
         if kind in UNSEEN_KINDS:
-            self._unseen.append(seq)
+            self._taken.unseen.append(seq)
         self.rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
         if seq % CHUNK_EVENTS == CHUNK_EVENTS - 1:
             self.cut()
@@ -160,27 +191,30 @@ class Recorder:
     def _tie(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
         """Begin or end an operation of a client; begin an actor, or end it with its state."""
         if kind == "client_invoke":
-            self._operations.begin(seq)
+            self._taken.begun.append(seq)
         elif kind == "spawn":
-            self._state.begin(actor)
+            self._born.add(actor)
+            self._taken.told.append((seq, self._maker.state.of(actor), None, None, True))
         elif kind != "stop":
-            self._operations.ends_at(seq)
+            self._taken.ended.append(seq)
         elif peer is not None:  # a node; without a peer it is news of a process
-            self._state.halt(seq, actor)
+            self._taken.told.append((seq, self._maker.state.of(actor), None, None, False))
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Who hears of the changes of an actor's state."""
-        state, paths = self._state.of(actor), _Paths(actor)
-        tell, tagged = self._state.told.append, self._packer.tagged
+        state, paths = self._maker.state.of(actor), _Paths(actor)
+        tell, tagged = self._taken.told.append, self._tagger.tagged
 
         def changed(path: str, old: Any, new: Any) -> None:
-            if new.__class__ is not int or old.__class__ is not int:
-                old, new = tagged(old), tagged(new)
+            if type(new) is not int and type(new) not in _AS_THEY_ARE:
+                new = tagged(new)
+            if type(old) is not int and type(old) not in _AS_THEY_ARE:
+                old = tagged(old)
             seq = runtime.cause
-            if seq is None or seq < self._first:
-                self.state(seq, paths[path], old, new, runtime.now_us())
-            else:
+            if seq is not None and seq >= self._first:
                 tell((seq, state, paths[path], old, new))
+            else:
+                self.state(seq, paths[path], old, new, runtime.now_us())
 
         return changed
 
@@ -189,89 +223,146 @@ class Recorder:
     ) -> None:
         """A state change made while handling event ``seq``: ``broker-1/orders-0/isr``, old, new.
 
-        It joins that event; when the event's chunk is written already it becomes an event of
+        It joins that event; when the event's chunk is full already it becomes an event of
         its own, caused by that one. So does a change outside of any event (``seq`` None). What is
         known of the path goes before ``old``.
         """
         if seq is not None and not 0 <= seq < len(self):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         actor = path.partition("/")[0]
-        old, new = self._packer.tagged(old), self._packer.tagged(new)
+        old, new = self._tagger.tagged(old), self._tagger.tagged(new)
         place = seq
         if seq is None or seq < self._first:
-            if not self._state.would_change(actor, path, old, new):
+            if not self._would_change(actor, path, old, new):
                 return
             if time_us is None:
-                time_us = self._time_us()
+                time_us = self.rows[-1][0] if self.rows else self._last_time_us
             place = self.next_seq()
-            self._unseen.append(place)
+            self._taken.unseen.append(place)
             self.rows.append((time_us, "state", actor, None, NO_TYPE, None, None, seq, None, None))
         assert place is not None
-        self._state.told.append((place, self._state.of(actor), path, old, new))
+        self._taken.told.append((place, self._maker.state.of(actor), path, old, new))
         if place is not seq and place % CHUNK_EVENTS == CHUNK_EVENTS - 1:
             self.cut()
 
-    def _time_us(self) -> int:
-        if self.rows:
-            return self.rows[-1][0]
-        return 0 if self._last_chunk is None else self._last_chunk.time_last_us
+    def _would_change(self, actor: str, path: str, old: Any, new: Any) -> bool:
+        """Whether this is news."""
+        latest = self._latest
+        if self._job is not None:
+            latest.look(self._job.taken.first, self._job.taken.told)
+        latest.look(self._taken.first, self._taken.told)
+        known = latest.of(self._maker.state.of(actor), path)
+        if known is not None:
+            return bool(known != new)
+        return bool(new is not None if actor in self._born else old != new)
 
     # -- chunks --------------------------------------------------------------------------------
 
     def cut(self) -> None:
-        """Make a chunk of the rows, or several when they are large."""
-        if not self.rows:
+        """There are rows enough for another chunk."""
+        self._first += CHUNK_EVENTS
+        if self._first >= self._due:
+            self._make_due()
+
+    def _make_due(self) -> None:
+        """Let chunks be made of all rows, by a copy of the process where that is possible."""
+        waits = self._waits and aside.is_possible()
+        if waits and len(self.rows) >= self.events_aside:
+            self._await_job()
+            self._begin_job()
+            self._due = self._first + self.events_aside
+        else:
+            self._make_full()
+        if not waits:
+            self._due = self._first + CHUNK_EVENTS
+
+    def _begin_job(self) -> None:
+        self._last_time_us = self.rows[-1][0]
+        taken = self._taken.hand_over()
+        try:
+            work = aside.Aside(lambda: self._made_aside(taken))
+        except OSError:  # no process or no memory for a copy
+            self._put_all(self._maker.make(taken, self._first))
+        else:
+            self._job = _Job(taken, self._first, work)
+
+    def _made_aside(self, taken: Taken) -> bytes:
+        """Of the copy: what was made, for the process itself."""
+        maker, writer = self._maker, self.writer
+        begun = maker.begin_copy()
+        digests: list[bytes] = []
+        made: list[tuple[Made | Snapshot, bytes | None]] = []
+        for one in maker.make(taken, self._first):
+            if isinstance(one, Made):
+                digests.append(one.chunk.info.digest)
+            made.append(self._without_body(one, writer) if writer is not None else (one, None))
+        return pickle.dumps((made, maker.progress(begun, taken.told, digests)))
+
+    def _without_body(
+        self, made: Made | Snapshot, writer: TraceWriter
+    ) -> tuple[Made | Snapshot, bytes]:
+        """What is made, and its frame in the file."""
+        if isinstance(made, Made):
+            chunk = made.chunk
+            return Made(chunk._replace(body=b""), []), writer.chunk_frame(chunk)
+        return made._replace(body=b""), writer.snapshot_frame(made)
+
+    def _await_job(self) -> None:
+        """Take over what a copy of the process has made."""
+        job = self._job
+        if job is None:
             return
-        batch = self._batch()
-        self.rows.clear()  # the list itself is known to others
-        self._first += len(batch.rows)
-        for chunk in pack_rows(self._tables, self._outline, batch):
-            self._last_chunk = chunk.info
-            if self.writer is not None:
-                self.writer.write_chunk(chunk)
+        outcome = job.aside.outcome()
+        self._job = None
+        if outcome is None:  # it was killed, or met a value that cannot be packed
+            self._put_all(self._maker.make(job.taken, job.stop))
+        else:
+            made, progress = pickle.loads(outcome)
+            self._maker.go_on_after(progress, job.taken)
+            for one, frame in made:
+                self._put(one, frame)
+        self._latest = LatestValues()
+        self._view.cut(self._maker.first)
+
+    def _make_full(self) -> None:
+        """Make all chunks that are full."""
+        self._await_job()
+        if self._maker.first < self._first:
+            self._put_all(self._maker.make(self._taken, self._first))
+            self._forget_made()
+        self._due = self._first + self.events_aside
+
+    def _forget_made(self) -> None:
+        if self.rows:
+            self._last_time_us = self.rows[-1][0]
+        self._taken.forget(self._maker.first)
+        self._latest = LatestValues()
+        self._view.cut(self._maker.first)
+
+    def _put_all(self, made: Iterable[Made | Snapshot]) -> None:
+        for one in made:
+            self._put(one)
+
+    def _put(self, made: Made | Snapshot, frame: bytes | None = None) -> None:
+        """Write what was made, or keep it; ``frame`` is what the file gets, if that is known."""
+        writer = self.writer
+        if isinstance(made, Made):
+            if writer is not None:
+                writer.write_chunk(made.chunk, frame)
             if self._in_memory:
-                self._keep_chunk(chunk, batch)
-        self._unseen.clear()
-        self._state.settled.clear()
-        self._operations.assigned.clear()
-        self._operations.forget(self._first)
-        self._view.cut(self._first)
-        self._snap()
+                self._keep_chunk(*made)
+        else:
+            if writer is not None:
+                writer.write_snapshot(made, frame)
+            if self._in_memory:
+                self._snapshots.append(made)
 
-    def _batch(self) -> RowBatch:
-        """The rows with what belongs to them, found out as far as it was not yet."""
-        self._state.settle()
-        assigned = self._operations.assigned
-        known = len(assigned)
-        followed = list(map(_FOLLOWED, self.rows[known:]))
-        self._operations.assign(self._first + known, followed)
-        return RowBatch(self._first, self.rows[:], self._unseen, assigned, self._state.settled)
-
-    def _snap(self) -> None:
-        """Keep the state of this moment, from where readers begin: after whole chunks only."""
-        if self._first < self._snapshot_due:
-            return
-        numbers = self._tables.strings
-        entries = [(numbers[path], value, seq) for path, value, seq in self._state.values()]
-        if not entries:
-            return
-        last = self._first - 1
-        self._snapshot_due = self._first + max(SNAPSHOT_EVENTS, 2 * len(entries))
-        snapshot = Snapshot(last, self._packer.pack([last, entries]))
-        if self.writer is not None:
-            self.writer.write_snapshot(snapshot)
-        if self._in_memory:
-            self._snapshots.append(snapshot)
-
-    def _keep_chunk(self, chunk: Chunk, batch: RowBatch) -> None:
+    def _keep_chunk(self, chunk: Chunk, changes: Sequence[Change]) -> None:
         chunks = self._chunks
         chunks.append(chunk)
         if self._keep is not None:
-            numbers, last_seq = self._tables.strings, chunk.info.last_seq
-            within = range(chunk.info.first_seq, last_seq + 1)
-            self._kept_changes.append(
-                [(seq, numbers[path], new) for seq, path, _, new in batch.changes if seq in within]
-            )
+            numbers, last_seq = self._maker.tables.strings, chunk.info.last_seq
+            self._kept_changes.append([(seq, numbers[path], new) for seq, path, _, new in changes])
             kept = last_seq + 1 - chunks[0].info.first_seq
             while len(chunks) > 1 and kept - chunks[0].info.events >= self._keep:
                 kept -= chunks[0].info.events
@@ -291,21 +382,18 @@ class Recorder:
     # -- asking --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return self._first + len(self.rows)
+        return self._taken.first + len(self.rows)
 
     def fingerprint(self) -> str:
         """blake2b-256 of the digests of all chunks, hexadecimal: of all events with all there is
         of them."""
-        tables = self._tables
-        if self.rows:
-            tables = tables.copy()
-            for _ in pack_rows(tables, Fingerprint(), self._batch()):
-                pass
-        return tables.digest().hex()
+        self._make_full()
+        return self._maker.peek(self._taken)[1].digest().hex()
 
     def outline(self) -> str:
         """What ``Fingerprint`` gives for the same run: the order of events, no payloads."""
-        outline = self._outline.copy()
+        self._make_full()
+        outline = self._maker.outline.copy()
         for row in self.rows:
             if row[1] not in UNSEEN_KINDS:
                 outline.append(row[:6])
@@ -313,11 +401,9 @@ class Recorder:
 
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
         """What is kept in memory, as a readable trace of this moment."""
-        tables = self._tables
-        chunks = list(self._chunks)
-        if self.rows:
-            tables = tables.copy()
-            chunks += pack_rows(tables, Fingerprint(), self._batch())
+        self._make_full()
+        rest, tables = self._maker.peek(self._taken)
+        chunks = [*self._chunks, *rest]
         return MemoryTrace(
             chunks,
             list(tables.strings.ordered),
@@ -333,19 +419,21 @@ class Recorder:
             return list(self._snapshots)
         before = chunks[0].info.first_seq - 1
         entries = [(number, value, seq) for number, (value, seq) in self._base.items()]
-        return [Snapshot(before, self._packer.pack([before, entries])), *self._snapshots]
+        return [Snapshot(before, self._maker.packer.pack([before, entries])), *self._snapshots]
 
     def raw_since(self, first: int) -> list[Any]:
         """Events from a number on in the order of ``EVENT_FIELDS``, strings by their number in
         ``strings``; those in no chunk yet with the message itself as payload, at little cost."""
+        self._make_full()
         view, begin = self._view, self._first
+        batch = self._maker.batch(self._taken, len(self))
         if first >= begin:
-            return view.of_rows(self._batch(), first)
-        return view.of_trace(self.trace(), first, begin) + view.of_rows(self._batch(), begin)
+            return view.of_rows(batch, first)
+        return view.of_trace(self.trace(), first, begin) + view.of_rows(batch, begin)
 
     def decoded(self, raw: list[Any]) -> Event:
         """One of them as readers see it."""
-        return self._view.decoded(raw, self._packer)
+        return self._view.decoded(raw, self._maker.packer)
 
     @property
     def strings(self) -> list[str]:
@@ -365,8 +453,12 @@ class Recorder:
             return
         self._closed = True
         if self.writer is not None:
-            self.cut()
-            tables = self._tables
+            self._await_job()
+            maker = self._maker
+            self._put_all(maker.make_last(self._taken))
+            self._forget_made()
+            self._first = maker.first
+            tables = maker.tables
             self.writer.close(
                 tables.strings.ordered, tables.schema(), tables.digest(), self.outline()
             )
@@ -379,7 +471,7 @@ class Recorder:
         if not whole:
             head["part"] = f"the last events, from #{trace.chunks[0].first_seq} on"
         writer = TraceWriter(path, head, codec=codec)
-        known = self._packer.schema
+        known = self._maker.packer.schema
         strings = trace.strings
         schema = [(name, fields) for name, fields in trace.schema.types.items() if name in known]
         snapshots = deque(trace.snapshots)
@@ -391,6 +483,12 @@ class Recorder:
             writer.write_chunk(chunk)
         digest = bytes.fromhex(str(trace.fingerprint))
         writer.close(strings, schema, digest, str(trace.outline))
+
+    def __del__(self) -> None:
+        """Of what was not closed, the file gets all chunks that are full."""
+        writer = getattr(self, "writer", None)
+        if writer is not None and writer.is_open and os.getpid() == self._process:
+            self._make_full()
 
     def __enter__(self) -> Recorder:
         return self

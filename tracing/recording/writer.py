@@ -46,26 +46,35 @@ class TraceWriter:
         self._file = self.path.open("wb")
         self._file.write(MAGIC)
         self._offset = len(MAGIC)
-        self._write(HEADER_FRAME, body)
+        self._write(encode_frame(HEADER_FRAME, body, self._codec))
 
-    def _write(self, kind: int, body: bytes) -> tuple[int, int]:
-        frame = encode_frame(kind, body, self._codec)
+    def chunk_frame(self, chunk: Chunk) -> bytes:
+        """What the file gets of a chunk."""
+        return encode_frame(CHUNK_FRAME, chunk.body, self._codec)
+
+    def snapshot_frame(self, snapshot: Snapshot) -> bytes:
+        """What the file gets of a snapshot."""
+        return encode_frame(SNAPSHOT_FRAME, snapshot.body, self._codec)
+
+    def _write(self, frame: bytes) -> tuple[int, int]:
         offset = self._offset
         self._file.write(frame)
         self._file.flush()
         self._offset += len(frame)
         return offset, len(frame)
 
-    def write_chunk(self, chunk: Chunk) -> None:
-        offset, length = self._write(CHUNK_FRAME, chunk.body)
+    def write_chunk(self, chunk: Chunk, frame: bytes | None = None) -> None:
+        """``frame`` is that of ``chunk_frame``, if it is known already."""
+        offset, length = self._write(self.chunk_frame(chunk) if frame is None else frame)
         self._chunks.append(chunk.info.stored_at(offset, length))
         self._places.append(chunk.places)
         self._interesting += chunk.interesting
         self._kinds.update(chunk.kind_counts)
         self._types.update(chunk.type_counts)
 
-    def write_snapshot(self, snapshot: Snapshot) -> None:
-        offset, _ = self._write(SNAPSHOT_FRAME, snapshot.body)
+    def write_snapshot(self, snapshot: Snapshot, frame: bytes | None = None) -> None:
+        """``frame`` is that of ``snapshot_frame``, if it is known already."""
+        offset, _ = self._write(self.snapshot_frame(snapshot) if frame is None else frame)
         self._snapshots.append((snapshot.seq, offset))
 
     def close(self, strings: list[str], schema: list[Any], digest: bytes, outline: str) -> None:
@@ -89,9 +98,14 @@ class TraceWriter:
             "snapshots": self._snapshots,
             "columns": self._places,  # None: readers find out
         }
-        offset, _ = self._write(INDEX_FRAME, msgpack.packb(index))
+        offset, _ = self._write(encode_frame(INDEX_FRAME, msgpack.packb(index), self._codec))
         self._file.write(TRAILER.pack(offset, digest, MAGIC))
         self._file.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file has no end yet."""
+        return not self._file.closed
 
     def abandon(self) -> None:
         """Close the file as a crash would leave it."""

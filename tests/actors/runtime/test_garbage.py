@@ -1,0 +1,66 @@
+"""Python's collector passes over what a recorder holds, and sees it again at the end."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.actors.runtime import garbage as module
+from fakekafka.actors.runtime import virtual
+
+
+@pytest.fixture(autouse=True)
+def _unfrozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(virtual, "_EVENTS_FEW", 10)
+    monkeypatch.setattr(virtual, "garbage", module._Garbage())
+    yield
+    gc.unfreeze()
+
+
+def test_a_recorded_run_is_set_aside_until_it_ends() -> None:
+    """While it lasts; without a recorder there is nothing to pass over."""
+    with Simulation(1, trace=False) as simulation:
+        simulation.run_for(1000)
+        assert not gc.get_freeze_count()
+    with Simulation(1) as simulation:
+        simulation.run_for(1000)
+        assert gc.get_freeze_count()
+    assert not gc.get_freeze_count()
+
+
+def test_what_a_program_froze_itself_stays_so() -> None:
+    """The collector is one for the whole process."""
+    gc.freeze()
+    before = gc.get_freeze_count()
+    with Simulation(1) as simulation:
+        simulation.run_for(1000)
+    assert gc.get_freeze_count() >= before - 100
+
+
+def test_a_collector_that_is_off_stays_so() -> None:
+    """Neither its thresholds nor its objects are touched."""
+    before = gc.get_threshold()
+    gc.disable()
+    try:
+        with Simulation(1) as simulation:
+            simulation.run_for(1000)
+            assert not gc.get_freeze_count()
+    finally:
+        gc.enable()
+    assert gc.get_threshold() == before
+
+
+def test_garbage_of_a_long_run_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is set aside is looked at now and then: brokers that died are garbage."""
+    clock = iter([0.0, 20.0, 20.1, 30.2, 30.3])
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    collected: list[None] = []
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(None))
+    garbage = module._Garbage()
+    garbage.set_aside()
+    garbage.set_aside()
+    assert len(collected) == 1
+    garbage.set_aside()
+    assert len(collected) == 2
