@@ -107,6 +107,12 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _typed(suite: Suite, name: str, value: Any) -> Any:
+    """The value as the run gets it: 0 of a matrix is the default 0.0."""
+    parameter = suite.parameters.get(name)
+    return value if parameter is None else parameter.check(value)
+
+
 def _configurations(
     suite: Suite, given: Mapping[str, Any], matrix: Mapping[str, Sequence[Any]] | None
 ) -> Iterable[dict[str, Any]]:
@@ -124,7 +130,7 @@ def _configurations(
         for combination in itertools.product(*(table[name] for name in names)):
             own = {**given, **dict(zip(names, combination, strict=True))}
             whole = {name: parameter.default for name, parameter in suite.parameters.items()} | own
-            key = repr(sorted(whole.items()))
+            key = repr(sorted((name, _typed(suite, name, whole[name])) for name in whole))
             if key not in seen:
                 seen[key] = None
                 yield own

@@ -105,7 +105,7 @@ def _text(value: object) -> str:
 def _number(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:,.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 or value == int(value) else f"{value:,.3g}"
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers_from: int) -> list[str]:

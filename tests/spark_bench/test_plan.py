@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fakekafka import UsageError
 from fakekafka.spark_bench.planning.past_costs import PastCosts
-from fakekafka.spark_bench.planning.plan import make_plan, reproduce_command
+from fakekafka.spark_bench.planning.plan import labels, make_plan, reproduce_command
 from fakekafka.spark_bench.planning.schedule import CostModel
 from fakekafka.spark_bench.planning.suite import SUITES, find_source, load_suite
 from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, written
@@ -205,4 +205,13 @@ def test_every_suite_says_what_it_is_about_and_what_it_measures(name: str) -> No
     assert suite.measures
     assert all(suite.measures.values())
     assert suite.headline
-    assert make_plan(name, 1).specs
+    names = labels(make_plan(name, 1))
+    assert len(set(names)) == len(names)  # the defaults stand in it once
+
+
+def test_a_whole_number_of_a_matrix_is_the_default_that_it_equals(tmp_path: Path) -> None:
+    """The run gets 0.0 for 0: it would be carried out twice, and drawn as one bar of twice the
+    height."""
+    suite = written(tmp_path, SMALL, "small.py")
+    plan = make_plan(suite, 1, matrix={"wait_ms": [1.0, 1, 2]})
+    assert [dict(spec.parameters)["wait_ms"] for spec in plan.specs] == [1.0, 2.0]

@@ -171,7 +171,8 @@ MATRIX = {"wait_ms": [10.0, 20.0], "a_long_name_of_a_parameter": ["and its long 
 
 def scenario(run, wait_ms: float = 10.0, a_long_name_of_a_parameter: str = ""):
     run.sample("partition_unavailable_ms", wait_ms)
-    for number in range(14):
+    run.value("a_second", 999.7)
+    for number in range(12):
         run.value(f"partition_unavailable_p99_{number}_ms", 12_345.678 + run.seed)
 '''
 
@@ -183,6 +184,7 @@ def test_a_laptop_shows_every_column_and_a_mark_for_a_single_value(tmp_path: Pat
     run_suite(suite, runs=15, engine="serial", out=tmp_path / "out")
     page = tmp_path / "report.html"
     assert bench("report", str(tmp_path / "out"), "-o", str(page)) == 0
+    assert "<b>1,000</b>" in page.read_text(encoding="utf-8")  # and not 1e+03
     with chromium(tmp_path / "profile") as browser:
         opened = browser.new_page()
         opened.set_viewport_size({"width": 1366, "height": 768})
