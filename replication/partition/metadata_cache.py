@@ -238,13 +238,6 @@ class MetadataCache:
     ) -> MetadataPartition:
         brokers = self._brokers
         replicas, isr = state.replicas, state.isr
-        offline = state.offline_replicas
-        if not all(broker_id in brokers for broker_id in replicas):
-            offline = tuple(
-                broker_id
-                for broker_id in replicas
-                if broker_id not in brokers or broker_id in state.offline_replicas
-            )
         error = ErrorCode.NONE
         leader = state.leader
         broker = brokers.get(leader)
@@ -258,5 +251,11 @@ class MetadataCache:
         if self._behaviour.metadata_replicas_are_sets:
             replicas = tuple(sorted(replicas))
         return MetadataPartition(
-            error, state.partition, leader, state.leader_epoch, replicas, isr, offline
+            error,
+            state.partition,
+            leader,
+            state.leader_epoch,
+            replicas,
+            isr,
+            state.offline_replicas,
         )

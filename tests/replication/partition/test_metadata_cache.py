@@ -139,10 +139,14 @@ def test_missing_listener() -> None:
 
 
 def test_down_replica() -> None:
-    """DP-124: a replica whose broker is down stays listed, without an error."""
-    new = only_partition(cache(state(), brokers=(1,)))
-    assert (new.error, new.replicas, new.isr) == (ErrorCode.NONE, (1, 2), (1, 2))
-    assert new.offline_replicas == (2,)
+    """DP-124: a replica whose broker is down stays listed, without an error.
+
+    It is offline where the controller says so (``ZkMetadataCache.getPartitionMetadata``).
+    """
+    for offline in ((), (2,)):
+        new = only_partition(cache(state(offline=offline), brokers=(1,)))
+        assert (new.error, new.replicas, new.isr) == (ErrorCode.NONE, (1, 2), (1, 2))
+        assert new.offline_replicas == offline
 
 
 def test_offline_directories_are_offline_replicas() -> None:
