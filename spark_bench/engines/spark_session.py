@@ -14,7 +14,7 @@ from typing import Any
 
 from ...protocol.errors import UsageError
 
-_LOGGING = (Path(__file__).parent / "log4j2.properties").as_uri()
+_LOGGING = (Path(__file__).parent.absolute() / "log4j2.properties").as_uri()
 """Given to the JVM at its start: it would greet with a screen of its own before any setting."""
 _JVM_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j.configurationFile={_LOGGING}"
 """The JVM does little here, and its workers want every core: so no second compiler and no

@@ -164,6 +164,20 @@ def test_the_package_ships_itself_as_a_zip_without_tests(tmp_path: Path) -> None
     assert len(package_zip()) < 5_000_000
 
 
+def test_the_data_source_is_imported_from_a_zip_with_a_relative_path(tmp_path: Path) -> None:
+    """Spark's workers run in the folder of the zip, and have ``./fakekafka.zip`` in their path."""
+    (tmp_path / "fakekafka.zip").write_bytes(package_zip())
+    python = python_without_the_package(tmp_path)
+    code = (
+        "import sys; sys.path.insert(0, './fakekafka.zip')\n"
+        "import fakekafka.spark_bench.data_source as found; print(found.__file__)"
+    )
+    done = subprocess.run(
+        [str(python), "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert "fakekafka.zip/fakekafka/spark_bench" in done.stdout, done.stderr
+
+
 def test_a_run_from_the_zip_is_the_run_from_the_files(tmp_path: Path) -> None:
     """Whatever a simulation reads beside its code is found in there, too."""
     (tmp_path / "fakekafka.zip").write_bytes(package_zip())
