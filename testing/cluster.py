@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ..actors.runtime.garbage import garbage
 from ..actors.runtime.live import LiveRuntime
 from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.config import BrokerConfig
@@ -152,8 +153,9 @@ class Cluster(EmulatedCluster):
             raise UsageError("the cluster is already started")
         runtime = _RUNTIMES[self._runtime_name]()
         try:
-            self._running = self._assemble(runtime)
-            self._start(self._running)
+            with garbage.looking_rarely():
+                self._running = self._assemble(runtime)
+                self._start(self._running)
         except BaseException:
             if self._running is None:
                 runtime.stop()

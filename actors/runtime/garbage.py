@@ -8,7 +8,10 @@ a run is set aside (``gc.freeze``), and is looked at whenever that takes a hundr
 from __future__ import annotations
 
 import gc
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _THRESHOLD = 50_000
 """Allocations between two collections while events run."""
@@ -27,6 +30,24 @@ class _Garbage:
         self._has_frozen = False
         self._is_refused = False  # the program around has its own way
         self._due_s = 0.0
+        self._starts = 0  # clusters that start now
+        self._before_start = (0, 0, 0)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def looking_rarely(self) -> Iterator[None]:
+        """While a cluster starts: what it makes lives as long as it does, so none is garbage."""
+        with self._lock:
+            self._starts += 1
+            if self._starts == 1:
+                self._before_start = self.look_rarely(is_recorded=False)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starts -= 1
+                if not self._starts:
+                    gc.set_threshold(*self._before_start)
 
     def look_rarely(self, *, is_recorded: bool) -> tuple[int, int, int]:
         """Raise the thresholds for a part of a run; gives what they were.
