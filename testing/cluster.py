@@ -185,6 +185,7 @@ class Cluster(EmulatedCluster):
         def has_started() -> bool:
             return self._has_started(starts)
 
+        running.await_settled(starts, _START_TIMEOUT_S)
         running.wait_until(has_started, _START_TIMEOUT_S)
         self._security.create_users()
         self._create_initial_topics()

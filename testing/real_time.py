@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..actors.runtime.live import LiveRuntime
@@ -24,6 +26,7 @@ T = TypeVar("T")
 
 _POLL_S = 0.0005
 _POLL_MAX_S = 0.02
+_LOOK_S = 0.001
 
 
 def _stood_still() -> str:
@@ -104,6 +107,28 @@ class RealTimeCluster(RunningCluster):
             return done.result(timeout_ms / 1000)
         except concurrent.futures.TimeoutError:
             raise WaitTimeout(f"no outcome within {timeout_ms / 1000:g} s") from None
+
+    def await_settled(self, starts: Sequence[Pending[None]], timeout_s: float) -> None:
+        """Return when every start has ended and the cluster is settled, or at the latest then.
+
+        The loop looks, not the caller: a second thread that asks takes the interpreter away from
+        the brokers that are starting.
+        """
+        over = threading.Event()
+        loop = self.runtime.loop
+
+        def look() -> None:
+            with contextlib.suppress(RuntimeError):  # it changes in another thread just now
+                if any(start.exception is not None for start in starts) or (
+                    all(start.done for start in starts) and self.is_settled
+                ):
+                    over.set()
+            if not over.is_set():
+                loop.call_later(_LOOK_S, look)
+
+        loop.call_soon_threadsafe(look)
+        over.wait(timeout_s)
+        over.set()
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         arguments.condition(condition)
