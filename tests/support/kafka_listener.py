@@ -122,7 +122,7 @@ class Wire:
             for client in self.clients:
                 await client.close()
             self.listener.close()
-            await self.until(lambda: not self.listener.connections)
+            await self.until(lambda: not (self.listener.connections or self.listener._tasks))
             for _ in range(3):
                 await asyncio.sleep(0)
 

@@ -3,9 +3,33 @@
 from __future__ import annotations
 
 import socket
+import struct
 import time
 
+import pytest
 from fakekafka import Cluster
+
+_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+
+
+def cost_unanswered(cluster: Cluster, frame: bytes) -> float:
+    """The processor time of this process for a request that is never answered, and for the small
+    one of another client, whose answer comes after it."""
+    host, port = cluster.bootstrap_servers.rsplit(":", 1)
+    with (
+        socket.create_connection((host, int(port)), 60) as client,
+        socket.create_connection((host, int(port)), 60) as other,
+    ):
+        began_s = time.process_time()
+        client.sendall(frame)
+        for _ in range(50):  # the first ones may overtake what has not arrived whole
+            other.sendall(_API_VERSIONS)
+            assert other.recv(1 << 20)
+        cost_s = time.process_time() - began_s
+        client.settimeout(0.001)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+    return cost_s
 
 
 def answer(cluster: Cluster, frame: bytes) -> tuple[bytes, float]:

@@ -279,7 +279,7 @@ def test_refused_clusters(text: str, message: str) -> None:
 
 def test_missing_file(tmp_path: Path) -> None:
     """No traceback of the operating system."""
-    with pytest.raises(ScenarioError, match=r"none\.toml: cannot be read: No such file"):
+    with pytest.raises(ScenarioError, match=r"none\.toml cannot be read: No such file"):
         load_scenario(tmp_path / "none.toml")
 
 
