@@ -3,7 +3,7 @@ what its coordinator assigns, as Kafka's ``ConsumerMembershipManager`` does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...protocol.awaiting import Signal
 from ...protocol.errors import ErrorCode
@@ -55,7 +55,13 @@ class AssignedMember:
         self._node = node
         self._owner = owner
         self._settings = settings
-        self._link = CoordinatorLink(node, settings.group_id, brokers, settings.request_timeout_ms)
+        self._link = CoordinatorLink(
+            node,
+            settings.group_id,
+            brokers,
+            settings.request_timeout_ms,
+            settings.group_instance_id,
+        )
         self._wake = Signal()
         self._says_all = True
         """The next heartbeat tells everything: an answer may have been lost."""
@@ -210,11 +216,8 @@ class AssignedMember:
 
     async def commit(self) -> bool:
         """Commit what was read of the partitions owned; whether all of it was taken."""
-        error = await self._link.commit_apart(
-            self._owner.read_positions(self.owned),
-            self.generation,
-            self.member_id,
-            self._settings.group_instance_id,
-            self.committed,
-        )
-        return error is _NONE
+        return await self._link.commit_apart(self) is _NONE
+
+    def read_positions(self) -> Mapping[TopicPartition, int]:
+        """Where it goes on in the partitions that it owns."""
+        return self._owner.read_positions(self.owned)

@@ -3,8 +3,8 @@ that it keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from ...protocol.awaiting import Disconnected, RequestTimeout
 from ...protocol.data import FindCoordinatorRequest
@@ -26,10 +26,30 @@ ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 """Errors after which the coordinator is looked for."""
 
 
+class Committing(Protocol):
+    """A member whose positions are committed."""
+
+    member_id: str
+    generation: int
+    committed: dict[TopicPartition, int]
+
+    def read_positions(self) -> Mapping[TopicPartition, int]:
+        """Where it goes on in the partitions that it owns."""
+        ...
+
+
 class CoordinatorLink:
     """Knows which broker coordinates the group, until that fails to answer."""
 
-    __slots__ = ("_asked", "_brokers", "_group_id", "_node", "_timeout_ms", "broker_id")
+    __slots__ = (
+        "_asked",
+        "_brokers",
+        "_group_id",
+        "_group_instance_id",
+        "_node",
+        "_timeout_ms",
+        "broker_id",
+    )
 
     def __init__(
         self,
@@ -37,11 +57,13 @@ class CoordinatorLink:
         group_id: str,
         brokers: Callable[[], list[int]],
         timeout_ms: int,
+        group_instance_id: str | None,
     ) -> None:
         self._node = node
         self._group_id = group_id
         self._brokers = brokers
         self._timeout_ms = timeout_ms
+        self._group_instance_id = group_instance_id
         self._asked = 0
         self.broker_id: int | None = None
         """None while it is unknown."""
@@ -118,22 +140,33 @@ class CoordinatorLink:
             await sleep(self._node, RETRY_BACKOFF_MS)
         return {}
 
-    async def commit(
-        self,
-        positions: dict[TopicPartition, int],
-        generation: int,
-        member_id: str,
-        group_instance_id: str | None,
-        committed: dict[TopicPartition, int],
+    async def commit(self, member: Committing) -> ErrorCode:
+        """Commit what a member has read, and note what was taken; the first error, NONE if all
+        was."""
+        return await self._commit(member, member.read_positions())
+
+    async def commit_apart(self, member: Committing) -> ErrorCode:
+        """``commit`` as an operation of its own, if there is anything to send and to whom."""
+        positions = member.read_positions()
+        if self.broker_id is None or not positions:
+            return await self._commit(member, positions)
+        with ClientOperation(self._node, "offset_commit", self._group_id) as operation:
+            error = await self._commit(member, positions)
+            if error is not _NONE:
+                operation.fail(error.name)
+        return error
+
+    async def _commit(
+        self, member: Committing, positions: Mapping[TopicPartition, int]
     ) -> ErrorCode:
-        """Commit positions, and note those that were taken; the first error, NONE if all were."""
         if not positions:
             return _NONE
+        committed = member.committed
         request = OffsetCommitRequest(
             self._group_id,
-            generation,
-            member_id,
-            group_instance_id,
+            member.generation,
+            member.member_id,
+            self._group_instance_id,
             tuple(OffsetCommitPartition(p, offset) for p, offset in positions.items()),
         )
         response = await self.ask(request)
@@ -146,21 +179,3 @@ class CoordinatorLink:
         if any(error in ELSEWHERE for error in errors.values()):
             self.broker_id = None
         return next((error for error in errors.values() if error is not _NONE), _NONE)
-
-    async def commit_apart(
-        self,
-        positions: dict[TopicPartition, int],
-        generation: int,
-        member_id: str,
-        group_instance_id: str | None,
-        committed: dict[TopicPartition, int],
-    ) -> ErrorCode:
-        """``commit`` as an operation of its own, if there is anything to send and to whom."""
-        told = positions, generation, member_id, group_instance_id, committed
-        if self.broker_id is None or not positions:
-            return await self.commit(*told)
-        with ClientOperation(self._node, "offset_commit", self._group_id) as operation:
-            error = await self.commit(*told)
-            if error is not _NONE:
-                operation.fail(error.name)
-        return error

@@ -106,7 +106,13 @@ class GroupMember:
         self._node = node
         self._owner = owner
         self._settings = settings
-        self._link = CoordinatorLink(node, settings.group_id, brokers, settings.request_timeout_ms)
+        self._link = CoordinatorLink(
+            node,
+            settings.group_id,
+            brokers,
+            settings.request_timeout_ms,
+            settings.group_instance_id,
+        )
         self._rejoins = False
         self._wake = Signal()
         self.member_id = NO_MEMBER
@@ -167,7 +173,7 @@ class GroupMember:
         settings = self._settings
         is_eager = settings.assignor not in COOPERATIVE
         if self.owned and is_eager:
-            await self._commit()
+            await self._link.commit(self)
             self._give_up(self.owned, is_lost=False)
         self._rejoins = False
         response: JoinGroupResponse | None = await self._link.ask(
@@ -238,7 +244,7 @@ class GroupMember:
         """Give up what went to others, begin with what is new, where the group left off."""
         revoked = tuple(p for p in self.owned if p not in assigned)
         if revoked:
-            await self._commit()
+            await self._link.commit(self)
             self._give_up(revoked, is_lost=False)
             self._rejoins = True  # others wait for them (KIP-429)
         new = tuple(p for p in assigned if p not in self.owned)
@@ -300,21 +306,8 @@ class GroupMember:
 
     async def commit(self) -> bool:
         """Commit what was read of the partitions owned; whether all of it was taken."""
-        error = await self._link.commit_apart(
-            self._owner.read_positions(self.owned),
-            self.generation,
-            self.member_id,
-            self._settings.group_instance_id,
-            self.committed,
-        )
-        return error is _NONE
+        return await self._link.commit_apart(self) is _NONE
 
-    async def _commit(self) -> None:
-        """The same, within the operation at work."""
-        await self._link.commit(
-            self._owner.read_positions(self.owned),
-            self.generation,
-            self.member_id,
-            self._settings.group_instance_id,
-            self.committed,
-        )
+    def read_positions(self) -> Mapping[TopicPartition, int]:
+        """Where it goes on in the partitions that it owns."""
+        return self._owner.read_positions(self.owned)
