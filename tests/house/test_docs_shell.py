@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from fakekafka.tests.support.paths import ROOT
+from fakekafka.tests.support.paths import ROOT, own_programs
+from fakekafka.tests.support.ports import free_port
 
 _BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STRICT = """set -eu
@@ -22,18 +21,11 @@ until [ -e ready.json ]; do sleep 0.02; done
 """
 
 
-def free_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return int(chosen.getsockname()[1])
-
-
 def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-c", script],
         cwd=folder,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, **own_programs()},
         capture_output=True,
         text=True,
         timeout=50,

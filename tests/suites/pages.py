@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import sys
 from pathlib import Path
+
+from fakekafka.tests.support.paths import own_programs
+from fakekafka.tests.support.ports import free_port
 
 from .machine import Served, output
 from .suite import FOLDER, Outcome, Outcomes, Result
@@ -21,17 +21,11 @@ def program(page: str, language: str) -> str:
     return text.split(f"```{language}\n", 1)[1].split("```\n", 1)[0]
 
 
-def _free_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return int(chosen.getsockname()[1])
-
-
 def kafkajs(cluster: Served, folder: Path) -> Outcomes:
     """Run the README's program on a served cluster, and the guide's, which serves its own."""
     readme = program("README.md", "js").replace("127.0.0.1:9092", cluster.bootstrap.split(",")[0])
     guide = program("docs/guides/other-languages.md", "javascript")
-    guide = guide.replace("8080", str(_free_port()))
+    guide = guide.replace("8080", str(free_port()))
     found = {}
     for name, code, said in (
         ("the program of the README", readme, ["paid", "ended with 0"]),
@@ -39,8 +33,7 @@ def kafkajs(cluster: Served, folder: Path) -> Outcomes:
     ):
         file = folder / "page.js"
         file.write_text(_ENDED + code)
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = {"PATH": path, "KAFKAJS_NO_PARTITIONER_WARNING": "1"}
+        environment = {**own_programs(), "KAFKAJS_NO_PARTITIONER_WARNING": "1"}
         written = output(["node", file], folder, _TIMEOUT_S, environment)
         lines = [line for line in written.splitlines() if not line.startswith("{")]
         is_right = lines == said
@@ -69,10 +62,9 @@ def java(folder: Path) -> Outcomes:
     """Run the Java lines of the guide, as the body of a program."""
     file = folder / "Page.java"
     guide = program("docs/guides/other-languages.md", "java")
-    file.write_text(_JAVA % guide.replace("8080", str(_free_port())))
+    file.write_text(_JAVA % guide.replace("8080", str(free_port())))
     (folder / "ready.json").unlink(missing_ok=True)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    written = output(["java", file], folder, _TIMEOUT_S, {"PATH": path})
+    written = output(["java", file], folder, _TIMEOUT_S, own_programs())
     has_served = "bootstrap.servers=" in written
     is_right = has_served and "Exception" not in written and "error" not in written
     result = Outcome(Result.PASSED) if is_right else Outcome(Result.FAILED, written[-300:])
