@@ -271,16 +271,20 @@ class TopicAdmin:
     async def delete_topics(self, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         """Mark topics for deletion, then wait until they are gone from the local metadata."""
         parts = self._parts
-        ids = [(parts.metadata.topic_name(i), i) for i in request.topic_ids]
-        asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics] + ids
+        asked: list[tuple[str | None, str]] = [(name, "") for name in request.topics]
+        asked += [(None, topic_id) for topic_id in request.topic_ids]
         asked += [(None, "")] * request.nameless
+        asked += request.names_with_ids
         if not parts.controller.is_active:
             return DeleteTopicsResponse(refused(asked, ErrorCode.NOT_CONTROLLER))
         checks_switch = not parts.behaviour.deletion_is_tried_when_disabled
         if checks_switch and not parts.config["delete.topic.enable"]:
             return DeleteTopicsResponse(refused(asked, ErrorCode.TOPIC_DELETION_DISABLED))
+        if request.names_with_ids:
+            return DeleteTopicsResponse(refused(asked, ErrorCode.INVALID_REQUEST))
         results: list[TopicResult] = []
-        for name, topic_id in asked:
+        for asked_name, topic_id in asked:
+            name = parts.metadata.topic_name(topic_id) if topic_id else asked_name
             try:
                 if name is None:  # nothing authorizes a topic without name and id
                     raise KafkaError(_UNKNOWN_ID if topic_id else _NOT_AUTHORIZED)

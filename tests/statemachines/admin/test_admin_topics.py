@@ -299,6 +299,36 @@ def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
     ]
 
 
+@pytest.mark.parametrize("refusal", ["NOT_CONTROLLER", "TOPIC_DELETION_DISABLED"])
+def test_a_refused_deletion_tells_topics_as_they_were_asked_for(refusal: str) -> None:
+    """``KafkaApis.handleDeleteTopicsRequest`` looks up no name of an id before it has seen that
+    the broker is the controller and may delete, and refuses no name beside an id."""
+    cluster = ControllerCluster([1, 2], delete_topic_enable=refusal == "NOT_CONTROLLER")
+    cluster.create_topic("t", (1,))
+    topic_id = cluster.active.context.topics.topic_ids["t"]
+    request = DeleteTopicsRequest(("u",), 1000, (topic_id,), 1, (("t", topic_id),))
+    other = next(b for b in (1, 2) if b != cluster.active.broker_id)
+    asked = other if refusal == "NOT_CONTROLLER" else cluster.active.broker_id
+    results = cluster.ask(cluster.admin(asked).delete_topics(request), 1000).topics
+    assert {r.error for r in results} == {ErrorCode[refusal]}
+    assert [(r.name, r.topic_id) for r in results] == [
+        ("u", ""),
+        ("", topic_id),
+        ("", ""),
+        ("t", topic_id),
+    ]
+
+
+def test_a_name_beside_an_id_refuses_the_whole_deletion(cluster: ControllerCluster) -> None:
+    """The controller deletes nothing then (``KafkaApis.handleDeleteTopicsRequest``)."""
+    create_one(cluster, NewTopic("t", 1, 2))
+    topic_id = cluster.active.context.topics.topic_ids["t"]
+    request = DeleteTopicsRequest(("t",), 1000, (), 0, (("t", topic_id),))
+    results = cluster.ask(cluster.admin().delete_topics(request), 1000).topics
+    assert {result.error for result in results} == {ErrorCode.INVALID_REQUEST}
+    assert cluster.topics() == ["t"]
+
+
 def test_deletion_may_be_disabled_and_names_may_come_twice() -> None:
     """CP-164, docs/kafka/administration.md#topics: a name that comes twice is deleted once
     (``KafkaApis``)."""

@@ -137,11 +137,14 @@ def create_topics(e: Any) -> Any:
 def delete_topics(e: Any) -> Any:
     if hasattr(e, "topic_names"):
         return admin.DeleteTopicsRequest(e.topic_names, ms(e.timeout))
+    by_id = [(t.name, uuid_text(t.topic_id.bytes)) for t in e.topics if t.topic_id is not None]
+    names = [t.name for t in e.topics if t.topic_id is None]
     return admin.DeleteTopicsRequest(
-        tuple(t.name for t in e.topics if t.name is not None),
+        tuple(name for name in names if name is not None),
         ms(e.timeout),
-        tuple(uuid_text(t.topic_id.bytes) for t in e.topics if t.topic_id is not None),
-        sum(t.name is None and t.topic_id is None for t in e.topics),
+        tuple(topic_id for name, topic_id in by_id if name is None),
+        names.count(None),
+        tuple((name, topic_id) for name, topic_id in by_id if name is not None),
     )
 
 

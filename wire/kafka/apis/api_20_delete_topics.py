@@ -6,14 +6,14 @@ Versions 0-6. 1: throttle time. 3: TOPIC_DELETION_DISABLED, before that INVALID_
 
 from __future__ import annotations
 
-from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse, TopicResult
+from ....protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse
 from ....protocol.errors import ErrorCode
 from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
-from ..api import Api, CodecAnswer
+from ..api import Api
 from ..primitives import Reader, Writer
 
 
-def decode(reader: Reader, version: int) -> DeleteTopicsRequest | CodecAnswer:
+def decode(reader: Reader, version: int) -> DeleteTopicsRequest:
     names: list[str] = []
     ids: list[str] = []
     both: list[tuple[str, str]] = []
@@ -25,22 +25,18 @@ def decode(reader: Reader, version: int) -> DeleteTopicsRequest | CodecAnswer:
         name = reader.nullable_string()
         topic_id = reader.uuid()
         reader.tags()
-        if name is not None and topic_id != ZERO_UUID:
-            both.append((name, uuid_text(topic_id)))
-        if name is not None:
-            names.append(name)
-        if topic_id != ZERO_UUID:
+        if topic_id == ZERO_UUID:
+            if name is None:
+                nameless += 1
+            else:
+                names.append(name)
+        elif name is None:
             ids.append(uuid_text(topic_id))
-        nameless += name is None and topic_id == ZERO_UUID
+        else:
+            both.append((name, uuid_text(topic_id)))
     timeout_ms = reader.int32()
     reader.tags()
-    if both:  # KafkaApis.handleDeleteTopicsRequest refuses the whole request
-        error = ErrorCode.INVALID_REQUEST
-        results = [TopicResult(name, error, None, topic_id) for name, topic_id in both]
-        named = {name for name, _ in both}
-        results += [TopicResult(name, error, None) for name in names if name not in named]
-        return CodecAnswer(DeleteTopicsResponse(tuple(results)))
-    return DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids), nameless)
+    return DeleteTopicsRequest(tuple(names), timeout_ms, tuple(ids), nameless, tuple(both))
 
 
 def encode(

@@ -36,6 +36,35 @@ def topics(operation: AclOperation) -> Rule:
     return rule
 
 
+def delete_topics(permissions: Permissions, request: admin.DeleteTopicsRequest) -> Decision:
+    """What names a topic by name and id at once goes on: the controller refuses all of it."""
+    results: list[admin.TopicResult] = []
+    names: list[str] = []
+    for name in request.topics:
+        if permissions.may_topic(AclOperation.DELETE, name):
+            names.append(name)
+        else:
+            results.append(admin.TopicResult(name, TOPIC_REFUSED))
+    ids: list[str] = []
+    for topic_id in request.topic_ids:
+        known = permissions.topic_name(topic_id)
+        if known is None or permissions.may_topic(AclOperation.DELETE, known):
+            ids.append(topic_id)
+        else:  # its name is told only to those who may describe it
+            is_shown = permissions.may_topic(AclOperation.DESCRIBE, known)
+            shown = known if is_shown else ""
+            results.append(admin.TopicResult(shown, TOPIC_REFUSED, None, topic_id))
+    if not results:
+        return Decision(request)
+    refusals = tuple(results)
+    if not (names or ids or request.nameless or request.names_with_ids):
+        return Decision(answer=admin.DeleteTopicsResponse(refusals))
+    return Decision(
+        replace(request, topics=tuple(names), topic_ids=tuple(ids)),
+        finish=lambda response: replace(response, topics=(*response.topics, *refusals)),
+    )
+
+
 def configs(operation: AclOperation) -> Rule:
     def rule(permissions: Permissions, request: Any) -> Decision:
         def is_topic(item: Any) -> bool:

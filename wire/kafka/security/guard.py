@@ -11,6 +11,7 @@ from typing import Any
 
 from ....protocol.data import RequestContext
 from ....protocol.errors import ErrorCode
+from ....protocol.values import uuid_bytes
 from ....protocol.versions import Behaviour
 from ....statemachines.security.authorizer import Authorizer
 from ..backend import Backend
@@ -74,6 +75,7 @@ class GuardedBackend:
             context,
             self._behaviour,
             lambda topic: self._knows_topic(broker_id, topic),
+            lambda topic_id: self._backend.topic_name(broker_id, uuid_bytes(topic_id)),
         )
         return rule(permissions, request)
 

@@ -23,7 +23,7 @@ TRANSACTION_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 class Permissions:
     """The authorizer, asked for one principal at one host."""
 
-    __slots__ = ("_authorizer", "_context", "behaviour", "is_known_topic")
+    __slots__ = ("_authorizer", "_context", "behaviour", "is_known_topic", "topic_name")
 
     def __init__(
         self,
@@ -31,11 +31,14 @@ class Permissions:
         context: RequestContext,
         behaviour: Behaviour,
         is_known_topic: Callable[[str], bool],
+        topic_name: Callable[[str], str | None],
     ) -> None:
         self._authorizer = authorizer
         self._context = context
         self.behaviour = behaviour
         self.is_known_topic = is_known_topic
+        self.topic_name = topic_name
+        """Of an id; None for one that the broker does not know."""
 
     @property
     def principal(self) -> str:

@@ -48,7 +48,7 @@ RULES: dict[type, Callable[[Permissions, Any], Decision]] = {
     transactions.DescribeTransactionsRequest: group_rules.describe_transactions,
     transactions.ListTransactionsRequest: group_rules.list_transactions,
     admin.CreateTopicsRequest: admin_rules.create_topics,
-    admin.DeleteTopicsRequest: admin_rules.topics(AclOperation.DELETE),
+    admin.DeleteTopicsRequest: admin_rules.delete_topics,
     admin.CreatePartitionsRequest: admin_rules.topics(AclOperation.ALTER),
     admin.ElectLeadersRequest: cluster(AclOperation.ALTER),
     admin.AlterPartitionReassignmentsRequest: cluster(AclOperation.ALTER),

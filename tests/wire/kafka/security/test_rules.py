@@ -13,6 +13,7 @@ from fakekafka.protocol.security.acls import (
     CLUSTER_NAME,
     AclOperation,
 )
+from fakekafka.protocol.values import uuid_bytes, uuid_text
 from fakekafka.tests.support.guarded_requests import (
     CLUSTER,
     GROUP,
@@ -58,6 +59,34 @@ def test_a_request_without_a_right_is_refused(name: str, missing: int, error: st
     assert errors_in(answer) == {expected}
     if name != "Metadata":
         assert guarded.backend.requests == []
+
+
+def test_topics_are_deleted_by_id_only_by_those_who_may() -> None:
+    """A topic's name is told only to those who may describe it; unknown ids go on
+    (``KafkaApis.handleDeleteTopicsRequest``)."""
+    names = {"hidden": "b", "seen": "a", "own": "c"}
+    guarded = Guarded((TOPIC, "a", AclOperation.DESCRIBE), (TOPIC, "c", AclOperation.DELETE))
+    guarded.backend.ids = {name: uuid_bytes(text_of(key)) for key, name in names.items()}
+    request = admin.DeleteTopicsRequest(
+        ("b",), 1000, tuple(text_of(key) for key in (*names, "unknown"))
+    )
+    answer = guarded.ask(request, admin.DeleteTopicsResponse(()))
+    (seen,) = guarded.backend.requests
+    assert (seen.topics, seen.topic_ids) == ((), (text_of("own"), text_of("unknown")))
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert [(r.name, r.topic_id, r.error) for r in answer.topics] == [
+        ("b", "", refused),
+        ("", text_of("hidden"), refused),
+        ("a", text_of("seen"), refused),
+    ]
+    alone = admin.DeleteTopicsRequest((), 1000, (text_of("hidden"),))
+    (result,) = guarded.ask(alone).topics
+    assert (result.name, result.error) == ("", refused)
+
+
+def text_of(name: str) -> str:
+    """A topic id."""
+    return uuid_text(name.encode().ljust(16, b"."))
 
 
 def test_partitions_of_topics_are_decided_by_themselves() -> None:
