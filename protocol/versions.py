@@ -107,6 +107,7 @@ class Behaviour:
     broker_znode_version: int
 
     # data plane
+    long_names_fail_deletion: bool  # 0.10.2 to 2.2.1, KAFKA-4893: no file system takes the new name
     truncation: Literal["high_watermark", "leader_epoch", "fetch"]
     epoch_cache: bool  # >= 0.11, KIP-101
     messages_stand_alone: bool  # < 0.11, KIP-98: no batches, so a log may end between any two
@@ -296,6 +297,7 @@ _V28 = Behaviour(
     controller_znode_version=1,
     feature_znode_version=1,
     broker_znode_version=5,
+    long_names_fail_deletion=False,
     truncation="fetch",
     epoch_cache=True,
     messages_stand_alone=False,
@@ -507,6 +509,7 @@ _V11 = _derive(
     feature_versioning=False,
     topic_znode_version=1,
     broker_znode_version=4,
+    long_names_fail_deletion=True,
     truncation="leader_epoch",
     epoch_registered_at_election=False,
     epoch_truncation_rounds=False,
@@ -577,6 +580,7 @@ _V010 = _derive(
     failover_announces_brokers_first=False,
     failover_drops_notifications=False,
     user_and_broker_config_roots=False,
+    long_names_fail_deletion=False,
     truncation="high_watermark",
     epoch_cache=False,
     messages_stand_alone=True,

@@ -28,6 +28,9 @@ from .partition.partition import Partition
 from .storage_failures import StorageFailures
 
 _NONE = ErrorCode.NONE
+_LENGTH_ADDED_FOR_DELETION = len(".") + 32 + len("-delete")
+"""A dot, a UUID and the suffix of ``Log.logDeleteDirName``."""
+_FILE_NAME_LENGTH_MAX = 255
 
 
 LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
@@ -328,6 +331,10 @@ class RoleChanges:
         return ErrorCode.FENCED_LEADER_EPOCH
 
     def _delete_partition(self, topic_partition: TopicPartition) -> ErrorCode:
+        directory = self._hosted.disk.directory_of(topic_partition)
+        if directory is not None and self._cannot_be_renamed(topic_partition):
+            self._failures.handle_log_dir_failure(directory)
+            return ErrorCode.KAFKA_STORAGE_ERROR
         self._hosted.unregister(topic_partition)
         self._hosted.high_watermarks.pop(topic_partition, None)
         try:
@@ -337,6 +344,13 @@ class RoleChanges:
             self._hosted.offline[topic_partition] = None
             return ErrorCode.KAFKA_STORAGE_ERROR
         return _NONE
+
+    def _cannot_be_renamed(self, topic_partition: TopicPartition) -> bool:
+        """``LogManager.asyncDelete`` renames a log's directory first; where ``Log.renameDir``
+        cannot, as the name is too long, the log directory has failed."""
+        if not self.behaviour.long_names_fail_deletion:
+            return False
+        return len(str(topic_partition)) + _LENGTH_ADDED_FOR_DELETION > _FILE_NAME_LENGTH_MAX
 
     # -- UpdateMetadata ---------------------------------------------------------------------
 

@@ -280,6 +280,22 @@ def test_stop_replica_on_a_failed_disk() -> None:
     assert cluster.stop_replica(0, delete=False) is ErrorCode.KAFKA_STORAGE_ERROR
 
 
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.8"])
+@pytest.mark.parametrize("length", [213, 214])
+def test_deletion_of_a_long_name_fails_the_directory_of_1_1(version: str, length: int) -> None:
+    """KAFKA-4893: it renames the log's directory to a name that no file system takes."""
+    cluster = led(version)
+    long = TopicPartition("x" * length, 0)
+    cluster.create((0, 1), long)
+    directory = cluster[0].log(long).directory
+    stop = StopReplicaPartitionState(long.topic, 0, -1, True)
+    response = cluster[0].manager.stop_replicas(StopReplicaRequest(9, 1, -1, (stop,)))
+    fails = version == "1.1" and length == 214
+    assert error_of(response) is (ErrorCode.KAFKA_STORAGE_ERROR if fails else ErrorCode.NONE)
+    assert (directory in cluster[0].disk.offline_dirs) is fails
+    assert (long in cluster[0].disk.existing_partitions()) is False
+
+
 def test_mixed_stop_replica_twice() -> None:
     """DP-126: one partition with and one without delete in one request, twice without error."""
     cluster = led()
