@@ -37,6 +37,19 @@ def test_few_differences_are_listed() -> None:
     assert all(len(row.why) > 40 for row in differences.LISTED)
 
 
+def test_a_row_may_be_about_a_part_of_a_value() -> None:
+    """What is around that part must be as Kafka has it."""
+    row = differences.Listed(("0.10",), "s", ".*", ".*", "", r"epoch \d+")
+
+    def covers(here: str) -> bool:
+        kafka = ("leader 1, epoch 2", "leader 3, epoch 4")
+        return row.covers("0.10", "s", comparison.Difference("look", "t-0", kafka, here))
+
+    assert covers("leader 1, epoch 7")
+    assert covers("leader 3, epoch 7")
+    assert not covers("leader 2, epoch 2")
+
+
 def test_each_recording_belongs_to_a_scenario() -> None:
     """A scenario that was renamed takes its recordings along."""
     known = catalogue.all_scenarios()
