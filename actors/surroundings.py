@@ -36,22 +36,38 @@ Row = tuple[int, str, str, str | None, str, int | None, object, int | None, str 
 """An event as ``TraceSink.event`` takes it, with the name of the message's type after ``peer``;
 of a message that is a text, which is a name alone, there is no more."""
 
+
+class Named(Protocol):
+    """One end of a message."""
+
+    name: str
+
+
+Sent = tuple[int, Named, Named, int, object, int | None, int | None, int]
+"""A sending as the virtual network writes it: time, sender, target, number of the message, the
+message, cause, ``of`` and the event's own number. It costs half of what a ``Row`` does."""
+Arrived = tuple[int, Sent]
+"""A delivery, in the same way: time and what was sent."""
+
 ROWS_TOGETHER = 1000
 """A sink that takes rows is told after so many."""
 
 
+class RowBuffer(Protocol):
+    """Where events are written; the next one has the number ``first + len(rows)``."""
+
+    first: int
+    rows: list[Row | Sent | Arrived]
+    last_of_chunk: int
+    """Whoever writes the event of this number calls ``cut``."""
+    cut: Callable[[], object]
+
+
 class RowSink(TraceSink, Protocol):
-    """A sink to which the virtual network, where every step counts, writes events by itself."""
+    """A sink to which the virtual runtime, where every step counts, writes events by itself."""
 
-    takes_rows: bool
-    """False: events must come by ``event``."""
-    rows: list[Row]
-    next_seq: Callable[[], int]
-    """The number of the event that is written next."""
-
-    def cut(self) -> None:
-        """Take the rows away; due after every row whose number is the last of its thousand."""
-        ...
+    row_buffer: RowBuffer | None
+    """None: events must come by ``event``."""
 
 
 class StateSink(TraceSink, Protocol):

@@ -18,8 +18,9 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
-StateListener = Callable[[str, Any, Any], object]
-"""Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value."""
+StateListener = Callable[[str | tuple[str, ...], Any, Any], object]
+"""Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value;
+or of several numbers at once, some of which may be the same as before."""
 
 
 class Host(Protocol):

@@ -14,12 +14,11 @@ from ..delivery import Delivery, Link
 from ..network.network import Network
 from ..node import Node
 from ..port import Port
-from ..surroundings import ROWS_TOGETHER, Resident, RowSink, Surroundings
+from ..surroundings import Resident, RowBuffer, Sent, Surroundings
 
-Message = tuple[int, int, Port, Port, Any, int, bool, tuple[int, int] | None]
+Message = tuple[int, int, Port, Port, Any, int, bool, Sent | None]
 """On its way: time, sequence, target, sender, message, correlation, is_reply, and in a recorded
-run its number and the event of its sending."""
-LAST_OF_ROWS = ROWS_TOGETHER - 1
+run its sending."""
 
 
 class MessageHeap(Surroundings, Protocol):
@@ -31,8 +30,8 @@ class MessageHeap(Surroundings, Protocol):
     """Of the last entry of any heap."""
     messages: list[Message]
     """A heap of what takes the short way."""
-    row_sink: RowSink | None
-    """The recorder, if it lets others write its rows."""
+    row_buffer: RowBuffer | None
+    """Of the recorder, if it lets others write there."""
     entries_made: int
     """Of those that the other heap got, and of messages with a number; the rest of ``sequence``
     are messages without."""
@@ -73,8 +72,8 @@ class VirtualPort(Port):
             return
         if not request.message_id:  # it came by the short way, from a node
             self.network.post(self, request.sender.port, response, correlation, True)
-        elif request.event is not None and isinstance(request.sender, Node):
-            self.network.post(self, request.sender.port, response, correlation, True, request.event)
+        elif request.event is not None and (port := getattr(request.sender, "port", None)):
+            self.network.post(self, port, response, correlation, True, request.event)
         else:
             self.network.reply(self.node, request, response)
 
@@ -144,23 +143,20 @@ class VirtualNetwork(Network):
             self._open(sender, target)
             return
         runtime = self.clock
-        sent = None
-        sink = runtime.row_sink
-        if sink is not None:  # what ``TraceSink.event`` does, without its steps
+        sent: Sent | None = None
+        buffer = runtime.row_buffer
+        if buffer is not None:  # what ``TraceSink.event`` does, without its steps
             cause = runtime.cause
             if cause is None:
                 cause = runtime.begin_step()
             self._numbered = number = self._numbered + 1
             runtime.entries_made += 1
-            seq = sink.next_seq()
-            sent = (number, seq)
-            name = message.__class__.__name__
-            sink.rows.append(
-                (runtime.now, "send", sender.name, target.name, name, number, message, cause,
-                 None, of)
-            )  # fmt: skip
-            if seq % ROWS_TOGETHER == LAST_OF_ROWS:
-                sink.cut()
+            rows = buffer.rows
+            seq = buffer.first + len(rows)
+            sent = (runtime.now, sender, target, number, message, cause, of, seq)
+            rows.append(sent)
+            if seq == buffer.last_of_chunk:
+                buffer.cut()
         arrival_us = runtime.now + self._low_us
         # Drawn as ``latency.Uniform`` draws: the call would cost more than the drawing.
         if self._values_us:
@@ -196,7 +192,7 @@ class VirtualNetwork(Network):
 
     def _is_recorded_only(self) -> bool:
         """Whether nobody looks at what arrives but a recorder that takes rows."""
-        return not (self._observers or self._interceptors) and self.clock.row_sink is not None
+        return not (self._observers or self._interceptors) and self.clock.row_buffer is not None
 
     def _rules_changed(self) -> None:
         for links in self._open_links.values():
@@ -217,7 +213,7 @@ class VirtualNetwork(Network):
         # What is on its way gets the form in which it can be watched.
         messages, self._messages[:] = self._messages[:], ()
         for time, sequence, target, sender, message, correlation, is_reply, sent in messages:
-            number, event = (-sequence, None) if sent is None else sent
+            number, event = (-sequence, None) if sent is None else (sent[3], sent[7])
             delivery = Delivery(
                 sender.node, target.node, message, correlation, is_reply, None, number, event
             )

@@ -16,15 +16,14 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
-from typing import Any
 
 from ...protocol.errors import UsageError
 from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..surroundings import ROWS_TOGETHER, Resident, RowSink, Surroundings, TraceSink
-from .fast_path import LAST_OF_ROWS, Message, VirtualNetwork, VirtualPort
+from ..surroundings import Resident, RowBuffer, Surroundings, TraceSink
+from .fast_path import Message, VirtualNetwork, VirtualPort
 from .garbage import garbage
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 from .virtual_timer import VirtualTimer, name_of
@@ -76,7 +75,7 @@ class VirtualRuntime(LoopRuntime):
         self.is_running = False
         self.events_run = 0
         self.condition_held = False  # of the last run
-        self.row_sink: RowSink | None = None
+        self.row_buffer: RowBuffer | None = None
         self.after_each: Callable[[], object] | None = None
         """Called after every event, between it and the next."""
         super().__init__(seed)
@@ -92,8 +91,7 @@ class VirtualRuntime(LoopRuntime):
 
     def _record(self, recorder: TraceSink | None) -> None:
         self._recorder = recorder
-        sink: Any = recorder
-        self.row_sink = sink if getattr(sink, "takes_rows", False) else None
+        self.row_buffer = getattr(recorder, "row_buffer", None)
         self.network.watchers_changed()
 
     recorder = property(attrgetter("_recorder"), _record)
@@ -175,7 +173,7 @@ class VirtualRuntime(LoopRuntime):
     def _let_arrive(self, under_way: Message) -> None:
         """Hand a message that took the short way to its target, looking at all there is."""
         _, _, target, sender, message, correlation, is_reply, sent = under_way
-        number, event = (0, None) if sent is None else sent
+        number, event = (0, None) if sent is None else (sent[3], sent[7])
         self.network.arrive(
             Delivery(sender.node, target.node, message, correlation, is_reply, None, number, event)
         )
@@ -214,7 +212,7 @@ class VirtualRuntime(LoopRuntime):
         end: Entry = (_NEVER_US if limit_us is None else limit_us + 1, 0, None)
         heappush(self._entries, end)
         self._due_us = self._entries[0][0]
-        thresholds = garbage.look_rarely(is_recorded=self.row_sink is not None)
+        thresholds = garbage.look_rarely(is_recorded=self.row_buffer is not None)
         if self.after_each is not None:
             until = functools.partial(_look_and_ask, self.after_each, until)
         self.is_running = True
@@ -228,7 +226,7 @@ class VirtualRuntime(LoopRuntime):
         finally:
             self.is_running = False
             gc.set_threshold(*thresholds)
-            if self.row_sink is not None and self.events_run > _EVENTS_FEW:
+            if self.row_buffer is not None and self.events_run > _EVENTS_FEW:
                 garbage.set_aside()
             if not has_reached_end and end in self._entries:
                 self._entries.remove(end)
@@ -267,8 +265,14 @@ class VirtualRuntime(LoopRuntime):
                     if sent is not None and (
                         target.takes_requests or (is_reply and not target.is_blocked)
                     ):
-                        number = sent[0]
-                        event = self._record_arrival(target, sender, message, sent)
+                        # What ``TraceSink.event`` does, without its steps.
+                        buffer: RowBuffer = self.row_buffer  # type: ignore[assignment]
+                        rows = buffer.rows
+                        self.cause = event = buffer.first + len(rows)
+                        rows.append((time, sent))
+                        number = sent[3]
+                        if event == buffer.last_of_chunk:
+                            buffer.cut()
                     try:
                         if is_reply and not target.is_blocked:
                             waiting = target.requests.pop(correlation, None)
@@ -309,21 +313,6 @@ class VirtualRuntime(LoopRuntime):
         finally:
             self.events_run += count
 
-    def _record_arrival(
-        self, target: Port, sender: Port, message: Any, sent: tuple[int, int]
-    ) -> int:
-        """What ``TraceSink.event`` does for a delivery, without its steps; gives its number."""
-        sink: RowSink = self.row_sink  # type: ignore[assignment]
-        self.cause = event = sink.next_seq()
-        name = message.__class__.__name__
-        sink.rows.append(
-            (self.now, "deliver", target.name, sender.name, name, sent[0], message, sent[1],
-             None, None)
-        )  # fmt: skip
-        if event % ROWS_TOGETHER == LAST_OF_ROWS:
-            sink.cut()
-        return event
-
     def _clock_stands(self, item: VirtualTimer | Delivery) -> UsageError:
         if type(item) is VirtualTimer:
             node, what = item.node, f"a call of {getattr(item.callback, '__qualname__', '?')}"
@@ -362,15 +351,16 @@ class VirtualRuntime(LoopRuntime):
         self.cause = None
 
     def _record_firing(self, actor: str, name: str, cause: int | None) -> None:
-        sink = self.row_sink
-        if sink is None:
+        buffer = self.row_buffer
+        if buffer is None:
             self.cause = self.record_firing(actor, name, cause)
             return
-        self.cause = event = sink.next_seq()
+        rows = buffer.rows
+        self.cause = event = buffer.first + len(rows)
         cause = self.timer_chains.fired(actor, name, event, cause)
-        sink.rows.append((self.now, "timer_fire", actor, None, name, None, None, cause, None, None))
-        if event % ROWS_TOGETHER == LAST_OF_ROWS:
-            sink.cut()
+        rows.append((self.now, "timer_fire", actor, None, name, None, None, cause, None, None))
+        if event == buffer.last_of_chunk:
+            buffer.cut()
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
         def fire_late() -> None:

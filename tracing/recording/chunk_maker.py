@@ -16,7 +16,7 @@ from ..fingerprint import Fingerprint, HeadsAside
 from ..format import CHUNK_EVENTS
 from ..packing import PayloadPacker
 from .operations import Operations
-from .recorded_state import Change, RecordedState, Told
+from .recorded_state import Change, RecordedState, Value
 from .row_packing import RowBatch, pack_rows
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Progress(NamedTuple):
     by_event: dict[int | None, int]
     operations: list[int | None]
     removed: list[tuple[str, str]]
-    places: list[int]
+    values: list[Value]
     snapshot_due: int
 
 
@@ -87,7 +87,7 @@ class ChunkMaker:
 
     def make_last(self, taken: Taken) -> Iterator[Made | Snapshot]:
         """All that there is, with a last chunk that need not be full."""
-        stop = taken.first + len(taken.rows)
+        stop = len(taken)
         yield from self.make(taken, stop)
         if self.first < stop:
             yield from self._make_one(taken, stop)
@@ -111,7 +111,7 @@ class ChunkMaker:
         while taken.declared and taken.declared[0][0] < stop:
             _, name = taken.declared.pop(0)
             self.packer.schema.setdefault(name, self._declared[name])
-        rows = taken.rows[first - taken.first : stop - taken.first]
+        rows = taken.whole_rows(first, stop)
         assigned = self._operations.assigned
         known = len(assigned)
         self._operations.assign(
@@ -139,7 +139,7 @@ class ChunkMaker:
 
     def peek(self, taken: Taken) -> tuple[list[Chunk], ChunkTables]:
         """The chunk that the rest would make now, and the tables that it would lead to."""
-        stop = taken.first + len(taken.rows)
+        stop = len(taken)
         if stop == self.first:
             return [], self.tables
         tables = self.tables.copy()
@@ -156,7 +156,6 @@ class ChunkMaker:
     def progress(
         self,
         begun: tuple[int, int, frozenset[str]],
-        told: list[Told],
         digests: list[bytes],
     ) -> Progress:
         """What the process itself has to know to go on behind these chunks."""
@@ -175,7 +174,7 @@ class ChunkMaker:
             operations.of_open_ones(),
             operations.open_ones(),
             self.state.removed,
-            self.state.places_since(first, told),
+            self.state.values_since(first),
             self._snapshot_due,
         )
 
@@ -192,7 +191,7 @@ class ChunkMaker:
         self._operations.continue_from(progress.by_event, progress.operations)
         self._operations.assigned.clear()
         self.state.settled.clear()
-        self.state.settle_as(taken.told, progress.removed, progress.places)
+        self.state.settle_as(taken.told, progress.removed, progress.values)
         self._snapshot_due = progress.snapshot_due
 
 

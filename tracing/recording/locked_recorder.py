@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 class LockedRecorder(Recorder):
     """A recorder that several threads may call: the order of calls is the order of events."""
 
-    takes_rows = False
     events_aside = 0
 
     def __init__(
@@ -29,6 +28,7 @@ class LockedRecorder(Recorder):
     ) -> None:
         self._lock = threading.RLock()
         super().__init__(writer, keep, record_bytes_limit)
+        self.row_buffer = None
 
     def event(self, *args: Any, **kwargs: Any) -> int:
         with self._lock:
@@ -38,7 +38,7 @@ class LockedRecorder(Recorder):
         with self._lock:
             tell = super().state_listener(runtime, actor)
 
-        def changed(path: str, old: Any, new: Any) -> None:
+        def changed(path: str | tuple[str, ...], old: Any, new: Any) -> None:
             with self._lock:
                 tell(path, old, new)
 

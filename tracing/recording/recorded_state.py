@@ -6,24 +6,42 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-Told = tuple[int, "ActorState", str | None, Any, Any]
+Told = tuple[int, "ActorState", str | tuple[str, ...] | None, Any, Any]
 """What a core tells: the event at which it happened, whose state, path, old value, new value.
 
-Without a path it is news of the actor: it starts and knows nothing (new is True), or it halts and
-what it knew goes with it.
+With several paths old and new are a tuple each, some values of which may be the same. Without a
+path it is news of the actor: it starts and knows nothing (new is True), or it halts and what it
+knew goes with it.
 """
 Change = tuple[int, str, Any, Any]
 """Event, path, old value, new value; None is no value."""
+Value = tuple[str, str, int, Any]
+"""Of an actor by a path: the event that gave it, and the value."""
 
 
-class ActorState(dict[str, Told]):
-    """What gave every path of one actor its value."""
+class _WholePaths(dict[str, str]):
+    """The path of a value, by what the core of its actor calls it."""
 
-    __slots__ = ("is_born", "name")
+    __slots__ = ("_prefix",)
+
+    def __init__(self, actor: str) -> None:
+        super().__init__()
+        self._prefix = f"{actor}/"
+
+    def __missing__(self, path: str) -> str:
+        whole = self[path] = self._prefix + path
+        return whole
+
+
+class ActorState(dict[str, tuple[int, Any]]):
+    """Of every path of one actor the value, with the event that gave it."""
+
+    __slots__ = ("is_born", "name", "whole_paths")
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
+        self.whole_paths = _WholePaths(name)
         self.is_born = False
         """It started in this recording and knew nothing: what it had before is no value."""
 
@@ -58,34 +76,39 @@ class RecordedState:
         chunk or beyond all; gives the place of the rest. What is known goes before what is said of
         the old value."""
         end = bisect_left(told, True, lo=start, key=lambda one: one[0] >= stop)
-        add, removed = self.settled.append, self.removed
-        for one in told[start:end]:
-            seq, state, path, old, new = one
-            if path is None:
+        change = self._change
+        for seq, state, path, old, new in told[start:end]:
+            if isinstance(path, tuple):
+                for one_path, one_old, one_new in zip(path, old, new, strict=True):
+                    change(seq, state, one_path, one_old, one_new)
+            elif path is None:
                 self._begin_or_halt(seq, state, new)
-                continue
-            known = state.get(path)
-            if known is not None:
-                old = known[4]
-            elif state.is_born:
-                old = None
-            if old == new:
-                continue
-            add((seq, path, old, new))
-            if new is None:
-                if known is not None:
-                    del state[path]
-                    if removed is not None:
-                        removed.append((state.name, path))
             else:
-                state[path] = one
+                change(seq, state, path, old, new)
         return end
+
+    def _change(self, seq: int, state: ActorState, path: str, old: Any, new: Any) -> None:
+        known = state.get(path)
+        if known is not None:
+            old = known[1]
+        elif state.is_born:
+            old = None
+        if old == new:
+            return
+        self.settled.append((seq, state.whole_paths[path], old, new))
+        if new is not None:
+            state[path] = seq, new
+        elif known is not None:
+            del state[path]
+            if self.removed is not None:
+                self.removed.append((state.name, path))
 
     def _begin_or_halt(self, seq: int, state: ActorState, begins: bool) -> None:
         if begins:
             state.is_born = True
             return
-        self.settled.extend((seq, path, told[4], None) for path, told in state.items())
+        whole_paths = state.whole_paths
+        self.settled.extend((seq, whole_paths[path], old, None) for path, (_, old) in state.items())
         if self.removed is not None:
             self.removed.extend((state.name, path) for path in state)
         state.clear()
@@ -93,36 +116,55 @@ class RecordedState:
     def values(self) -> Iterator[tuple[str, Any, int]]:
         """Every path with its value and the event that gave it."""
         for state in self._actors.values():
-            for path, (seq, _, _, _, value) in state.items():
-                yield path, value, seq
+            whole_paths = state.whole_paths
+            for path, (seq, value) in state.items():
+                yield whole_paths[path], value, seq
 
     # -- settled by a copy of this process -----------------------------------------------------
 
-    def places_since(self, first: int, told: Sequence[Told]) -> list[int]:
-        """Where in ``told`` the values stand that were settled from an event on, in the order in
-        which the state has them."""
-        places = {id(one): place for place, one in enumerate(told)}
+    def values_since(self, first: int) -> list[Value]:
+        """The values that were settled from an event on, in the order in which the state has
+        them."""
         return [
-            places[id(one)]
+            (state.name, path, seq, value)
             for state in self._actors.values()
-            for one in state.values()
-            if one[0] >= first and id(one) in places
+            for path, (seq, value) in state.items()
+            if seq >= first
         ]
 
     def settle_as(
-        self, told: Sequence[Told], removed: Sequence[tuple[str, str]], places: Sequence[int]
+        self, told: Sequence[Told], removed: Sequence[tuple[str, str]], values: Sequence[Value]
     ) -> None:
-        """Take the outcome of a ``settle`` in a copy: what lost its value, and where the values
-        stand that it found."""
+        """Take the outcome of a ``settle`` in a copy: what lost its value, and the values that it
+        found."""
         for actor, path in removed:
             self._actors[actor].pop(path, None)
-        for place in places:
-            one = told[place]
-            assert one[2] is not None
-            one[1][one[2]] = one
-        for one in told:
-            if one[2] is None and one[4]:
-                one[1].is_born = True
+        for actor, path, seq, value in values:
+            self._actors[actor][path] = seq, value
+        for _, state, path_told, _, begins in told:
+            if path_told is None and begins:
+                state.is_born = True
+
+
+NOT_LATELY = object()
+_LATELY = 2_000
+
+
+def told_lately(told: Sequence[Told], state: ActorState, path: str) -> Any:
+    """The value that the path of an actor has by the last changes that were told: most that is
+    told was told a moment ago, too. ``NOT_LATELY`` where they do not say."""
+    for place in range(len(told) - 1, max(len(told) - _LATELY, 0) - 1, -1):
+        _, whose, told_path, _, value = told[place]
+        if whose is not state:
+            continue
+        if told_path == path:
+            return value
+        if isinstance(told_path, tuple):
+            if path in told_path:
+                return value[told_path.index(path)]
+        elif told_path is None and not value:
+            return None
+    return NOT_LATELY
 
 
 class LatestValues:
@@ -131,8 +173,8 @@ class LatestValues:
     __slots__ = ("_halted", "_seen", "_values")
 
     def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-        self._halted: set[str] = set()
+        self._values: dict[ActorState, dict[str, Any]] = {}
+        self._halted: set[ActorState] = set()
         self._seen: dict[int, int] = {}
 
     def look(self, first: int, told: Sequence[Told]) -> None:
@@ -142,16 +184,25 @@ class LatestValues:
         self._seen[first] = len(told)
         values = self._values
         for _, state, path, _, value in told[seen:]:
-            if path is not None:
-                values[path] = value
-            elif not value:
-                self._halted.add(state.name)
-                for known in [one for one in values if one.startswith(f"{state.name}/")]:
-                    del values[known]
+            if path is None:
+                if not value:
+                    self._halted.add(state)
+                    values.pop(state, None)
+                continue
+            known = values.get(state)
+            if known is None:
+                known = values[state] = {}
+            if isinstance(path, tuple):
+                known.update(zip(path, value, strict=True))
+            else:
+                known[path] = value
 
     def of(self, state: ActorState, path: str) -> Any:
         """The value of an actor's path; None is no value."""
-        if path in self._values or state.name in self._halted:
-            return self._values.get(path)
+        known = self._values.get(state)
+        if known is not None and path in known:
+            return known[path]
+        if state in self._halted:
+            return None
         settled = state.get(path)
-        return None if settled is None else settled[4]
+        return None if settled is None else settled[1]

@@ -6,13 +6,13 @@ immutable, so all the rest waits (``chunk_maker``): finding out what really chan
 operation an event belongs to, taking messages apart, packing, digesting. A copy of the process
 does it for many thousand events at once while the run goes on, or the process itself, when
 somebody looks, at the end, or after each thousand where a copy is out of the question. The virtual
-network writes the rows of messages itself (``rows``).
+network writes the rows of messages itself
+(``row_buffer``).
 """
 
 from __future__ import annotations
 
 import atexit
-import itertools
 import os
 import pickle
 import weakref
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...protocol.errors import UsageError
 from ..chunk_codec import NO_TYPE
 from ..chunks import Chunk, Snapshot
-from ..events import KIND_CODES, Event
+from ..events import KIND_CODES, KINDS, Event
 from ..fingerprint import UNSEEN_KINDS
 from ..format import CHUNK_EVENTS
 from ..packing import PayloadPacker
@@ -32,7 +32,7 @@ from ..schema import is_message_type
 from ..trace import EventList, MemoryTrace
 from . import aside
 from .chunk_maker import ChunkMaker, Made, PlainValue
-from .recorded_state import Change, LatestValues
+from .recorded_state import NOT_LATELY, ActorState, Change, LatestValues, told_lately
 from .row_view import RowView
 from .taken import Taken
 from .writer import TraceWriter
@@ -40,28 +40,14 @@ from .writer import TraceWriter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...actors.surroundings import Row, Surroundings
+    from ...actors.surroundings import RowBuffer, Surroundings
     from ...protocol.host import StateListener
 
 RECORD_BYTES_LIMIT = 64
-_TIED = frozenset({"spawn", "stop", "client_invoke", "client_ok", "client_fail"})
-"""Kinds that begin or end something."""
+_ROWS_ALONE = frozenset(KINDS) - UNSEEN_KINDS - {"send", "deliver", "drop", "spawn", "stop"}
+"""Kinds of events that are noted nowhere else."""
 _AS_THEY_ARE = frozenset({int, str, type(None), bool, float})
 """Classes of values that are recorded as they are."""
-
-
-class _Paths(dict[str, str]):
-    """The whole path of a part of an actor's state, by what its core calls it."""
-
-    __slots__ = ("_prefix",)
-
-    def __init__(self, actor: str) -> None:
-        super().__init__()
-        self._prefix = f"{actor}/"
-
-    def __missing__(self, path: str) -> str:
-        whole = self[path] = self._prefix + path
-        return whole
 
 
 class _Tagger(PayloadPacker):
@@ -76,8 +62,19 @@ class _Tagger(PayloadPacker):
         super().declare(cls)
         if len(self.schema) > known:
             taken = self._taken
-            place = taken.first + len(taken.rows)
-            taken.declared += [(place, name) for name in list(self.schema)[known:]]
+            taken.declared += [(len(taken), name) for name in list(self.schema)[known:]]
+
+
+def _cut_of(recorder: Recorder) -> Callable[[], None]:
+    """What a recorder's buffer calls without keeping the recorder alive."""
+    reference = weakref.ref(recorder)
+
+    def cut() -> None:
+        alive = reference()
+        if alive is not None:
+            alive._cut()
+
+    return cut
 
 
 _with_files: weakref.WeakSet[Recorder] = weakref.WeakSet()
@@ -105,7 +102,6 @@ class Recorder:
     are cut, their length is kept.
     """
 
-    takes_rows = True
     events_aside = 50_000
     """So many events are handed to a copy of the process together; 0 where there must be none."""
 
@@ -120,16 +116,14 @@ class Recorder:
         self._keep = keep
         self._in_memory = writer is None or keep is not None
         self._chunks: list[Chunk] = []
-        self._taken = Taken()
-        self.rows: list[Row] = self._taken.rows
-        """Events of which no chunks are made yet."""
+        self._taken = Taken(_cut_of(self))
+        self.row_buffer: RowBuffer | None = self._taken
         self._tagger = _Tagger(record_bytes_limit, self._taken)
         self._maker = ChunkMaker(record_bytes_limit, self._tagger.schema)
         self._job: _Job | None = None
         self._waits = keep is None and self.events_aside > 0 and aside.is_worthwhile()
         self._first = 0  # of the chunk that is not full yet
         self._due = self.events_aside if self._waits else CHUNK_EVENTS
-        self.next_seq: Callable[[], int] = itertools.count().__next__
         self._sent: dict[int | None, int] = {}  # number of a message under way: its sending
         self._born: set[str] = set()  # actors that started in this recording
         self._snapshots: list[Snapshot] = []
@@ -171,50 +165,58 @@ class Recorder:
             if message is not None and not (is_message_type(cls) or issubclass(cls, BaseException)):
                 self._tagger.declare(cls)
                 message = PlainValue((self._tagger.tagged(message),))
-        KIND_CODES[kind]  # refuses what is no kind
-        seq = self.next_seq()
-        if kind == "deliver" or kind == "drop":
-            cause = self._sent.pop(message_id, cause)
-        elif kind == "send":
-            self._sent[message_id] = seq
-        elif kind in _TIED:
-            if kind == "client_invoke":
-                of = seq
-            self._tie(kind, seq, actor, peer)
-        if kind in UNSEEN_KINDS:
-            self._taken.unseen.append(seq)
-        self.rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
-        if seq % CHUNK_EVENTS == CHUNK_EVENTS - 1:
-            self.cut()
+        taken = self._taken
+        rows = taken.rows
+        seq = taken.first + len(rows)
+        if kind not in _ROWS_ALONE:
+            KIND_CODES[kind]  # refuses what is no kind
+            if kind == "deliver" or kind == "drop":
+                cause = self._sent.pop(message_id, cause)
+            elif kind == "send":
+                self._sent[message_id] = seq
+            else:
+                if kind == "client_invoke":
+                    of = seq
+                self._note(kind, seq, actor, peer)
+        rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
+        if seq == taken.last_of_chunk:
+            self._cut()
         return seq
 
-    def _tie(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
-        """Begin or end an operation of a client; begin an actor, or end it with its state."""
+    def _note(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
+        """Begin or end an operation of a client; begin an actor, or end it with its state; leave
+        an event out of the outline."""
+        taken = self._taken
+        if kind in UNSEEN_KINDS:
+            taken.unseen.append(seq)
         if kind == "client_invoke":
-            self._taken.begun.append(seq)
+            taken.begun.append(seq)
+        elif kind == "client_ok" or kind == "client_fail":
+            taken.ended.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
-            self._taken.told.append((seq, self._maker.state.of(actor), None, None, True))
-        elif kind != "stop":
-            self._taken.ended.append(seq)
-        elif peer is not None:  # a node; without a peer it is news of a process
-            self._taken.told.append((seq, self._maker.state.of(actor), None, None, False))
+            taken.told.append((seq, self._maker.state.of(actor), None, None, True))
+        elif kind == "stop" and peer is not None:  # a node; without a peer a process
+            taken.told.append((seq, self._maker.state.of(actor), None, None, False))
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Who hears of the changes of an actor's state."""
-        state, paths = self._maker.state.of(actor), _Paths(actor)
-        tell, tagged = self._taken.told.append, self._tagger.tagged
+        state, taken, tagged = self._maker.state.of(actor), self._taken, self._tagger.tagged
 
-        def changed(path: str, old: Any, new: Any) -> None:
-            if type(new) is not int and type(new) not in _AS_THEY_ARE:
-                new = tagged(new)
-            if type(old) is not int and type(old) not in _AS_THEY_ARE:
-                old = tagged(old)
+        def changed(path: str | tuple[str, ...], old: Any, new: Any) -> None:
+            if type(path) is str:
+                if type(new) is not int and type(new) not in _AS_THEY_ARE:
+                    new = tagged(new)
+                if type(old) is not int and type(old) not in _AS_THEY_ARE:
+                    old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self._first:
-                tell((seq, state, paths[path], old, new))
+                taken.told.append((seq, state, path, old, new))
+            elif type(path) is str:
+                self._state(seq, state, path, old, new, runtime.now_us())
             else:
-                self.state(seq, paths[path], old, new, runtime.now_us())
+                for one, one_old, one_new in zip(path, old, new, strict=True):
+                    self._state(seq, state, one, one_old, one_new, runtime.now_us())
 
         return changed
 
@@ -229,45 +231,55 @@ class Recorder:
         """
         if seq is not None and not 0 <= seq < len(self):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
-        actor = path.partition("/")[0]
+        actor, _, rest = path.partition("/")
         old, new = self._tagger.tagged(old), self._tagger.tagged(new)
+        self._state(seq, self._maker.state.of(actor), rest, old, new, time_us)
+
+    def _state(
+        self, seq: int | None, state: ActorState, path: str, old: Any, new: Any, time_us: int | None
+    ) -> None:
+        taken = self._taken
         place = seq
         if seq is None or seq < self._first:
-            if not self._would_change(actor, path, old, new):
+            if not self._would_change(state, path, old, new):
                 return
+            rows = taken.rows
             if time_us is None:
-                time_us = self.rows[-1][0] if self.rows else self._last_time_us
-            place = self.next_seq()
-            self._taken.unseen.append(place)
-            self.rows.append((time_us, "state", actor, None, NO_TYPE, None, None, seq, None, None))
+                time_us = rows[-1][0] if rows else self._last_time_us
+            place = len(taken)
+            taken.unseen.append(place)
+            rows.append((time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None))
         assert place is not None
-        self._taken.told.append((place, self._maker.state.of(actor), path, old, new))
-        if place is not seq and place % CHUNK_EVENTS == CHUNK_EVENTS - 1:
-            self.cut()
+        taken.told.append((place, state, path, old, new))
+        if place is not seq and place == taken.last_of_chunk:
+            self._cut()
 
-    def _would_change(self, actor: str, path: str, old: Any, new: Any) -> bool:
+    def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
         """Whether this is news."""
-        latest = self._latest
-        if self._job is not None:
-            latest.look(self._job.taken.first, self._job.taken.told)
-        latest.look(self._taken.first, self._taken.told)
-        known = latest.of(self._maker.state.of(actor), path)
+        known = told_lately(self._taken.told, state, path)
+        if known is NOT_LATELY:
+            latest = self._latest
+            if self._job is not None:
+                latest.look(self._job.taken.first, self._job.taken.told)
+            latest.look(self._taken.first, self._taken.told)
+            known = latest.of(state, path)
         if known is not None:
             return bool(known != new)
-        return bool(new is not None if actor in self._born else old != new)
+        return bool(new is not None if state.name in self._born else old != new)
 
     # -- chunks --------------------------------------------------------------------------------
 
-    def cut(self) -> None:
+    def _cut(self) -> None:
         """There are rows enough for another chunk."""
         self._first += CHUNK_EVENTS
+        self._taken.last_of_chunk += CHUNK_EVENTS
         if self._first >= self._due:
             self._make_due()
 
     def _make_due(self) -> None:
         """Let chunks be made of all rows, by a copy of the process where that is possible."""
         waits = self._waits and aside.is_possible()
-        if waits and len(self.rows) >= self.events_aside:
+        if waits and len(self._taken.rows) >= self.events_aside:
             self._await_job()
             self._begin_job()
             self._due = self._first + self.events_aside
@@ -277,7 +289,7 @@ class Recorder:
             self._due = self._first + CHUNK_EVENTS
 
     def _begin_job(self) -> None:
-        self._last_time_us = self.rows[-1][0]
+        self._last_time_us = self._taken.rows[-1][0]
         taken = self._taken.hand_over()
         try:
             work = aside.Aside(lambda: self._made_aside(taken))
@@ -296,7 +308,7 @@ class Recorder:
             if isinstance(one, Made):
                 digests.append(one.chunk.info.digest)
             made.append(self._without_body(one, writer) if writer is not None else (one, None))
-        return pickle.dumps((made, maker.progress(begun, taken.told, digests)))
+        return pickle.dumps((made, maker.progress(begun, digests)))
 
     def _without_body(
         self, made: Made | Snapshot, writer: TraceWriter
@@ -333,8 +345,8 @@ class Recorder:
         self._due = self._first + self.events_aside
 
     def _forget_made(self) -> None:
-        if self.rows:
-            self._last_time_us = self.rows[-1][0]
+        if self._taken.rows:
+            self._last_time_us = self._taken.rows[-1][0]
         self._taken.forget(self._maker.first)
         self._latest = LatestValues()
         self._view.cut(self._maker.first)
@@ -382,7 +394,7 @@ class Recorder:
     # -- asking --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return self._taken.first + len(self.rows)
+        return len(self._taken)
 
     def fingerprint(self) -> str:
         """blake2b-256 of the digests of all chunks, hexadecimal: of all events with all there is
@@ -394,7 +406,7 @@ class Recorder:
         """What ``Fingerprint`` gives for the same run: the order of events, no payloads."""
         self._make_full()
         outline = self._maker.outline.copy()
-        for row in self.rows:
+        for row in self._taken.whole_rows(self._taken.first, len(self)):
             if row[1] not in UNSEEN_KINDS:
                 outline.append(row[:6])
         return outline.fingerprint()

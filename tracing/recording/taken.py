@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
+from ..format import CHUNK_EVENTS
+
 if TYPE_CHECKING:
-    from ...actors.surroundings import Row
+    from ...actors.surroundings import Arrived, Row, Sent
     from .recorded_state import Told
 
 
 class Taken:
     """Events by number from ``first`` on, with what was said of them meanwhile.
 
-    Whoever writes keeps the lists, or their ``append``: they are emptied, never replaced.
+    Nobody may hold on to its lists: others take their place.
     """
 
-    __slots__ = ("begun", "declared", "ended", "first", "rows", "told", "told_settled", "unseen")
+    __slots__ = (
+        "begun", "cut", "declared", "ended", "first", "last_of_chunk", "rows", "rows_whole", "told",
+        "told_settled", "unseen",
+    )  # fmt: skip
 
-    def __init__(self, first: int = 0) -> None:
+    def __init__(self, cut: Callable[[], object], first: int = 0) -> None:
+        self.cut = cut
+        """Called by whoever writes the event ``last_of_chunk``."""
         self.first = first
-        self.rows: list[Row] = []
+        self.last_of_chunk = first + CHUNK_EVENTS - 1
+        self._begin()
+
+    def _begin(self) -> None:
+        self.rows: list[Row | Sent | Arrived] = []
+        self.rows_whole = 0
+        """So many of them, from the first on, are each a ``Row``."""
         self.told: list[Told] = []
         """Changes of state in the order in which they were told."""
         self.told_settled = 0
@@ -33,27 +47,53 @@ class Taken:
         self.declared: list[tuple[int, str]] = []
         """Types of values that are no messages, and the event before which each was met."""
 
+    def __len__(self) -> int:
+        """Number of the event that comes next."""
+        return self.first + len(self.rows)
+
     def hand_over(self) -> Self:
         """All that there is, as another object; this one goes on without it."""
-        other = type(self)(self.first)
-        other.rows, other.told = self.rows[:], self.told[:]
-        other.told_settled = self.told_settled
-        other.unseen, other.begun = self.unseen[:], self.begun[:]
-        other.ended, other.declared = self.ended[:], self.declared[:]
-        self.forget(self.first + len(self.rows))
+        other = type(self)(self.cut, self.first)
+        other.rows, other.rows_whole = self.rows, self.rows_whole
+        other.told, other.told_settled = self.told, self.told_settled
+        other.unseen, other.declared = self.unseen, self.declared
+        other.begun, other.ended = self.begun, self.ended
+        self.first += len(self.rows)
+        self._begin()
         return other
+
+    def whole_rows(self, first: int, stop: int) -> list[Row]:
+        """The events from one on, before another, each as a ``Row``."""
+        begin, end = first - self.first, stop - self.first
+        rows = self.rows
+        if self.rows_whole < end:
+            rows[self.rows_whole : end] = map(_whole, rows[self.rows_whole : end])
+            self.rows_whole = end
+        return rows[begin:end]  # type: ignore[return-value]
 
     def forget(self, stop: int) -> None:
         """Let go of the events before a number; their changes of state are settled."""
-        whole = stop == self.first + len(self.rows)
-        if whole:
-            for taken in (self.rows, self.told, self.unseen, self.begun, self.ended, self.declared):
-                taken.clear()
-        else:
-            del self.rows[: stop - self.first]
-            del self.told[: self.told_settled]
-            for numbers in (self.unseen, self.begun, self.ended):
-                numbers[:] = [seq for seq in numbers if seq >= stop]
-            self.declared[:] = [one for one in self.declared if one[0] >= stop]
-        self.told_settled = 0
+        count = stop - self.first
         self.first = stop
+        if count == len(self.rows):
+            self._begin()
+            return
+        del self.rows[:count]
+        self.rows_whole = max(self.rows_whole - count, 0)
+        del self.told[: self.told_settled]
+        self.told_settled = 0
+        for numbers in (self.unseen, self.begun, self.ended):
+            numbers[:] = [seq for seq in numbers if seq >= stop]
+        self.declared[:] = [one for one in self.declared if one[0] >= stop]
+
+
+def _whole(row: Row | Sent | Arrived) -> Row:
+    if len(row) == 2:
+        time_us, (_, sender, target, number, message, _, _, seq) = row
+        name = message.__class__.__name__
+        return time_us, "deliver", target.name, sender.name, name, number, message, seq, None, None
+    if len(row) == 8:
+        time_us, sender, target, number, message, cause, of, _ = row
+        name = message.__class__.__name__
+        return time_us, "send", sender.name, target.name, name, number, message, cause, None, of
+    return row
