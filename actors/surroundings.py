@@ -43,11 +43,10 @@ class Named(Protocol):
     name: str
 
 
-Sent = tuple[int, Named, Named, int, object, int | None, int | None, int]
+Sent = tuple[int, Named, Named, int, object, int | None, int | None, int, int]
 """A sending as the virtual network writes it: time, sender, target, number of the message, the
-message, cause, ``of`` and the event's own number. It costs half of what a ``Row`` does."""
-Arrived = tuple[int, Sent]
-"""A delivery, in the same way: time and what was sent."""
+message, cause, ``of``, the event's own number and the time of arrival. At the place of another
+event it is its delivery."""
 
 ROWS_TOGETHER = 1000
 """A sink that takes rows is told after so many."""
@@ -57,7 +56,7 @@ class RowBuffer(Protocol):
     """Where events are written; the next one has the number ``first + len(rows)``."""
 
     first: int
-    rows: list[Row | Sent | Arrived]
+    rows: list[Row | Sent]
     last_of_chunk: int
     """Whoever writes the event of this number calls ``cut``."""
     cut: Callable[[], object]

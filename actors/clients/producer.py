@@ -158,7 +158,7 @@ class SimulatedProducer(SimulatedClient):
             batch = queue.open_batch = ProducerBatch(now)
             queue.batches.append(batch)
             if self.state_listener is not None:
-                self._begin(where, batch)
+                self._begin(queue, batch)
             if settings.linger_ms:
                 self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
         records = batch.records
@@ -306,8 +306,8 @@ class SimulatedProducer(SimulatedClient):
             self._renumber(queue)
         self.on_metadata()
 
-    def _begin(self, topic_partition: TopicPartition, batch: ProducerBatch) -> int | None:
-        batch.operation = self.record("client_invoke", "produce", str(topic_partition))
+    def _begin(self, queue: PartitionQueue, batch: ProducerBatch) -> int | None:
+        batch.operation = self.record("client_invoke", "produce", queue.name)
         return batch.operation
 
     def _send_recorded(
@@ -322,9 +322,9 @@ class SimulatedProducer(SimulatedClient):
         before = runtime.cause
         operation = batch.operation
         if operation is None:
-            runtime.cause = self._begin(topic_partition, batch)
+            runtime.cause = self._begin(queue, batch)
         elif batch.is_retried:
-            text = f"{topic_partition} again"
+            text = f"{queue.name} again"
             runtime.cause = self.record("client_retry", "produce", text, operation)
         else:
             runtime.cause = operation

@@ -105,6 +105,7 @@ class PartitionQueue:
         "in_flight",
         "is_idempotent",
         "is_waking",
+        "name",
         "next_sequence",
         "not_before_ms",
         "open_batch",
@@ -115,6 +116,7 @@ class PartitionQueue:
 
     def __init__(self, topic_partition: TopicPartition, is_idempotent: bool) -> None:
         self.topic_partition = topic_partition
+        self.name = str(topic_partition)
         self.is_idempotent = is_idempotent
         self.batches: deque[ProducerBatch] = deque()
         """Those to be sent again come first, in the order of their numbers."""

@@ -143,6 +143,15 @@ class VirtualNetwork(Network):
             self._open(sender, target)
             return
         runtime = self.clock
+        arrival_us = runtime.now + self._low_us
+        # Drawn as ``latency.Uniform`` draws: the call would cost more than the drawing.
+        if self._values_us:
+            random = self._random
+            arrival_us += int(random() * self._values_us)
+        if arrival_us < link.free_at_us:
+            arrival_us = link.free_at_us
+        else:
+            link.free_at_us = arrival_us
         sent: Sent | None = None
         buffer = runtime.row_buffer
         if buffer is not None:  # what ``TraceSink.event`` does, without its steps
@@ -153,19 +162,10 @@ class VirtualNetwork(Network):
             runtime.entries_made += 1
             rows = buffer.rows
             seq = buffer.first + len(rows)
-            sent = (runtime.now, sender, target, number, message, cause, of, seq)
+            sent = (runtime.now, sender, target, number, message, cause, of, seq, arrival_us)
             rows.append(sent)
             if seq == buffer.last_of_chunk:
                 buffer.cut()
-        arrival_us = runtime.now + self._low_us
-        # Drawn as ``latency.Uniform`` draws: the call would cost more than the drawing.
-        if self._values_us:
-            random = self._random
-            arrival_us += int(random() * self._values_us)
-        if arrival_us < link.free_at_us:
-            arrival_us = link.free_at_us
-        else:
-            link.free_at_us = arrival_us
         runtime.sequence = sequence = runtime.sequence + 1
         heappush(
             self._messages,

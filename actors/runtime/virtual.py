@@ -269,7 +269,7 @@ class VirtualRuntime(LoopRuntime):
                         buffer: RowBuffer = self.row_buffer  # type: ignore[assignment]
                         rows = buffer.rows
                         self.cause = event = buffer.first + len(rows)
-                        rows.append((time, sent))
+                        rows.append(sent)
                         number = sent[3]
                         if event == buffer.last_of_chunk:
                             buffer.cut()

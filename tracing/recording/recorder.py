@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ...protocol.host import StateListener
 
 RECORD_BYTES_LIMIT = 64
+_OF_OPERATIONS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
 _ROWS_ALONE = frozenset(KINDS) - UNSEEN_KINDS - {"send", "deliver", "drop", "spawn", "stop"}
 """Kinds of events that are noted nowhere else."""
 _AS_THEY_ARE = frozenset({int, str, type(None), bool, float})
@@ -168,31 +169,30 @@ class Recorder:
         taken = self._taken
         rows = taken.rows
         seq = taken.first + len(rows)
-        if kind not in _ROWS_ALONE:
-            KIND_CODES[kind]  # refuses what is no kind
-            if kind == "deliver" or kind == "drop":
-                cause = self._sent.pop(message_id, cause)
-            elif kind == "send":
-                self._sent[message_id] = seq
-            else:
-                if kind == "client_invoke":
-                    of = seq
-                self._note(kind, seq, actor, peer)
+        if kind in _OF_OPERATIONS:
+            taken.unseen.append(seq)
+            if kind == "client_invoke":
+                taken.begun.append(seq)
+                of = seq
+            elif kind != "client_retry":
+                taken.ended.append(seq)
+        elif kind == "deliver" or kind == "drop":
+            cause = self._sent.pop(message_id, cause)
+        elif kind == "send":
+            self._sent[message_id] = seq
+        elif kind not in _ROWS_ALONE:
+            self._note(kind, seq, actor, peer)
         rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
         if seq == taken.last_of_chunk:
             self._cut()
         return seq
 
     def _note(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
-        """Begin or end an operation of a client; begin an actor, or end it with its state; leave
-        an event out of the outline."""
+        """Begin an actor, or end it with its state; leave an event out of the outline."""
+        KIND_CODES[kind]  # refuses what is no kind
         taken = self._taken
         if kind in UNSEEN_KINDS:
             taken.unseen.append(seq)
-        if kind == "client_invoke":
-            taken.begun.append(seq)
-        elif kind == "client_ok" or kind == "client_fail":
-            taken.ended.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
             taken.told.append((seq, self._maker.state.of(actor), None, None, True))
@@ -243,12 +243,13 @@ class Recorder:
         if seq is None or seq < self._first:
             if not self._would_change(state, path, old, new):
                 return
-            rows = taken.rows
             if time_us is None:
-                time_us = rows[-1][0] if rows else self._last_time_us
+                time_us = taken.last_time_us() or self._last_time_us
             place = len(taken)
             taken.unseen.append(place)
-            rows.append((time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None))
+            taken.rows.append(
+                (time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
+            )
         assert place is not None
         taken.told.append((place, state, path, old, new))
         if place is not seq and place == taken.last_of_chunk:
@@ -289,7 +290,7 @@ class Recorder:
             self._due = self._first + CHUNK_EVENTS
 
     def _begin_job(self) -> None:
-        self._last_time_us = self._taken.rows[-1][0]
+        self._last_time_us = self._taken.last_time_us() or self._last_time_us
         taken = self._taken.hand_over()
         try:
             work = aside.Aside(lambda: self._made_aside(taken))
@@ -345,8 +346,7 @@ class Recorder:
         self._due = self._first + self.events_aside
 
     def _forget_made(self) -> None:
-        if self._taken.rows:
-            self._last_time_us = self._taken.rows[-1][0]
+        self._last_time_us = self._taken.last_time_us() or self._last_time_us
         self._taken.forget(self._maker.first)
         self._latest = LatestValues()
         self._view.cut(self._maker.first)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..format import CHUNK_EVENTS
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Arrived, Row, Sent
+    from ...actors.surroundings import Row, Sent
     from .recorded_state import Told
+
+_SENT_SIZE = 9
 
 
 class Taken:
@@ -31,7 +33,7 @@ class Taken:
         self._begin()
 
     def _begin(self) -> None:
-        self.rows: list[Row | Sent | Arrived] = []
+        self.rows: list[Row | Sent] = []
         self.rows_whole = 0
         """So many of them, from the first on, are each a ``Row``."""
         self.told: list[Told] = []
@@ -51,6 +53,12 @@ class Taken:
         """Number of the event that comes next."""
         return self.first + len(self.rows)
 
+    def last_time_us(self) -> int | None:
+        """Of the last event; None when there is none."""
+        if not self.rows:
+            return None
+        return _whole(self.rows[-1], len(self) - 1)[0]
+
     def hand_over(self) -> Self:
         """All that there is, as another object; this one goes on without it."""
         other = type(self)(self.cut, self.first)
@@ -67,7 +75,8 @@ class Taken:
         begin, end = first - self.first, stop - self.first
         rows = self.rows
         if self.rows_whole < end:
-            rows[self.rows_whole : end] = map(_whole, rows[self.rows_whole : end])
+            known = self.rows_whole
+            rows[known:end] = map(_whole, rows[known:end], range(self.first + known, stop))
             self.rows_whole = end
         return rows[begin:end]  # type: ignore[return-value]
 
@@ -87,13 +96,14 @@ class Taken:
         self.declared[:] = [one for one in self.declared if one[0] >= stop]
 
 
-def _whole(row: Row | Sent | Arrived) -> Row:
-    if len(row) == 2:
-        time_us, (_, sender, target, number, message, _, _, seq) = row
+def _whole(row: Any, seq: int) -> Row:
+    if len(row) == _SENT_SIZE:
+        time_us, sender, target, number, message, cause, of, sent_as, arrival_us = row
         name = message.__class__.__name__
-        return time_us, "deliver", target.name, sender.name, name, number, message, seq, None, None
-    if len(row) == 8:
-        time_us, sender, target, number, message, cause, of, _ = row
-        name = message.__class__.__name__
-        return time_us, "send", sender.name, target.name, name, number, message, cause, None, of
-    return row
+        if seq == sent_as:
+            return time_us, "send", sender.name, target.name, name, number, message, cause, None, of
+        return (
+            arrival_us, "deliver", target.name, sender.name, name, number, message, sent_as, None,
+            None,
+        )  # fmt: skip
+    return row  # type: ignore[no-any-return]
