@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import mmap
 import os
+import pickle
 import signal
+import struct
 import sys
 from collections.abc import Callable
+from typing import Any
 
 _DESCRIPTORS_MAX = 1 << 20
 _DONE = b"done"
+_LENGTH = struct.Struct("<Q")
 _left_behind: list[int] = []  # copies for which nobody waits
 
 
@@ -36,7 +41,8 @@ def is_possible() -> bool:
 class Aside:
     """A copy of this process that does some work; raises ``OSError`` when there can be none."""
 
-    def __init__(self, work: Callable[[], bytes]) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
+        """What the work gives is pickled; of a ``PickleBuffer`` in it there is one copy only."""
         _reap()
         self._parent = os.getpid()
         self._pid = 0
@@ -53,17 +59,32 @@ class Aside:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    def outcome(self) -> bytes | None:
-        """What the work gave, once it is done; None when it failed or was killed."""
+    def outcome(self) -> Any:
+        """What the work gave, once it is done; None when it failed or was killed. A buffer in it
+        is a view of memory that goes with the last such view."""
         if os.getpid() != self._parent:
             return None  # this is a copy itself, made by somebody else
         with contextlib.suppress(ChildProcessError):  # when somebody waited for all children
             os.waitpid(self._pid, 0)
         self._pid = 0
         memory = self._memory
-        data = os.pread(memory, os.fstat(memory).st_size, 0)
-        os.close(memory)
-        return data[: -len(_DONE)] if data.endswith(_DONE) else None
+        size = os.fstat(memory).st_size
+        try:
+            if size <= len(_DONE):
+                return None
+            whole = memoryview(mmap.mmap(memory, size, prot=mmap.PROT_READ))
+        finally:
+            os.close(memory)
+        if whole[-len(_DONE) :] != _DONE:
+            return None
+        parts: list[memoryview] = []
+        place = 0
+        while place < size - len(_DONE):
+            (length,) = _LENGTH.unpack_from(whole, place)
+            place += _LENGTH.size
+            parts.append(whole[place : place + length])
+            place += length
+        return pickle.loads(parts[0], buffers=parts[1:])
 
     def __del__(self) -> None:
         """Nobody wants the outcome."""
@@ -80,7 +101,18 @@ def _reap() -> None:
         _left_behind.remove(pid)
 
 
-def _do(work: Callable[[], bytes], memory: int) -> None:
+def _write(outcome: object, memory: int) -> None:
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(outcome, protocol=5, buffer_callback=buffers.append)
+    parts: list[bytes | memoryview] = [head, *(buffer.raw() for buffer in buffers)]
+    pieces = [piece for part in parts for piece in (_LENGTH.pack(len(part)), part)]
+    for piece in (*pieces, _DONE):
+        data = memoryview(piece)
+        while data:
+            data = data[os.write(memory, data) :]
+
+
+def _do(work: Callable[[], object], memory: int) -> None:
     """In the copy: work, leave the outcome in the memory that both share, and end at once."""
     try:
         gc.disable()
@@ -89,8 +121,6 @@ def _do(work: Callable[[], bytes], memory: int) -> None:
         # Else connections and pipes of the process stay open as long as its copy works.
         os.closerange(0, memory)
         os.closerange(memory + 1, _DESCRIPTORS_MAX)
-        data = memoryview(work() + _DONE)
-        while data:
-            data = data[os.write(memory, data) :]
+        _write(work(), memory)
     finally:
         os._exit(0)

@@ -6,6 +6,7 @@ it is made, and by which process, makes no difference to a byte of it.
 
 from __future__ import annotations
 
+import pickle
 from bisect import bisect_left
 from collections.abc import Iterator
 from operator import itemgetter
@@ -52,11 +53,12 @@ class Progress(NamedTuple):
     strings: list[str]
     schema: dict[str, FieldShapes]
     types_written: list[str]
-    heads: bytes
+    heads: Any  # bytes behind one another: a buffer to be sent, a view when it has come
     heads_count: int
     digests: list[bytes]
     by_event: dict[int | None, int]
     operations: list[int | None]
+    born: list[str]
     removed: list[tuple[str, str]]
     values: list[Value]
     snapshot_due: int
@@ -150,7 +152,7 @@ class ChunkMaker:
     def begin_copy(self) -> tuple[int, int, frozenset[str]]:
         """Be the copy that makes chunks; gives where it begins, for ``progress``."""
         self.outline = HeadsAside()
-        self.state.removed = []
+        self.state.born, self.state.removed = [], []
         return self.first, len(self.tables.strings.ordered), frozenset(self.tables.types_written)
 
     def progress(
@@ -168,17 +170,18 @@ class ChunkMaker:
             tables.strings.ordered[strings:],
             dict(self.packer.schema),
             [name for name in tables.types_written if name not in types],
-            b"".join(self.outline.heads),
+            pickle.PickleBuffer(b"".join(self.outline.heads)),
             len(self.outline),
             digests,
             operations.of_open_ones(),
             operations.open_ones(),
+            self.state.born,
             self.state.removed,
             self.state.values_since(first),
             self._snapshot_due,
         )
 
-    def go_on_after(self, progress: Progress, taken: Taken) -> None:
+    def go_on_after(self, progress: Progress) -> None:
         """Know what a copy has found out when it made all chunks of what was taken."""
         self.first = progress.first
         strings = self.tables.strings
@@ -191,7 +194,7 @@ class ChunkMaker:
         self._operations.continue_from(progress.by_event, progress.operations)
         self._operations.assigned.clear()
         self.state.settled.clear()
-        self.state.settle_as(taken.told, progress.removed, progress.values)
+        self.state.settle_as(progress.born, progress.removed, progress.values)
         self._snapshot_due = progress.snapshot_due
 
 

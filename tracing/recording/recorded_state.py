@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-Told = tuple[int, "ActorState", str | tuple[str, ...] | None, Any, Any]
-"""What a core tells: the event at which it happened, whose state, path, old value, new value.
+Told = list[Any]
+"""What cores tell, five items for each change, as a tuple for each would take twice the memory:
+the event at which it happened, whose ``ActorState``, path, old value, new value.
 
 With several paths old and new are a tuple each, some values of which may be the same. Without a
 path it is news of the actor: it starts and knows nothing (new is True), or it halts and what it
@@ -15,8 +16,14 @@ knew goes with it.
 """
 Change = tuple[int, str, Any, Any]
 """Event, path, old value, new value; None is no value."""
+_ITEMS = 5
 Value = tuple[str, str, int, Any]
 """Of an actor by a path: the event that gave it, and the value."""
+
+
+def _changes(told: Told, start: int, end: int) -> Iterator[tuple[Any, ...]]:
+    items = iter(told[start:end])
+    return zip(items, items, items, items, items, strict=True)
 
 
 class _WholePaths(dict[str, str]):
@@ -55,7 +62,7 @@ class RecordedState:
     To tell costs next to nothing; what was told is looked at all together by ``settle``.
     """
 
-    __slots__ = ("_actors", "removed", "settled")
+    __slots__ = ("_actors", "born", "removed", "settled")
 
     def __init__(self) -> None:
         self._actors: dict[str, ActorState] = {}
@@ -63,6 +70,8 @@ class RecordedState:
         """The changes since somebody emptied it, in their order."""
         self.removed: list[tuple[str, str]] | None = None
         """Actors and paths that lost a value, where somebody wants to know."""
+        self.born: list[str] = []
+        """Actors that started, in the same way."""
 
     def of(self, actor: str) -> ActorState:
         """The state of an actor, the same object for ever."""
@@ -71,13 +80,14 @@ class RecordedState:
             state = self._actors[actor] = ActorState(actor)
         return state
 
-    def settle(self, told: Sequence[Told], start: int, stop: int) -> int:
+    def settle(self, told: Told, start: int, stop: int) -> int:
         """Take what was told from a place on of the events before ``stop``, which is the end of a
         chunk or beyond all; gives the place of the rest. What is known goes before what is said of
         the old value."""
-        end = bisect_left(told, True, lo=start, key=lambda one: one[0] >= stop)
+        seqs = range(start, len(told), _ITEMS)
+        end = start + _ITEMS * bisect_left(seqs, True, key=lambda place: told[place] >= stop)
         change = self._change
-        for seq, state, path, old, new in told[start:end]:
+        for seq, state, path, old, new in _changes(told, start, end):
             if isinstance(path, tuple):
                 for one_path, one_old, one_new in zip(path, old, new, strict=True):
                     change(seq, state, one_path, one_old, one_new)
@@ -106,6 +116,8 @@ class RecordedState:
     def _begin_or_halt(self, seq: int, state: ActorState, begins: bool) -> None:
         if begins:
             state.is_born = True
+            if self.removed is not None:
+                self.born.append(state.name)
             return
         whole_paths = state.whole_paths
         self.settled.extend((seq, whole_paths[path], old, None) for path, (_, old) in state.items())
@@ -133,30 +145,29 @@ class RecordedState:
         ]
 
     def settle_as(
-        self, told: Sequence[Told], removed: Sequence[tuple[str, str]], values: Sequence[Value]
+        self, born: Iterable[str], removed: Iterable[tuple[str, str]], values: Iterable[Value]
     ) -> None:
-        """Take the outcome of a ``settle`` in a copy: what lost its value, and the values that it
-        found."""
+        """Take the outcome of a ``settle`` in a copy: who started, what lost its value, and the
+        values that it found."""
+        for actor in born:
+            self._actors[actor].is_born = True
         for actor, path in removed:
             self._actors[actor].pop(path, None)
         for actor, path, seq, value in values:
             self._actors[actor][path] = seq, value
-        for _, state, path_told, _, begins in told:
-            if path_told is None and begins:
-                state.is_born = True
 
 
 NOT_LATELY = object()
 _LATELY = 2_000
 
 
-def told_lately(told: Sequence[Told], state: ActorState, path: str) -> Any:
+def told_lately(told: Told, state: ActorState, path: str) -> Any:
     """The value that the path of an actor has by the last changes that were told: most that is
     told was told a moment ago, too. ``NOT_LATELY`` where they do not say."""
-    for place in range(len(told) - 1, max(len(told) - _LATELY, 0) - 1, -1):
-        _, whose, told_path, _, value = told[place]
-        if whose is not state:
+    for place in range(len(told), max(len(told) - _LATELY * _ITEMS, 0), -_ITEMS):
+        if told[place - 4] is not state:
             continue
+        _, told_path, _, value = told[place - 4 : place]
         if told_path == path:
             return value
         if isinstance(told_path, tuple):
@@ -177,13 +188,13 @@ class LatestValues:
         self._halted: set[ActorState] = set()
         self._seen: dict[int, int] = {}
 
-    def look(self, first: int, told: Sequence[Told]) -> None:
+    def look(self, first: int, told: Told) -> None:
         """Take what is new in the changes that were told from an event on; of several lists the
         older one has to come first."""
         seen = self._seen.get(first, 0)
         self._seen[first] = len(told)
         values = self._values
-        for _, state, path, _, value in told[seen:]:
+        for _, state, path, _, value in _changes(told, seen, len(told)):
             if path is None:
                 if not value:
                     self._halted.add(state)

@@ -31,7 +31,7 @@ from ..packing import PayloadPacker
 from ..schema import is_message_type
 from ..trace import EventList, MemoryTrace
 from . import aside
-from .chunk_maker import ChunkMaker, Made, PlainValue
+from .chunk_maker import ChunkMaker, Made, PlainValue, Progress
 from .recorded_state import NOT_LATELY, ActorState, Change, LatestValues, told_lately
 from .row_view import RowView
 from .taken import Taken
@@ -85,6 +85,10 @@ _with_files: weakref.WeakSet[Recorder] = weakref.WeakSet()
 def _write_what_is_full() -> None:
     for recorder in list(_with_files):
         recorder.__del__()
+
+
+_Outcome = tuple[list[tuple[Made | Snapshot, pickle.PickleBuffer | None]], Progress]
+"""What a copy gives: chunks and snapshots with the frames of the file; where it came to."""
 
 
 class _Job(NamedTuple):
@@ -195,9 +199,9 @@ class Recorder:
             taken.unseen.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
-            taken.told.append((seq, self._maker.state.of(actor), None, None, True))
+            taken.told += (seq, self._maker.state.of(actor), None, None, True)
         elif kind == "stop" and peer is not None:  # a node; without a peer a process
-            taken.told.append((seq, self._maker.state.of(actor), None, None, False))
+            taken.told += (seq, self._maker.state.of(actor), None, None, False)
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Who hears of the changes of an actor's state."""
@@ -211,7 +215,7 @@ class Recorder:
                     old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self._first:
-                taken.told.append((seq, state, path, old, new))
+                taken.told += (seq, state, path, old, new)
             elif type(path) is str:
                 self._state(seq, state, path, old, new, runtime.now_us())
             else:
@@ -251,7 +255,7 @@ class Recorder:
                 (time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
             )
         assert place is not None
-        taken.told.append((place, state, path, old, new))
+        taken.told += (place, state, path, old, new)
         if place is not seq and place == taken.last_of_chunk:
             self._cut()
 
@@ -299,26 +303,27 @@ class Recorder:
         else:
             self._job = _Job(taken, self._first, work)
 
-    def _made_aside(self, taken: Taken) -> bytes:
+    def _made_aside(self, taken: Taken) -> _Outcome:
         """Of the copy: what was made, for the process itself."""
         maker, writer = self._maker, self.writer
         begun = maker.begin_copy()
         digests: list[bytes] = []
-        made: list[tuple[Made | Snapshot, bytes | None]] = []
+        made: list[tuple[Made | Snapshot, pickle.PickleBuffer | None]] = []
         for one in maker.make(taken, self._first):
             if isinstance(one, Made):
                 digests.append(one.chunk.info.digest)
             made.append(self._without_body(one, writer) if writer is not None else (one, None))
-        return pickle.dumps((made, maker.progress(begun, digests)))
+        return made, maker.progress(begun, digests)
 
     def _without_body(
         self, made: Made | Snapshot, writer: TraceWriter
-    ) -> tuple[Made | Snapshot, bytes]:
+    ) -> tuple[Made | Snapshot, pickle.PickleBuffer]:
         """What is made, and its frame in the file."""
         if isinstance(made, Made):
             chunk = made.chunk
-            return Made(chunk._replace(body=b""), []), writer.chunk_frame(chunk)
-        return made._replace(body=b""), writer.snapshot_frame(made)
+            frame = writer.chunk_frame(chunk)
+            return Made(chunk._replace(body=b""), []), pickle.PickleBuffer(frame)
+        return made._replace(body=b""), pickle.PickleBuffer(writer.snapshot_frame(made))
 
     def _await_job(self) -> None:
         """Take over what a copy of the process has made."""
@@ -330,8 +335,8 @@ class Recorder:
         if outcome is None:  # it was killed, or met a value that cannot be packed
             self._put_all(self._maker.make(job.taken, job.stop))
         else:
-            made, progress = pickle.loads(outcome)
-            self._maker.go_on_after(progress, job.taken)
+            made, progress = outcome
+            self._maker.go_on_after(progress)
             for one, frame in made:
                 self._put(one, frame)
         self._latest = LatestValues()
@@ -355,7 +360,7 @@ class Recorder:
         for one in made:
             self._put(one)
 
-    def _put(self, made: Made | Snapshot, frame: bytes | None = None) -> None:
+    def _put(self, made: Made | Snapshot, frame: memoryview | None = None) -> None:
         """Write what was made, or keep it; ``frame`` is what the file gets, if that is known."""
         writer = self.writer
         if isinstance(made, Made):

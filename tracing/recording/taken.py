@@ -36,7 +36,7 @@ class Taken:
         self.rows: list[Row | Sent] = []
         self.rows_whole = 0
         """So many of them, from the first on, are each a ``Row``."""
-        self.told: list[Told] = []
+        self.told: Told = []
         """Changes of state in the order in which they were told."""
         self.told_settled = 0
         """So many of them are in the state already."""

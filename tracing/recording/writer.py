@@ -56,14 +56,14 @@ class TraceWriter:
         """What the file gets of a snapshot."""
         return encode_frame(SNAPSHOT_FRAME, snapshot.body, self._codec)
 
-    def _write(self, frame: bytes) -> tuple[int, int]:
+    def _write(self, frame: bytes | memoryview) -> tuple[int, int]:
         offset = self._offset
         self._file.write(frame)
         self._file.flush()
         self._offset += len(frame)
         return offset, len(frame)
 
-    def write_chunk(self, chunk: Chunk, frame: bytes | None = None) -> None:
+    def write_chunk(self, chunk: Chunk, frame: bytes | memoryview | None = None) -> None:
         """``frame`` is that of ``chunk_frame``, if it is known already."""
         offset, length = self._write(self.chunk_frame(chunk) if frame is None else frame)
         self._chunks.append(chunk.info.stored_at(offset, length))
@@ -72,7 +72,7 @@ class TraceWriter:
         self._kinds.update(chunk.kind_counts)
         self._types.update(chunk.type_counts)
 
-    def write_snapshot(self, snapshot: Snapshot, frame: bytes | None = None) -> None:
+    def write_snapshot(self, snapshot: Snapshot, frame: bytes | memoryview | None = None) -> None:
         """``frame`` is that of ``snapshot_frame``, if it is known already."""
         offset, _ = self._write(self.snapshot_frame(snapshot) if frame is None else frame)
         self._snapshots.append((snapshot.seq, offset))
