@@ -238,40 +238,35 @@ class VirtualRuntime(LoopRuntime):
 
     def _run(self, until: Callable[[], object] | None) -> bool:
         """Take entry after entry; True at the limit, False when the condition holds before."""
-        messages, ready = self.messages, self._ready
-        count = at_once = 0
-        instant_us = -1
+        messages, ready, count, at_once, instant_us = self.messages, self._ready, 0, 0, -1
         try:
             while True:
                 if ready and not self._is_due(self.now):
-                    if self.now != instant_us:
-                        instant_us, at_once = self.now, 0
-                    at_once += 1
+                    at_once = at_once + 1 if self.now == instant_us else 1
+                    instant_us = self.now
                     if at_once > _MOST_AT_ONCE:
                         raise self._clock_stands(ready[0])
                     due = ready.popleft()
                     if type(due) is VirtualTimer and due.callback is None:
                         continue
                     self._take(due)
-                elif (
-                    messages
-                    and (time := messages[0][0]) <= self._due_us
-                    and (time < self._due_us or self._is_message_first())
+                elif messages and (
+                    (time := messages[0][0]) < self._due_us
+                    or (time == self._due_us and self._is_message_first())
                 ):
                     under_way = heappop(messages)
                     self.now, _, target, sender, message, correlation, is_reply, sent = under_way
-                    # What ``arrive`` does with no observer but a recorder, in fewer steps.
-                    number, event = 0, None
+                    # What ``arrive`` and ``TraceSink.event`` do, in fewer steps.
+                    number, seq = 0, None
                     if sent is not None and (
                         target.takes_requests or (is_reply and not target.is_blocked)
                     ):
-                        # What ``TraceSink.event`` does, without its steps.
                         buffer: RowBuffer = self.row_buffer  # type: ignore[assignment]
                         rows = buffer.rows
-                        self.cause = event = buffer.first + len(rows)
+                        self.cause = seq = buffer.first + len(rows)
                         rows.append(sent)
                         number = sent[3]
-                        if event == buffer.last_of_chunk:
+                        if seq == buffer.last_of_chunk:
                             buffer.cut()
                     try:
                         if is_reply and not target.is_blocked:
@@ -281,9 +276,8 @@ class VirtualRuntime(LoopRuntime):
                         elif target.takes_requests and not is_reply:
                             node = target.node
                             delivery = _deliver(
-                                (sender.node, node, message, correlation, False, None, number,
-                                 event)
-                            )  # fmt: skip
+                                (sender.node, node, message, correlation, False, None, number, seq)
+                            )
                             try:
                                 response = target.handlers[type(message)](message, delivery)
                             except Exception as error:
@@ -295,7 +289,7 @@ class VirtualRuntime(LoopRuntime):
                             self._let_arrive(under_way)
                     except Exception as error:
                         self.report_failure(target.node, error)
-                    if event is not None:
+                    if seq is not None:
                         self.cause = None
                 else:
                     now = self._due_us
