@@ -100,11 +100,12 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         ("0.10",),
-        "everybody_crashes_at_once",
+        "everybody_crashes_at_once|crash_crash_crash_start_...",
         "look: started .",
-        "[cu]-2",
+        "[a-z0-9-]+-.",
         "KafkaServer.startup of 0.10 starts its controller before KafkaHealthcheck registers the "
         "broker, so the first controller finds itself dead and elects once more.",
+        r"epoch \d+, znode \d+, controller \d+",
     ),
     Listed(
         ("0.10",),
