@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fakekafka.protocol.errors import FakeKafkaError, NotThereYet, UsageError
@@ -75,12 +76,26 @@ class SimulatedSide(Side):
             self.simulation.broker(broker).repair_log_dir(position)
 
     def end_session(self, broker: int) -> None:
+        """The broker is cut off before, as ``SessionProxy`` does it: no watch tells it of the end.
+
+        A controller that thaws would read the watch first, wait for a new session, and forget the
+        AlterIsr requests that queue up meanwhile without an answer (AlterIsrReceived.preempt).
+        """
         try:
             owner = self.simulation.zookeeper.stat(f"/brokers/ids/{broker}").ephemeral_owner
         except NotThereYet:
             return
+        self._cut_off(owner)
         self.simulation.zookeeper.end_session(owner, self.simulation.processes[broker].name)
         super().end_session(broker)
+
+    def _cut_off(self, session_id: int) -> None:
+        for process in self.simulation.zookeepers.values():
+            server = present(process.server)
+            connection = server.connections.by_session.get(session_id)
+            if connection is not None:
+                close = partial(server.close_connection, connection)
+                self.simulation.runtime.run_in(process.process, close)
 
     def line(self, broker: int) -> Line:
         if broker not in self._listeners:
