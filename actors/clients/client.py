@@ -83,7 +83,9 @@ class SimulatedClient(Node):
         recorder = runtime.recorder
         if recorder is None:
             return None
-        cause = runtime.cause if kind == "client_invoke" else runtime.begin_step()
+        cause = runtime.cause
+        if cause is None and kind != "client_invoke":
+            cause = runtime.begin_step()
         event = recorder.event(
             self._now_us(), kind, self.name, None, what, None, cause, text, operation
         )
