@@ -20,7 +20,7 @@ class Timer(Protocol):
 
 StateListener = Callable[[str | tuple[str, ...], Any, Any], object]
 """Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value;
-or of several numbers at once, some of which may be the same as before."""
+or several paths and a number for each, some of which may be the same as before (old is None)."""
 
 
 class Host(Protocol):

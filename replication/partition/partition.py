@@ -106,10 +106,8 @@ class Partition:
                 self.leader_epoch,
                 self.isr,
                 None if pending is None else pending.proposal.isr,
-                None if log is None else log.log_end_offset,
-                None if log is None else log.high_watermark,
-                None if log is None else log.log_start_offset,
-            ]
+            ],
+            log,
         )
 
     # -- role changes -----------------------------------------------------------------------

@@ -8,47 +8,36 @@ from ...protocol.host import StateListener
 from ...protocol.values import TopicPartition
 from ..log.log import Log
 
-_NAMES = (
-    "role", "leader", "leader_epoch", "isr", "proposed_isr", "log_end_offset", "high_watermark",
-    "log_start_offset",
-)  # fmt: skip
+_NAMES = ("role", "leader", "leader_epoch", "isr", "proposed_isr")
+_OFFSET_NAMES = ("log_end_offset", "high_watermark", "log_start_offset")
 _FETCHER_NAMES = ("fetches_from", "fetch_stage", "fetch_offset")
-_OFFSETS = 5
-"""Place of the first of the three offsets."""
-_UNREPORTED = (None, None, None, (), None)
-_NO_OFFSETS = (None, None, None)
 
 
 class StateReport:
-    """Knows what was told last, by ``_NAMES``, and tells what is different now."""
+    """Knows what was told last and tells what is different now. Of offsets, which move all the
+    time, it tells all three: that is less work than to compare them, and whoever records the run
+    knows what they were."""
 
-    __slots__ = (
-        "_fetcher",
-        "_fetcher_paths",
-        "_offset_paths",
-        "_offsets",
-        "_paths",
-        "_tell",
-        "_told",
-    )
+    __slots__ = ("_fetcher", "_fetcher_paths", "_offset_paths", "_paths", "_tell", "_told")
 
     def __init__(self, tell: StateListener, topic_partition: TopicPartition) -> None:
         self._tell = tell
         self._paths = tuple(f"{topic_partition}/{name}" for name in _NAMES)
-        self._offset_paths = self._paths[_OFFSETS:]
-        self._told: list[Any] = [*_UNREPORTED, *_NO_OFFSETS]
-        self._offsets: tuple[int | None, ...] = _NO_OFFSETS
-        """The last three of what was told; those in ``_told`` may be older."""
+        self._told: list[Any] = [None, None, None, (), None]
+        self._offset_paths = tuple(f"{topic_partition}/{name}" for name in _OFFSET_NAMES)
         self._fetcher_paths = tuple(f"{topic_partition}/{name}" for name in _FETCHER_NAMES)
         self._fetcher: tuple[int | None, str | None, int | None] = (None, None, None)
 
-    def changed(self, now: list[Any]) -> None:
-        """Tell all that is different in a list of values by ``_NAMES``."""
-        before, self._told = [*self._told[:_OFFSETS], *self._offsets], now
-        self._offsets = tuple(now[_OFFSETS:])
+    def changed(self, now: list[Any], log: Log | None) -> None:
+        """Tell all that is different in a list of values by ``_NAMES``, and the offsets."""
+        before, self._told = self._told, now
         for path, old, new in zip(self._paths, before, now, strict=True):
             if old != new:
                 self._tell(path, old, new)
+        if log is not None:
+            self.log_moved(log)
+        else:
+            self._tell(self._offset_paths, None, (None, None, None))
 
     def fetching(self, leader_id: int | None, stage: str | None, offset: int | None) -> None:
         """A fetcher has come to another stage with it; None for all when it does not copy it."""
@@ -59,9 +48,6 @@ class StateReport:
                 self._tell(path, old, new)
 
     def log_moved(self, log: Log) -> None:
-        """The same, where nothing but the offsets of the log can be different."""
+        """Tell the offsets, where nothing else can be different."""
         now = (log.log_end_offset, log.high_watermark, log.log_start_offset)
-        told = self._offsets
-        if now != told:
-            self._offsets = now
-            self._tell(self._offset_paths, told, now)
+        self._tell(self._offset_paths, None, now)

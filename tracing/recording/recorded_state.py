@@ -10,7 +10,7 @@ Told = list[Any]
 """What cores tell, five items for each change, as a tuple for each would take twice the memory:
 the event at which it happened, whose ``ActorState``, path, old value, new value.
 
-With several paths old and new are a tuple each, some values of which may be the same. Without a
+With several paths the new value is a tuple of one for each, some of which may not be new. Without a
 path it is news of the actor: it starts and knows nothing (new is True), or it halts and what it
 knew goes with it.
 """
@@ -89,8 +89,8 @@ class RecordedState:
         change = self._change
         for seq, state, path, old, new in _changes(told, start, end):
             if isinstance(path, tuple):
-                for one_path, one_old, one_new in zip(path, old, new, strict=True):
-                    change(seq, state, one_path, one_old, one_new)
+                for one, number in zip(path, new, strict=True):
+                    change(seq, state, one, None, number)
             elif path is None:
                 self._begin_or_halt(seq, state, new)
             else:

@@ -219,8 +219,8 @@ class Recorder:
             elif type(path) is str:
                 self._state(seq, state, path, old, new, runtime.now_us())
             else:
-                for one, one_old, one_new in zip(path, old, new, strict=True):
-                    self._state(seq, state, one, one_old, one_new, runtime.now_us())
+                for one, number in zip(path, new, strict=True):
+                    self._state(seq, state, one, None, number, runtime.now_us())
 
         return changed
 
