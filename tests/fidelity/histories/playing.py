@@ -281,7 +281,11 @@ class _Player:
         self._let_delete()
 
     def _let_delete(self) -> None:
-        """Replicas on a broker that is back are deleted, which is not to be seen from outside."""
+        """Living replicas are deleted, which is not to be seen from outside.
+
+        One that has answered stays deleted when its broker goes, another does not
+        (ReplicaStateMachine: no way leads from ReplicaDeletionSuccessful to Ineligible).
+        """
         if self._stage.side.children("/admin/delete_topics"):
             self._stage.pass_time(_ANSWERED_S)
 
@@ -303,6 +307,7 @@ class _Player:
     def _delete(self, name: str) -> None:
         self._answer(self._stage.delete(name))
         self._look()
+        self._let_delete()
 
     def _expand(self, name: str, assignment: str) -> None:
         node = self._stage.observer.assignment(name)
