@@ -19,6 +19,7 @@ from typing import Any
 from fakekafka import Simulation, Trace, open_trace
 from fakekafka.tracing.exports import forms
 
+_WITH_ARROWS = frozenset({"send", "release", "deliver", "drop"})
 _NAMES_OF_TRACKS = "select name from process_track union all select name from track"
 _INSTANTS = """
 select track.name as track, slice.category as kind, count(*) as n from slice
@@ -49,6 +50,20 @@ def record(path: Path) -> None:
         simulation.save(path)
 
 
+def _ways(trace: Trace) -> Counter[tuple[str, str]]:
+    """From where to where messages went, on their way through where they were held."""
+    ways: Counter[tuple[str, str]] = Counter()
+    last: dict[int, str] = {}
+    for event in trace.events:
+        if event.kind not in _WITH_ARROWS or not event.message_id:
+            continue
+        before = last.get(event.message_id)
+        if before is not None:
+            ways[before, event.actor] += 1
+        last[event.message_id] = event.actor
+    return ways
+
+
 def compare(trace: Trace, processor: Any) -> list[str]:
     """What differs between a trace and what the trace processor read of its export."""
 
@@ -65,17 +80,12 @@ def compare(trace: Trace, processor: Any) -> list[str]:
         for (actor, kind), count in events.items()
         if shown[actor, kind] != count
     ]
-    sent = {event.message_id: event.actor for event in trace.filter("kind == send")}
-    ways = Counter(
-        (sent[event.message_id], event.actor)
-        for event in trace.filter("kind == deliver")
-        if event.message_id in sent
-    )
+    ways = _ways(trace)
     arrows = Counter({(row["source"], row["target"]): row["n"] for row in rows(_ARROWS)})
     differences += [
-        f"{count} messages went from {way[0]} to {way[1]}, there are {arrows[way]} arrows"
-        for way, count in ways.items()
-        if arrows[way] != count
+        f"{ways[way]} messages went from {way[0]} to {way[1]}, there are {arrows[way]} arrows"
+        for way in sorted(ways.keys() | arrows.keys())
+        if arrows[way] != ways[way]
     ]
     ends: dict[str, int] = {}
     for event in trace.events:
