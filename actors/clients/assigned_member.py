@@ -22,7 +22,8 @@ from .assignors import Partitions
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
 from .coordinator_link import ELSEWHERE, CoordinatorLink
-from .group_member import MemberOwner, MembershipSettings
+from .group_member import MemberOwner
+from .membership_settings import MembershipSettings
 
 _NONE = ErrorCode.NONE
 _FENCED = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -55,13 +56,7 @@ class AssignedMember:
         self._node = node
         self._owner = owner
         self._settings = settings
-        self._link = CoordinatorLink(
-            node,
-            settings.group_id,
-            brokers,
-            settings.request_timeout_ms,
-            settings.group_instance_id,
-        )
+        self._link = CoordinatorLink(node, settings, brokers)
         self._wake = Signal()
         self._says_all = True
         """The next heartbeat tells everything: an answer may have been lost."""

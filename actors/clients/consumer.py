@@ -87,19 +87,19 @@ class SimulatedConsumer(SimulatedClient):
         self._not_before_ms: dict[int, int] = {}  # leaders left alone until then
         self._position_paths: dict[TopicPartition, str] = {}
 
-    def _position_path(self, topic_partition: TopicPartition) -> str:
-        """What the position in a partition is called by a recorder."""
+    def _tell_position(self, topic_partition: TopicPartition, position: int | None) -> None:
+        """Report the position in a partition to the recorder, if there is one."""
+        if self.state_listener is None:
+            return
         path = self._position_paths.get(topic_partition)
         if path is None:
             path = self._position_paths[topic_partition] = f"{topic_partition}/position"
-        return path
+        self.state_listener(path, None, position)
 
     def assign(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions from where ``auto_offset_reset`` says."""
         for topic_partition in topic_partitions:
-            self.tell(
-                self._position_path(topic_partition), self.positions.setdefault(topic_partition, -1)
-            )
+            self._tell_position(topic_partition, self.positions.setdefault(topic_partition, -1))
             self.use_topic(topic_partition.topic)
         self.on_metadata()
 
@@ -108,7 +108,7 @@ class SimulatedConsumer(SimulatedClient):
         ``auto_offset_reset`` says."""
         self.positions.update(positions)
         for topic_partition, position in positions.items():
-            self.tell(self._position_path(topic_partition), position)
+            self._tell_position(topic_partition, position)
         self._plan = None
         self._poll()
 
@@ -116,7 +116,7 @@ class SimulatedConsumer(SimulatedClient):
         """Stop reading these; answers that are still on their way are dropped."""
         for topic_partition in topic_partitions:
             self.positions.pop(topic_partition, None)
-            self.tell(self._position_path(topic_partition), None)
+            self._tell_position(topic_partition, None)
         self._plan = None
 
     def on_metadata(self) -> None:
@@ -204,7 +204,7 @@ class SimulatedConsumer(SimulatedClient):
             if partition.error != ErrorCode.OFFSET_OUT_OF_RANGE:
                 return True
             self.positions[topic_partition] = -1
-            self.tell(self._position_path(topic_partition), -1)
+            self._tell_position(topic_partition, -1)
             self._plan = None
             return False
         position = self.positions.get(topic_partition, -1)
@@ -227,7 +227,7 @@ class SimulatedConsumer(SimulatedClient):
         if position >= 0 and position != self.positions[topic_partition]:
             self.positions[topic_partition] = position
             if self.state_listener is not None:
-                self.state_listener(self._position_path(topic_partition), None, position)
+                self._tell_position(topic_partition, position)
         return False
 
     def _back_off(self, leader_id: int) -> None:
@@ -271,5 +271,5 @@ class SimulatedConsumer(SimulatedClient):
             return
         if self.positions.get(topic_partition) == -1:
             self.positions[topic_partition] = answer.offset
-            self.tell(self._position_path(topic_partition), answer.offset)
+            self._tell_position(topic_partition, answer.offset)
         self._poll()

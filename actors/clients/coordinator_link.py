@@ -20,6 +20,7 @@ from ...protocol.values import TopicPartition
 from .assignors import Partitions
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
+from .membership_settings import MembershipSettings
 
 _NONE = ErrorCode.NONE
 ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -41,29 +42,18 @@ class Committing(Protocol):
 class CoordinatorLink:
     """Knows which broker coordinates the group, until that fails to answer."""
 
-    __slots__ = (
-        "_asked",
-        "_brokers",
-        "_group_id",
-        "_group_instance_id",
-        "_node",
-        "_timeout_ms",
-        "broker_id",
-    )
+    __slots__ = ("_asked", "_brokers", "_group_id", "_node", "_settings", "broker_id")
 
     def __init__(
         self,
         node: SimulatedClient,
-        group_id: str,
+        settings: MembershipSettings,
         brokers: Callable[[], list[int]],
-        timeout_ms: int,
-        group_instance_id: str | None,
     ) -> None:
         self._node = node
-        self._group_id = group_id
+        self._settings = settings
+        self._group_id = settings.group_id
         self._brokers = brokers
-        self._timeout_ms = timeout_ms
-        self._group_instance_id = group_instance_id
         self._asked = 0
         self.broker_id: int | None = None
         """None while it is unknown."""
@@ -74,7 +64,7 @@ class CoordinatorLink:
         broker_id = brokers[self._asked % len(brokers)]
         self._asked += 1
         request = FindCoordinatorRequest((self._group_id,))
-        response = await self._ask_broker(broker_id, request, self._timeout_ms)
+        response = await self._ask_broker(broker_id, request, self._settings.request_timeout_ms)
         if response is None or response.coordinators[0].error is not _NONE:
             return False
         self.broker_id = response.coordinators[0].node_id
@@ -102,7 +92,7 @@ class CoordinatorLink:
         """Ask the coordinator; None, and it is to be looked for anew, if there is no answer."""
         if self.broker_id is None:
             return None
-        wait_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        wait_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         response = await self._ask_broker(self.broker_id, request, wait_ms)
         if response is None:
             self.broker_id = None
@@ -166,7 +156,7 @@ class CoordinatorLink:
             self._group_id,
             member.generation,
             member.member_id,
-            self._group_instance_id,
+            self._settings.group_instance_id,
             tuple(OffsetCommitPartition(p, offset) for p, offset in positions.items()),
         )
         response = await self.ask(request)

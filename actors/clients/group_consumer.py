@@ -13,7 +13,8 @@ from .assigned_member import AssignedMember
 from .assignors import ASSIGNORS, Partitions
 from .client import refuse_setting
 from .consumer import ConsumerSettings, SimulatedConsumer
-from .group_member import GroupMember, MembershipSettings
+from .group_member import GroupMember
+from .membership_settings import MembershipSettings
 
 _LEAST = {
     "session_timeout_ms": 1,

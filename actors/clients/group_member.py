@@ -21,7 +21,7 @@ from ...protocol.groups import (
     SyncGroupResponse,
 )
 from ...protocol.host import sleep
-from ...protocol.values import TopicPartition, frozen
+from ...protocol.values import TopicPartition
 from .assignors import (
     ASSIGNORS,
     COOPERATIVE,
@@ -34,6 +34,7 @@ from .assignors import (
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
 from .coordinator_link import ELSEWHERE, CoordinatorLink
+from .membership_settings import MembershipSettings
 
 _NONE = ErrorCode.NONE
 _JOIN_ALLOWANCE_MS = 5000
@@ -46,23 +47,6 @@ _FATAL = (
     ErrorCode.INVALID_GROUP_ID,
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
 )
-
-
-@frozen
-class MembershipSettings:
-    """Kafka's settings of a member, with the defaults of the 3.x clients."""
-
-    group_id: str
-    topics: tuple[str, ...]
-    assignor: str = "range"
-    session_timeout_ms: int = 45000
-    heartbeat_interval_ms: int = 3000
-    rebalance_timeout_ms: int = 300000
-    """Kafka's ``max.poll.interval.ms``."""
-    group_instance_id: str | None = None
-    request_timeout_ms: int = 30000
-    remote_assignor: str | None = None
-    """Kafka's ``group.remote.assignor``, for members of the consumer protocol."""
 
 
 class MemberOwner(Protocol):
@@ -106,13 +90,7 @@ class GroupMember:
         self._node = node
         self._owner = owner
         self._settings = settings
-        self._link = CoordinatorLink(
-            node,
-            settings.group_id,
-            brokers,
-            settings.request_timeout_ms,
-            settings.group_instance_id,
-        )
+        self._link = CoordinatorLink(node, settings, brokers)
         self._rejoins = False
         self._wake = Signal()
         self.member_id = NO_MEMBER
