@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.tests.support.ports import free_ports
 
 SERVE = [sys.executable, "-m", "fakekafka.cli.main", "serve"]
 WAIT_S = 30
@@ -205,14 +206,6 @@ def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         port = str(taken.getsockname()[1])
         assert port in refused("--brokers", "1", "--port", port, capsys=capsys)
         assert port in refused("--brokers", "1", "--control-port", port, capsys=capsys)
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tarfile
@@ -17,6 +16,7 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+from fakekafka.tests.support.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("distribution")]
 
@@ -190,11 +190,6 @@ def dockerfile(root: Path) -> list[tuple[str, str]]:
 def instruction(root: Path, name: str) -> str:
     """What the last instruction of a name says."""
     return [rest for found, rest in dockerfile(root) if found == name][-1]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def test_the_image_is_built_as_docker_wants_it(root: Path) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +24,7 @@ from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.planning.schedule import ProgressReport
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.tests.spark_bench.suites_for_tests import written
+from fakekafka.tests.support.ports import free_port
 from fakekafka.tests.support.terminal import kill, press_ctrl_c, run_at_terminal
 
 SUITE = '''
@@ -72,12 +72,6 @@ def python_without_the_package(folder: Path) -> Path:
     missing = [str(script), "-c", "import fakekafka"]
     assert subprocess.run(missing, capture_output=True, check=False).returncode == 1
     return script
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 class SparkCluster:

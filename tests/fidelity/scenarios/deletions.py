@@ -14,19 +14,23 @@ scenario = SCENARIOS.scenario
 _NO_DELETION = ClusterShape(config=(("delete.topic.enable", "false"),))
 
 
+def _wait_until_gone(stage: Stage) -> None:
+    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+
+
 @scenario()
 def topic_is_deleted(stage: Stage) -> None:
     """With all brokers up, by request and by znode, and created again."""
     stage.create("d", ((1, 2, 3), (2, 3, 1)))
     stage.write("produce", stage.produce("d", "a"))
     stage.write("delete", stage.normalised(stage.delete("d")))
-    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    _wait_until_gone(stage)
     stage.look("deleted")
     stage.topics.remove("d")
     stage.create("d", ((2, 1),))
     stage.write("content", stage.fetch("d"))
     stage.side.create_znode("/admin/delete_topics/d", b"")
-    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    _wait_until_gone(stage)
     stage.look("deleted by znode")
 
 
@@ -56,7 +60,7 @@ def deletion_errors(stage: Stage) -> None:
     stage.side.create_znode("/admin/delete_topics/never", b"")
     stage.look("an unknown topic by znode")
     stage.write("known and unknown", stage.normalised(stage.delete("nope", "d")))
-    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    _wait_until_gone(stage)
     stage.look("after")
 
 
@@ -68,7 +72,7 @@ def deletion_with_a_dead_replica(stage: Stage) -> None:
     stage.request("delete", None, "DeleteTopics", topicNames=["d"], timeoutMs=1000)
     stage.look("asked for")
     stage.start(2, look=False)
-    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    _wait_until_gone(stage)
     stage.look("deleted")
 
 
@@ -83,7 +87,7 @@ def deletion_survives_the_controller(stage: Stage) -> None:
     stage.wait("another controller", lambda: stage.observer.controller_epoch() > epoch)
     stage.look("another controller")
     stage.start(2, look=False)
-    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    _wait_until_gone(stage)
     stage.look("deleted")
 
 
@@ -93,7 +97,7 @@ def broker_dies_after_a_deletion(stage: Stage) -> None:
     stage.create("d", ((1, 2),))
     stage.write("old", stage.produce("d", "old"))
     stage.delete("d")
-    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    _wait_until_gone(stage)
     stage.topics.remove("d")
     stage.create("d", ((2, 3),))
     stage.write("new", [stage.produce("d", "new"), stage.fetch("d")])
@@ -122,7 +126,7 @@ def deletion_by_id(stage: Stage) -> None:
             if (label, broker) != ("id", 3):
                 _delete_by_id(stage, f"{label} at {where}", broker, topics)
     _delete_by_id(stage, "id at the controller", 3, asked["id"])
-    stage.wait("it is gone", lambda: stage.side.znode("/brokers/topics/d") is None)
+    _wait_until_gone(stage)
     stage.look("deleted")
 
 

@@ -18,6 +18,7 @@ from fakekafka.tests.fidelity.sides import releases
 from fakekafka.tests.fidelity.sides.real_time import RealTimeSide
 from fakekafka.tests.fidelity.sides.session_proxy import SessionProxy
 from fakekafka.tests.fidelity.sides.side import ClusterShape
+from fakekafka.tests.support.ports import free_ports
 
 KEEP_VARIABLE = "FAKEKAFKA_FIDELITY_KEEP"
 """Set to anything: the folders with the brokers' logs stay."""
@@ -53,16 +54,6 @@ minSessionTimeout=1000
 maxSessionTimeout=60000
 4lw.commands.whitelist=*
 """
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 class BrokerFailed(Exception):
