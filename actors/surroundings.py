@@ -48,25 +48,16 @@ Sent = tuple[int, Named, Named, int, object, int | None, int | None, int, int]
 message, cause, ``of``, the event's own number and the time of arrival. At the place of another
 event it is its delivery."""
 
-ROWS_TOGETHER = 1000
-"""A sink that takes rows is told after so many."""
-
 
 class RowBuffer(Protocol):
-    """Where events are written; the next one has the number ``first + len(rows)``."""
+    """Where the virtual runtime, in which every step counts, writes events by itself: a sink may
+    have one as its ``row_buffer``. The next event has the number ``first + len(rows)``."""
 
     first: int
     rows: list[Row | Sent]
     last_of_chunk: int
     """Whoever writes the event of this number calls ``cut``."""
     cut: Callable[[], object]
-
-
-class RowSink(TraceSink, Protocol):
-    """A sink to which the virtual runtime, where every step counts, writes events by itself."""
-
-    row_buffer: RowBuffer | None
-    """None: events must come by ``event``."""
 
 
 class StateSink(TraceSink, Protocol):

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import cramjam
 import msgpack
 
-from ..actors.surroundings import ROWS_TOGETHER
 from ..protocol.errors import UsageError
 from ..protocol.records import compression as codecs
 from .events import TraceError
@@ -31,7 +30,7 @@ RAW, ZLIB, ZSTD = 0, 1, 2
 CODECS = {"raw": RAW, "zlib": ZLIB, "zstd": ZSTD}
 FRAME_HEAD = struct.Struct("<BBII")
 TRAILER = struct.Struct(f"<Q32s{len(MAGIC)}s")
-CHUNK_EVENTS = ROWS_TOGETHER
+CHUNK_EVENTS = 1000
 CHUNK_BYTES = 256 * 1024
 _ZSTD_LEVEL = 1
 """A run waits for it; the next level saves a tenth of the bytes and takes twice the time."""

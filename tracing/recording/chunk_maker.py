@@ -152,7 +152,7 @@ class ChunkMaker:
     def begin_copy(self) -> tuple[int, int, frozenset[str]]:
         """Be the copy that makes chunks; gives where it begins, for ``progress``."""
         self.outline = HeadsAside()
-        self.state.born, self.state.removed = [], []
+        self.state.removed = []
         return self.first, len(self.tables.strings.ordered), frozenset(self.tables.types_written)
 
     def progress(
@@ -175,7 +175,7 @@ class ChunkMaker:
             digests,
             operations.of_open_ones(),
             operations.open_ones(),
-            self.state.born,
+            self.state.born(),
             self.state.removed,
             self.state.values_since(first),
             self._snapshot_due,

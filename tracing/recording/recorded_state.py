@@ -62,7 +62,7 @@ class RecordedState:
     To tell costs next to nothing; what was told is looked at all together by ``settle``.
     """
 
-    __slots__ = ("_actors", "born", "removed", "settled")
+    __slots__ = ("_actors", "removed", "settled")
 
     def __init__(self) -> None:
         self._actors: dict[str, ActorState] = {}
@@ -70,8 +70,6 @@ class RecordedState:
         """The changes since somebody emptied it, in their order."""
         self.removed: list[tuple[str, str]] | None = None
         """Actors and paths that lost a value, where somebody wants to know."""
-        self.born: list[str] = []
-        """Actors that started, in the same way."""
 
     def of(self, actor: str) -> ActorState:
         """The state of an actor, the same object for ever."""
@@ -116,8 +114,6 @@ class RecordedState:
     def _begin_or_halt(self, seq: int, state: ActorState, begins: bool) -> None:
         if begins:
             state.is_born = True
-            if self.removed is not None:
-                self.born.append(state.name)
             return
         whole_paths = state.whole_paths
         self.settled.extend((seq, whole_paths[path], old, None) for path, (_, old) in state.items())
@@ -133,6 +129,10 @@ class RecordedState:
                 yield whole_paths[path], value, seq
 
     # -- settled by a copy of this process -----------------------------------------------------
+
+    def born(self) -> list[str]:
+        """Actors that started in this recording."""
+        return [name for name, state in self._actors.items() if state.is_born]
 
     def values_since(self, first: int) -> list[Value]:
         """The values that were settled from an event on, in the order in which the state has

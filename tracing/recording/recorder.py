@@ -6,8 +6,7 @@ immutable, so all the rest waits (``chunk_maker``): finding out what really chan
 operation an event belongs to, taking messages apart, packing, digesting. A copy of the process
 does it for many thousand events at once while the run goes on, or the process itself, when
 somebody looks, at the end, or after each thousand where a copy is out of the question. The virtual
-network writes the rows of messages itself
-(``row_buffer``).
+network writes the rows of messages itself (``row_buffer``).
 """
 
 from __future__ import annotations
@@ -135,7 +134,6 @@ class Recorder:
         self._kept_changes: deque[list[tuple[int, Any, Any]]] = deque()  # of every chunk kept
         self._base: dict[int, tuple[Any, int]] = {}  # state before the first chunk that is kept
         self._latest = LatestValues()
-        self._last_time_us = 0  # of what was taken before ``rows``
         self._closed = False
         self._process = os.getpid()
         self._view = RowView()
@@ -248,7 +246,7 @@ class Recorder:
             if not self._would_change(state, path, old, new):
                 return
             if time_us is None:
-                time_us = taken.last_time_us() or self._last_time_us
+                time_us = taken.last_time_us()
             place = len(taken)
             taken.unseen.append(place)
             taken.rows.append(
@@ -294,7 +292,6 @@ class Recorder:
             self._due = self._first + CHUNK_EVENTS
 
     def _begin_job(self) -> None:
-        self._last_time_us = self._taken.last_time_us() or self._last_time_us
         taken = self._taken.hand_over()
         try:
             work = aside.Aside(lambda: self._made_aside(taken))
@@ -351,7 +348,6 @@ class Recorder:
         self._due = self._first + self.events_aside
 
     def _forget_made(self) -> None:
-        self._last_time_us = self._taken.last_time_us() or self._last_time_us
         self._taken.forget(self._maker.first)
         self._latest = LatestValues()
         self._view.cut(self._maker.first)

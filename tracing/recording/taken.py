@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,15 +22,16 @@ class Taken:
     """
 
     __slots__ = (
-        "begun", "cut", "declared", "ended", "first", "last_of_chunk", "rows", "rows_whole", "told",
-        "told_settled", "unseen",
+        "_forgotten_us", "begun", "cut", "declared", "ended", "first", "last_of_chunk", "rows",
+        "rows_whole", "told", "told_settled", "unseen",
     )  # fmt: skip
 
-    def __init__(self, cut: Callable[[], object], first: int = 0) -> None:
+    def __init__(self, cut: Callable[[], object]) -> None:
         self.cut = cut
         """Called by whoever writes the event ``last_of_chunk``."""
-        self.first = first
-        self.last_of_chunk = first + CHUNK_EVENTS - 1
+        self.first = 0
+        self.last_of_chunk = CHUNK_EVENTS - 1
+        self._forgotten_us = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -53,21 +55,16 @@ class Taken:
         """Number of the event that comes next."""
         return self.first + len(self.rows)
 
-    def last_time_us(self) -> int | None:
-        """Of the last event; None when there is none."""
+    def last_time_us(self) -> int:
+        """Of the last event, which may be forgotten already."""
         if not self.rows:
-            return None
+            return self._forgotten_us
         return _whole(self.rows[-1], len(self) - 1)[0]
 
     def hand_over(self) -> Self:
         """All that there is, as another object; this one goes on without it."""
-        other = type(self)(self.cut, self.first)
-        other.rows, other.rows_whole = self.rows, self.rows_whole
-        other.told, other.told_settled = self.told, self.told_settled
-        other.unseen, other.declared = self.unseen, self.declared
-        other.begun, other.ended = self.begun, self.ended
-        self.first += len(self.rows)
-        self._begin()
+        other = copy.copy(self)
+        self.forget(len(self))
         return other
 
     def whole_rows(self, first: int, stop: int) -> list[Row]:
@@ -82,6 +79,7 @@ class Taken:
 
     def forget(self, stop: int) -> None:
         """Let go of the events before a number; their changes of state are settled."""
+        self._forgotten_us = self.last_time_us()
         count = stop - self.first
         self.first = stop
         if count == len(self.rows):
