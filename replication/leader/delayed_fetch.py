@@ -87,6 +87,11 @@ class DelayedFetch(DelayedOperation):
 
     def on_complete(self) -> None:
         self.handler.finish_fetch(self)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Keep nothing of a fetch that is answered: the operation may stay listed for long."""
+        del self.request, self.specs, self.session, self.respond, self.unread
 
     def on_expiration(self) -> None:
         self.handler.counts.expired += 1

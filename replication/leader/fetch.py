@@ -193,6 +193,7 @@ class FetchHandler:
         operation.is_completed = True
         operation.leave()
         respond = operation.respond
+        operation.let_go()
         respond(FetchResponse(_NONE, 0, (plain,)))
         return True
 

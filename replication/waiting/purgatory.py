@@ -63,7 +63,7 @@ class DelayedOperation(TimerEntry):
         if purgatory is not None:
             self._purgatory = None
             purgatory.delayed_count -= 1
-            keys = self._keys
+            keys, self._keys = self._keys, ()
             if len(keys) != 1 or keys[0] is not purgatory._poked_key:
                 purgatory._lingering += 1
                 stale_keys = purgatory._stale_keys

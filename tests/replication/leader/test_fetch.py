@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from fakekafka.protocol.data import (
     INTERNAL_CONTEXT,
     FetchPartition,
     FetchRequest,
+    FetchResponse,
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
@@ -246,6 +248,21 @@ def test_follower_is_woken_by_an_append_and_consumer_by_the_high_watermark() -> 
     cluster.fetch(0, 7, replica_id=1, max_wait_ms=500)
     assert offsets(consumer[0]) == [6]
     assert consumer[0].high_watermark == 7
+
+
+def test_an_answered_fetch_keeps_nothing_while_it_stays_listed() -> None:
+    """It is found answered under its other partition, as late as the next purge."""
+    cluster = filled(brokers=1)
+    cluster.create((0,), OTHER)
+    request = FetchRequest(-1, 500, 1, 1 << 20, (FetchPartition(TP, 6), FetchPartition(OTHER, 0)))
+    alone = sys.getrefcount(request)
+    answers: list[FetchResponse] = []
+    cluster[0].manager.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
+    assert sys.getrefcount(request) > alone
+    cluster.produce(0, "g")
+    assert [offsets(partition) for partition in answers[0].partitions] == [[6], []]
+    assert cluster[0].manager.delayed.fetches.watched_count == 1
+    assert sys.getrefcount(request) == alone
 
 
 def test_min_bytes() -> None:
