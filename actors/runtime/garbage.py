@@ -21,6 +21,8 @@ _SHARE = 100
 """So many times as long as the last look took, there is no other."""
 _PAUSE_S = 10.0
 """The same before the first one, and at least."""
+_OBJECT_S = 1e-6
+"""A look takes about so long for each object that was set aside."""
 
 
 class _Garbage:
@@ -30,6 +32,7 @@ class _Garbage:
         self._has_frozen = False
         self._is_refused = False  # the program around has its own way
         self._due_s = 0.0
+        self._looked_s = 0.0
         self._starts = 0  # clusters that start now
         self._before_start = (0, 0, 0)
         self._lock = threading.Lock()
@@ -68,13 +71,22 @@ class _Garbage:
             if self._is_refused:
                 return
             self._has_frozen = True
+            self._looked_s = now_s
             self._due_s = now_s + _PAUSE_S
-        elif now_s > self._due_s:
+        elif now_s > self._due_s and self._has_time(now_s):
             gc.unfreeze()
             gc.collect()
             took_s = time.perf_counter() - now_s
+            self._looked_s = now_s
             self._due_s = now_s + max(_PAUSE_S, took_s * _SHARE)
         gc.freeze()
+
+    def _has_time(self, now_s: float) -> bool:
+        """Whether a look would take its share only; else it waits until it does."""
+        due_s = self._looked_s + gc.get_freeze_count() * _OBJECT_S * _SHARE
+        if now_s < due_s:
+            self._due_s = due_s
+        return now_s >= due_s
 
     def take_back(self) -> None:
         """Let the collector look at everything again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -54,13 +55,32 @@ def test_a_collector_that_is_off_stays_so() -> None:
 
 def test_garbage_of_a_long_run_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is set aside is looked at now and then: brokers that died are garbage."""
-    clock = iter([0.0, 20.0, 20.1, 30.2, 30.3])
-    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
-    collected: list[None] = []
-    monkeypatch.setattr(gc, "collect", lambda: collected.append(None))
+    collected = _looks(monkeypatch, [0.0, 20.0, 20.1, 30.2, 30.3], objects=1000)
     garbage = module._Garbage()
     garbage.set_aside()
     garbage.set_aside()
     assert len(collected) == 1
     garbage.set_aside()
     assert len(collected) == 2
+
+
+def test_a_look_waits_until_it_takes_its_share_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The more objects there are, the longer."""
+    collected = _looks(monkeypatch, [0.0, 20.0, 29.0, 31.0, 31.3], objects=300_000)
+    garbage = module._Garbage()
+    for _ in range(3):
+        garbage.set_aside()
+    assert not collected
+    garbage.set_aside()
+    assert len(collected) == 1
+
+
+def _looks(monkeypatch: pytest.MonkeyPatch, times_s: list[float], objects: int) -> list[None]:
+    """Grows with each look of a collector; the clock shows these times."""
+    clock = iter(times_s)
+    collected: list[None] = []
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(None))
+    set_aside = itertools.chain([0], itertools.repeat(objects))  # none before the first time
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: next(set_aside))
+    return collected
