@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -129,6 +129,46 @@ def test_a_change_outside_of_events_is_seen_against_all_that_was_told(copies: li
     assert copies
     assert len(one) == len(other)
     assert one.fingerprint() == other.fingerprint()
+
+
+def test_a_change_is_seen_against_the_latest_value_among_very_many(copies: list[int]) -> None:
+    """What a copy makes is older than what was told since, however much that was."""
+    recorders = [AtOnce(), Aside()]
+    for recorder in recorders:
+        for number in range(1001):
+            seq = recorder.event(number, "send", "a", "b", fetch(number), number, None)
+            recorder.state(seq, "a/hw", None, number // 1001)
+        recorder.state(1000, "a/hw", None, 2)
+        for number in range(2500):
+            recorder.state(1000, "a/leo", None, number)
+        assert len(recorder) == 1001
+        recorder.state(None, "a/hw", None, 2)
+        assert len(recorder) == 1001
+        recorder.state(None, "a/hw", None, 0)
+        assert len(recorder) == 1002
+    one, other = recorders
+    assert copies
+    assert one.fingerprint() == other.fingerprint()
+
+
+def test_what_a_copy_has_made_is_let_go_while_the_run_goes_on(copies: list[int]) -> None:
+    """Piece by piece: at the next copy nothing is left of it."""
+    recorder = Aside()
+    messages = [fetch(number) for number in range(4500)]
+    alone = [sys.getrefcount(message) for message in messages]
+    for number, message in enumerate(messages):
+        recorder.event(number, "send", "a", "b", message, number, None)
+        if number == 2999:  # of the second piece a copy makes chunks, the first one is made
+            assert _held(messages, alone) == 2000
+    assert len(copies) == 4
+    recorder.fingerprint()
+    assert _held(messages, alone) == 500  # those of the chunk that is not full
+
+
+def _held(messages: Sequence[object], alone: Sequence[int]) -> int:
+    """How many messages have more references than when nobody had taken them."""
+    now = [sys.getrefcount(message) for message in messages]
+    return sum(count > before for count, before in zip(now, alone, strict=True))
 
 
 def test_what_a_killed_copy_should_have_made_is_made_again(

@@ -161,20 +161,24 @@ NOT_LATELY = object()
 _LATELY = 2_000
 
 
-def told_lately(told: Told, state: ActorState, path: str) -> Any:
+def told_lately(lists: Iterable[Told], state: ActorState, path: str) -> Any:
     """The value that the path of an actor has by the last changes that were told: most that is
-    told was told a moment ago, too. ``NOT_LATELY`` where they do not say."""
-    for place in range(len(told), max(len(told) - _LATELY * _ITEMS, 0), -_ITEMS):
-        if told[place - 4] is not state:
-            continue
-        _, told_path, _, value = told[place - 4 : place]
-        if told_path == path:
-            return value
-        if isinstance(told_path, tuple):
-            if path in told_path:
-                return value[told_path.index(path)]
-        elif told_path is None and not value:
-            return None
+    told was told a moment ago, too. ``NOT_LATELY`` where they do not say. Of several lists the
+    newer one comes first."""
+    left = _LATELY * _ITEMS
+    for told in lists:
+        for place in range(len(told), max(len(told) - left, 0), -_ITEMS):
+            if told[place - 4] is not state:
+                continue
+            _, told_path, _, value = told[place - 4 : place]
+            if told_path == path:
+                return value
+            if isinstance(told_path, tuple):
+                if path in told_path:
+                    return value[told_path.index(path)]
+            elif told_path is None and not value:
+                return None
+        left -= len(told)
     return NOT_LATELY
 
 

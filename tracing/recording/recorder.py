@@ -125,6 +125,7 @@ class Recorder:
         self._tagger = _Tagger(record_bytes_limit, self._taken)
         self._maker = ChunkMaker(record_bytes_limit, self._tagger.schema)
         self._job: _Job | None = None
+        self._spent: Taken | None = None  # what the last copy has made chunks of
         self._waits = keep is None and self.events_aside > 0 and aside.is_worthwhile()
         self._first = 0  # of the chunk that is not full yet
         self._due = self.events_aside if self._waits else CHUNK_EVENTS
@@ -259,12 +260,13 @@ class Recorder:
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
         """Whether this is news."""
-        known = told_lately(self._taken.told, state, path)
+        told, job = self._taken.told, self._job
+        known = told_lately([told] if job is None else [told, job.taken.told], state, path)
         if known is NOT_LATELY:
             latest = self._latest
-            if self._job is not None:
-                latest.look(self._job.taken.first, self._job.taken.told)
-            latest.look(self._taken.first, self._taken.told)
+            if job is not None:
+                latest.look(job.taken.first, job.taken.told)
+            latest.look(self._taken.first, told)
             known = latest.of(state, path)
         if known is not None:
             return bool(known != new)
@@ -276,6 +278,8 @@ class Recorder:
         """There are rows enough for another chunk."""
         self._first += CHUNK_EVENTS
         self._taken.last_of_chunk += CHUNK_EVENTS
+        if self._spent is not None:
+            self._spent.let_go(CHUNK_EVENTS)
         if self._first >= self._due:
             self._make_due()
 
@@ -329,6 +333,7 @@ class Recorder:
             return
         outcome = job.aside.outcome()
         self._job = None
+        self._spent = job.taken
         if outcome is None:  # it was killed, or met a value that cannot be packed
             self._put_all(self._maker.make(job.taken, job.stop))
         else:
@@ -342,6 +347,7 @@ class Recorder:
     def _make_full(self) -> None:
         """Make all chunks that are full."""
         self._await_job()
+        self._spent = None
         if self._maker.first < self._first:
             self._put_all(self._maker.make(self._taken, self._first))
             self._forget_made()
@@ -471,6 +477,7 @@ class Recorder:
             self._put_all(maker.make_last(self._taken))
             self._forget_made()
             self._first = maker.first
+            self._spent = None
             tables = maker.tables
             self.writer.close(
                 tables.strings.ordered, tables.schema(), tables.digest(), self.outline()
