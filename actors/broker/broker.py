@@ -8,7 +8,7 @@ is bound and the controller may already send, but nothing is processed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from ...coordinators.groups.coordinator import GroupCoordinator
 from ...coordinators.transactions.coordinator import TransactionCoordinator
@@ -301,10 +301,7 @@ class Broker(Node):
             if self.behaviour.meta_properties_before_logs:
                 self._mark_disk_as_mine()
             self._start_disk()
-            await self._register()
-            if not self.behaviour.meta_properties_before_logs:
-                self._mark_disk_as_mine()
-            await self.controller.startup()
+            await self._join()
             if self.behaviour.transactions and not self.behaviour.producer_ids_from_controller:
                 await self.producer_ids.start()
             await self.dynamic_config.startup()
@@ -354,20 +351,36 @@ class Broker(Node):
             )
         self.replica_manager.startup()
 
-    async def _register(self) -> None:
+    async def _join(self) -> None:
+        """Register and stand for election. Up to 1.0 it is the other way round, and whoever wins
+        finds none of its own partitions' leaders alive (``KafkaServer.startup`` at 0.10.1.1)."""
+        controller, registration = self.controller, self.controller.registration
+        stands_first = self.behaviour.controller_stands_before_registration
+        if stands_first:
+            await self._once_vacant(registration.check_vacant)
+            await controller.startup()
+            await controller.election.first_is_over
+            await registration.register()
+        else:
+            await self._once_vacant(registration.register)
+        if not self.behaviour.meta_properties_before_logs:
+            self._mark_disk_as_mine()
+        if not stands_first:
+            await controller.startup()
+
+    async def _once_vacant(self, step: Callable[[], Awaitable[None]]) -> None:
         """Register, again and again while the session of a killed predecessor lives.
 
         In every release of Kafka the start fails then (``CheckedEphemeral``, NodeExists), and
         whatever supervises the process starts it once more: that takes ``restart_delay_ms``. Asking
         all the time would find the moment in which the znode is gone and no controller has looked.
         """
-        registration = self.controller.registration
         delay_ms = self.spec.restart_delay_ms
         patience_ms = 2 * self.config["zookeeper.session.timeout.ms"] + delay_ms
         deadline_ms = self.now_ms() + patience_ms
         while True:
             try:
-                await registration.register()
+                await step()
                 return
             except KafkaError as error:
                 if (

@@ -223,7 +223,7 @@ class KafkaController:
         return self.registration.broker_epoch
 
     async def startup(self) -> None:
-        """Take part in the election; the broker calls it once it has registered."""
+        """Take part in the election."""
         self.zk.requests.register_state_change_handler(STATE_CHANGE_HANDLER, self._session_watcher)
         self.event_manager.put(events.Startup())
         self.event_manager.start()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...protocol.awaiting import Cancelled
+from ...protocol.awaiting import Cancelled, Pending
 from ..zookeeper.errors import ControllerMoved
 from .events import ControllerChange, Expire, Reelect, RegisterBrokerAndReelect, Startup
 from .flows.failover import Failover
@@ -15,7 +15,7 @@ from .tenure import NO_CONTROLLER
 class ControllerElection:
     """Stands for election, looks who won, gives up."""
 
-    __slots__ = ("_failover", "_parts", "_registration")
+    __slots__ = ("_failover", "_parts", "_registration", "first_is_over")
 
     def __init__(
         self, parts: ControllerParts, registration: BrokerRegistration, failover: Failover
@@ -23,12 +23,17 @@ class ControllerElection:
         self._parts = parts
         self._registration = registration
         self._failover = failover
+        self.first_is_over: Pending[None] = Pending()
+        """Done once this broker has stood for election at its start."""
 
     # --- events
 
     async def process_startup(self, _event: Startup) -> None:
-        await self._parts.watches.watch_controller()
-        await self.elect()
+        try:
+            await self._parts.watches.watch_controller()
+            await self.elect()
+        finally:
+            self.first_is_over.set_result(None)
 
     async def process_controller_change(self, _event: ControllerChange) -> None:
         await self.maybe_resign()

@@ -30,6 +30,18 @@ class BrokerRegistration:
         self.broker_epoch = -1
         """Epoch (czxid) of this broker's registration; -1 before it registered."""
 
+    async def check_vacant(self) -> None:
+        """Raises ``KafkaError`` DUPLICATE_BROKER_REGISTRATION while the id is taken."""
+        own_id = self._broker_info().id
+        if any(other.id == own_id for other in await self._zk.brokers.get_all_brokers_in_cluster()):
+            raise self._duplicate()
+
+    def _duplicate(self) -> KafkaError:
+        return KafkaError(
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+            f"broker id {self._broker_info().id} is registered by another broker (NodeExists)",
+        )
+
     async def register(self) -> None:
         """Register at broker start.
 
@@ -52,10 +64,7 @@ class BrokerRegistration:
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
-            raise KafkaError(
-                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-                f"broker id {info.id} is registered by another broker (NodeExists)",
-            ) from None
+            raise self._duplicate() from None
 
     async def register_again(self) -> None:
         """Register in a new session; raises ``ZooKeeperError`` (NODEEXISTS) if the id is taken."""

@@ -65,3 +65,37 @@ def test_a_new_controller_of_old_arms_each_topics_watch_by_itself(
     simulation.run_for(500)
     topics = [path for path in asked if path.startswith("/brokers/topics/")]
     assert topics == sorted(f"/brokers/topics/t{number}" for number in range(TOPICS))[:expected]
+
+
+@pytest.mark.parametrize(("version", "epoch"), [("0.10", 1), ("1.1", 0), ("2.8", 0), ("3.9", 0)])
+def test_a_lone_broker_of_old_comes_back_as_controller_before_it_is_alive(
+    version: str, epoch: int
+) -> None:
+    """Until 1.0 it stands for election, then registers: its partitions are elected anew."""
+    with Simulation(1, kafka_version=version, trace=False) as simulation:
+        simulation.create_topics(["t"], 1, 1)
+        simulation.run_for(1000)
+        assert simulation.partition("t", 0).leader_epoch == 0
+        simulation.broker(1).begin_shutdown()
+        simulation.run_for(10_000)
+        simulation.broker(1).start()
+        simulation.run_for(10_000)
+        partition = simulation.partition("t", 0)
+        assert (partition.leader, partition.leader_epoch) == (1, epoch)
+        assert simulation.controller.id == 1
+
+
+def test_a_broker_of_old_stands_for_election_when_its_old_session_is_over() -> None:
+    """Not while its predecessor is registered, as its start fails then: the others elect."""
+    with Simulation(3, kafka_version="0.10", trace=False) as simulation:
+        simulation.create_topics(["t"], 1, 3)
+        simulation.run_for(1000)
+        leader = simulation.partition("t", 0).leader
+        assert leader is not None
+        simulation.broker(leader).kill()
+        simulation.broker(leader).start()
+        simulation.run_for(30_000)
+        after = simulation.partition("t", 0)
+        assert sorted(after.isr) == [1, 2, 3]
+        assert after.leader not in (None, leader)
+        assert simulation.broker(leader).is_alive
