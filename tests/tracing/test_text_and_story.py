@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from fakekafka.protocol.control import LeaderAndIsrPartitionState, LeaderAndIsrRequest
@@ -15,8 +17,9 @@ from fakekafka.tests.support.traces import (
     produce,
     record_failover,
 )
+from fakekafka.tracing.events import Event
 from fakekafka.tracing.recording.recorder import Recorder
-from fakekafka.tracing.story.timeline import crashes, timeline
+from fakekafka.tracing.story.timeline import crashes, read_story, story_events, timeline
 from fakekafka.tracing.text import format_event, format_time
 
 GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
@@ -176,3 +179,19 @@ def test_new_controller_and_faults_are_told() -> None:
         "network: partition [[1], [2]]",
         "broker-3 is now the controller, epoch 2",
     ]
+
+
+def test_a_story_is_read_without_a_look_for_garbage() -> None:
+    """What is decoded has no cycles; the collector would walk all else that a program holds."""
+    trace = record_failover(Recorder()).trace()
+    collecting: list[bool] = []
+
+    def watched() -> Iterator[Event]:
+        for event in story_events(trace):
+            collecting.append(gc.isenabled())
+            yield event
+
+    assert read_story(watched()).lines
+    assert collecting
+    assert not any(collecting)
+    assert gc.isenabled()

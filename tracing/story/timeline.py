@@ -327,8 +327,9 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
 def read_story(events: Iterable[Event]) -> Story:
     """Read all events of a trace (``Trace.events()`` or ``Recorder.events``)."""
     story = Story()
-    for event in events:
-        story.add(event)
+    with no_cyclic_collection():  # payloads are decoded here
+        for event in events:
+            story.add(event)
     return story
 
 
