@@ -48,8 +48,6 @@ class _Recorder:
         print(
             f"{scenario.name}: {took_s:.0f} s, {self._keep(scenario.name, stage.steps)}", flush=True
         )
-        if release(self._kafka_version).brokers_serve_once:
-            self.close()
         return True
 
     def _brokers(self, scenario: Scenario) -> KafkaSide:

@@ -24,9 +24,6 @@ class Release:
     logging: tuple[str, str, str] = ("org.slf4j", "slf4j-reload4j", "1.7.36")
     needs_old_java: bool = False
     """It knows nothing of Java 9 and later, and must be told that it runs on Java 8."""
-    brokers_serve_once: bool = False
-    """A topic whose name another one had before may begin with leader epoch 1 instead of 0, so
-    every scenario gets new brokers."""
 
 
 RELEASES: dict[str, Release] = {
@@ -34,11 +31,7 @@ RELEASES: dict[str, Release] = {
     "2.8": Release("2.8.2", "2.13"),
     "1.1": Release("1.1.1", "2.12", needs_old_java=True),
     "0.10": Release(
-        "0.10.1.1",
-        "2.12",
-        ("javax.xml.bind", "jaxb-api", "2.3.1"),
-        needs_old_java=True,
-        brokers_serve_once=True,
+        "0.10.1.1", "2.12", ("javax.xml.bind", "jaxb-api", "2.3.1"), needs_old_java=True
     ),
 }
 """By ``kafka_version``: the last release of each line that Maven has."""
