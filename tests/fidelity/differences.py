@@ -100,15 +100,6 @@ LISTED: tuple[Listed, ...] = (
     ),
     Listed(
         ("0.10",),
-        "everybody_crashes_at_once|crash_crash_crash_start_...",
-        "look: started .",
-        "[a-z0-9-]+-.",
-        "KafkaServer.startup of 0.10 starts its controller before KafkaHealthcheck registers the "
-        "broker, so the first controller finds itself dead and elects once more.",
-        r"epoch \d+, znode \d+, controller \d+",
-    ),
-    Listed(
-        ("0.10",),
         "fetch_errors",
         "no bytes|little",
         "records",
