@@ -46,7 +46,7 @@ class Behaviour:
     meta_properties_name_cluster: bool  # >= 2.4, KAFKA-7335; checked at every start
     meta_properties_before_logs: bool  # >= 3.7: written before logs load; before, once registered
     new_replica_reads_zookeeper: bool  # <= 1.0
-    controller_stands_before_registration: bool  # <= 1.0, KAFKA-5642: elected with nobody alive
+    controller_stands_before_registration: bool  # <= 1.0, KAFKA-5642: elected, then registered
     controlled_shutdown_tells_leaving_broker: bool  # not in 1.1 and 2.0, KAFKA-7482
     controlled_shutdown_one_by_one: bool  # <= 1.0: each partition written and told by itself
     controlled_shutdown_asks_metadata: bool  # >= 3.0, KAFKA-9189: before, ZooKeeper

@@ -32,8 +32,7 @@ class BrokerRegistration:
 
     async def check_vacant(self) -> None:
         """Raises ``KafkaError`` DUPLICATE_BROKER_REGISTRATION while the id is taken."""
-        own_id = self._broker_info().id
-        if any(other.id == own_id for other in await self._zk.brokers.get_all_brokers_in_cluster()):
+        if await self._zk.brokers.get_broker(self._broker_info().id) is not None:
             raise self._duplicate()
 
     def _duplicate(self) -> KafkaError:
