@@ -7,7 +7,11 @@ from itertools import pairwise
 
 import pytest
 from fakekafka import Event, Simulation, Trace
+from fakekafka.tests.support.traces import acknowledge, fetch
 from fakekafka.tracing.events import ROOT_KINDS
+from fakekafka.tracing.format import CHUNK_EVENTS
+from fakekafka.tracing.reading.causes import why
+from fakekafka.tracing.recording.recorder import Recorder
 
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 CONFIG = {"zookeeper.session.timeout.ms": 6000, "replica.lag.time.max.ms": 2000}
@@ -184,6 +188,20 @@ def test_a_timer_that_only_went_on_is_one_line_of_a_folded_chain() -> None:
     pairs = [a == b and a[0] == "timer_fire" for a, b in pairwise(kinds)]
     assert not any(pairs)
     assert (folded[0].seq, folded[-1].seq) == (last.seq, whole[-1].seq)
+
+
+def test_an_answer_stays_in_the_chain_when_its_change_comes_after_a_full_chunk() -> None:
+    """The change is an event of its own then; the answer that changed something is told still."""
+    recorder = Recorder()
+    for number in range(CHUNK_EVENTS - 4):
+        recorder.event(number, "step", "scenario", None, None, None, None)
+    asked = recorder.event(5000, "send", "a", "b", fetch(1), 1, 0)
+    heard = recorder.event(5001, "deliver", "b", "a", fetch(1), 1, asked)
+    answered = recorder.event(5002, "send", "b", "a", acknowledge(1), 2, heard)
+    told = recorder.event(5003, "deliver", "a", "b", acknowledge(1), 2, answered)
+    recorder.state(told, "a/offset", 2, 1, 5004)
+    assert len(recorder) == told + 2
+    assert [event.seq for event in why(recorder.trace(), told + 1)] == [told + 1, told, 0]
 
 
 def test_unknown_types_and_fields_are_mistakes() -> None:

@@ -158,6 +158,13 @@ def _changes_something(event: Event) -> bool:
     return any(not path.endswith(_BOOKKEEPING) for path, _, _ in event.delta)
 
 
+def _changed_something(chain: list[Event], index: int) -> bool:
+    """The same of an event of a chain. What it changed after its chunk was full is an event of its
+    own, which follows from it."""
+    later = chain[index - 1]
+    return _changes_something(chain[index]) or (later.kind == "state" and _changes_something(later))
+
+
 def fold(chain: list[Event]) -> list[Event]:
     """The chain without sendings, questions that were answered, waiting for one's turn, and all
     but the last of what was tried again and again."""
@@ -169,7 +176,7 @@ def fold(chain: list[Event]) -> list[Event]:
     while index < len(chain) - 1:
         event = chain[index]
         back = _asked_at(chain, index)
-        if _changes_something(event) or (
+        if _changed_something(chain, index) or (
             _matters(chain, index, back) and not _is_repeated(kept, event)
         ):
             kept.append(event)
