@@ -369,7 +369,7 @@ class Broker(Node):
             await controller.startup()
 
     async def _once_vacant(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Register, again and again while the session of a killed predecessor lives.
+        """Take a step to registration, again and again while a killed predecessor's session lives.
 
         In every release of Kafka the start fails then (``CheckedEphemeral``, NodeExists), and
         whatever supervises the process starts it once more: that takes ``restart_delay_ms``. Asking
