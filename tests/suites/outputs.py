@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from .suite import Outcome, Outcomes, Result
@@ -53,6 +54,20 @@ def junit(report: Path) -> Outcomes:
         if name not in found or found[name].result is not Result.FAILED:
             found[name] = outcome
     return found
+
+
+def with_reruns(found: Outcomes, output: str) -> Outcomes:
+    """Mark the tests of which pytest says ``RERUN FILE::NAME``: its report keeps the last run."""
+    repeated = set()
+    for line in output.splitlines():
+        word, _, test = line.partition(" ")
+        if word == "RERUN":
+            file, *names = test.split("::")
+            repeated.add("::".join([".".join([Path(file).stem, *names[:-1]]), names[-1]]))
+    return {
+        name: replace(outcome, is_repeated=True) if name in repeated else outcome
+        for name, outcome in found.items()
+    }
 
 
 def jest(report: Path, root: Path) -> Outcomes:

@@ -26,6 +26,8 @@ class Outcome:
 
     result: Result
     reason: str = ""
+    is_repeated: bool = False
+    """Whether it had failed before."""
 
 
 Outcomes = Mapping[str, Outcome]
@@ -54,6 +56,8 @@ class Suite:
     """Names of tests, with the wildcards of file names, to the reason why they cannot pass."""
     unsteady: Mapping[str, str] = field(default_factory=dict)
     """The same for tests that pass on some runs, for a reason of their own."""
+    repeated: Mapping[str, str] = field(default_factory=dict)
+    """The same for tests that are run again when they fail, and must pass then."""
 
     @classmethod
     def load(cls, name: str) -> Suite:
@@ -70,6 +74,7 @@ class Suite:
             table.get("repository", ""),
             table.get("excluded", {}),
             table.get("unsteady", {}),
+            table.get("repeated", {}),
         )
 
     def must_fail(self, test: str) -> bool:
@@ -77,6 +82,9 @@ class Suite:
 
     def may_fail(self, test: str) -> bool:
         return self.must_fail(test) or any(_names(pattern, test) for pattern in self.unsteady)
+
+    def may_be_repeated(self, test: str) -> bool:
+        return self.may_fail(test) or any(_names(pattern, test) for pattern in self.repeated)
 
 
 def _names(pattern: str, test: str) -> bool:
@@ -96,6 +104,8 @@ class Verdict:
     """Tests that must pass and did not, with the reason."""
     stale: tuple[str, ...]
     """Exclusions that hold no longer: the test passes, or the suite has none of that name."""
+    repeated: tuple[str, ...] = ()
+    """Tests that failed before they passed."""
 
     @classmethod
     def of(cls, suite: Suite, outcomes: Outcomes) -> Verdict:
@@ -105,7 +115,9 @@ class Verdict:
         stale: list[str] = []
         failures: dict[str, str] = {}
         for test, outcome in outcomes.items():
-            if outcome.result is Result.SKIPPED:
+            if outcome.is_repeated and not suite.may_be_repeated(test):
+                failures[test] = "it failed once, and its file gives no reason to run it again"
+            elif outcome.result is Result.SKIPPED:
                 skipped.append(test)
             elif outcome.result is Result.PASSED:
                 (stale if suite.must_fail(test) else passed).append(test)
@@ -113,12 +125,15 @@ class Verdict:
                 excluded.append(test)
             else:
                 failures[test] = outcome.reason
-        for pattern in (*suite.excluded, *suite.unsteady):
+        for pattern in (*suite.excluded, *suite.unsteady, *suite.repeated):
             if not any(_names(pattern, test) for test in outcomes):
                 stale.append(pattern)
         if not outcomes:
             failures["the suite"] = "it ran no test"
-        return cls(suite, tuple(passed), tuple(skipped), tuple(excluded), failures, tuple(stale))
+        repeated = tuple(test for test in passed if outcomes[test].is_repeated)
+        return cls(
+            suite, tuple(passed), tuple(skipped), tuple(excluded), failures, tuple(stale), repeated
+        )
 
     @property
     def is_good(self) -> bool:
@@ -132,4 +147,5 @@ class Verdict:
         ]
         found += [f"  failed: {test}: {reason}" for test, reason in self.failures.items()]
         found += [f"  excluded for nothing: {test}" for test in self.stale]
+        found += [f"  passed when it was run again: {test}" for test in self.repeated]
         return found

@@ -81,6 +81,20 @@ def test_an_unsteady_test_may_pass_or_fail() -> None:
     assert Verdict.of(suite, {"one": Outcome(Result.PASSED)}).stale == ("slow*",)
 
 
+def test_a_test_that_failed_once_needs_a_reason_in_its_file() -> None:
+    """pytest's report keeps the last run alone; its output names the tests that it ran again."""
+    written = "..R.\nRERUN test/some/test_a.py::test_b[2]\nRERUN test/some/test_a.py::C::d\n"
+    passed = Outcome(Result.PASSED)
+    found = dict.fromkeys(("test_a::test_b[2]", "test_a.C::d", "test_a::e"), passed)
+    told = outputs.with_reruns(found, written)
+    assert [outcome.is_repeated for outcome in told.values()] == [True, True, False]
+    suite = Suite("some", "Some", "1", 1, repeated={"test_a::test_b*": "the client's own race"})
+    verdict = Verdict.of(suite, told)
+    assert list(verdict.failures) == ["test_a.C::d"]
+    assert verdict.repeated == ("test_a::test_b[2]",)
+    assert "  passed when it was run again: test_a::test_b[2]" in verdict.lines()
+
+
 def test_jest_tells_every_test_of_every_file(tmp_path: Path) -> None:
     """A file that could not be read is a test that failed."""
     report = tmp_path / "report.json"

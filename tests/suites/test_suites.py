@@ -83,7 +83,8 @@ def test_every_suite_has_a_file_with_a_reason_for_each_exclusion() -> None:
         suite = Suite.load(name)
         assert suite.version
         assert 0 < suite.minutes <= (30 if suite.repository else 15)
-        reasons = [*suite.excluded.values(), *suite.unsteady.values()]
+        tables = (suite.excluded, suite.unsteady, suite.repeated)
+        reasons = [reason for table in tables for reason in table.values()]
         assert all(len(reason.split()) > 3 for reason in reasons), name
 
 
@@ -129,7 +130,7 @@ def test_the_page_of_the_suites_has_their_releases_and_exclusions() -> None:
     for name in RUNS:
         suite = Suite.load(name)
         assert (name, suite.version) in told
-        told_of = {**suite.excluded, **suite.unsteady}
+        told_of = {**suite.excluded, **suite.unsteady, **suite.repeated}
         for tests, reason in told_of.items():
             assert (name, tests, reason) in excluded
         count += len(told_of)
