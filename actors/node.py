@@ -25,7 +25,7 @@ import pykka
 
 from ..protocol.awaiting import Disconnected, Pending, RequestTimeout, Task
 from ..protocol.errors import KafkaError, UsageError
-from ..protocol.host import StateListener, Timer
+from ..protocol.host import LogListener, StateListener, Timer
 from .delivery import Delivery
 from .port import Handler, Port
 from .surroundings import Process, Surroundings
@@ -166,6 +166,10 @@ class Node(pykka.Actor):
         client = self.runtime.owners.get(session_id, "")
         text = f"session {session_id:#x} of {client or 'an unknown client'} expires"
         self.runtime.blame_silence(self.name, client, timeout_ms, text)
+
+    def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
+        """Who hears of the offsets of a log."""
+        return self.runtime.log_listener(self.name, paths)
 
     def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
         """What is done now is due to whatever silenced a peer."""

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ..protocol.host import StateListener, Timer
+from ..protocol.host import LogListener, StateListener, Timer
 from .delivery import Delivery
 
 
@@ -55,6 +55,12 @@ class RowBuffer(Protocol):
 
     first: int
     rows: list[Row | Sent]
+    unseen: list[int]
+    """Events that only a recorder is told, such as operations of clients."""
+    begun: list[int]
+    """Events that begin an operation of a client."""
+    ended: list[int]
+    """Events at which a client has its answer."""
     last_of_chunk: int
     """Whoever writes the event of this number calls ``cut``."""
     cut: Callable[[], object]
@@ -65,6 +71,12 @@ class StateSink(TraceSink, Protocol):
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Who hears of an actor's changes: they join the event that is being handled."""
+        ...
+
+    def log_listener(
+        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+    ) -> LogListener:
+        """Who hears of the offsets of an actor's log."""
         ...
 
 
@@ -171,8 +183,17 @@ class Surroundings(Protocol):
     @property
     def recorder(self) -> TraceSink | None: ...
 
+    @property
+    def row_buffer(self) -> RowBuffer | None:
+        """Of the recorder, if it has one and events may be written there."""
+        ...
+
     def state_listener(self, actor: str) -> StateListener | None:
         """Who hears of an actor's changes of state; None without a recorder."""
+        ...
+
+    def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
+        """Who hears of the offsets of an actor's log; None without a recorder."""
         ...
 
     def now_us(self) -> int:

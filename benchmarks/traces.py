@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EVENTS = 1_000_000
 PARTITIONS = 12
 QUESTIONS = 100
-ROUNDS = 3
+ROUNDS = 5
 OWN_EVENTS = 0.462
 """Events of the simulation for each one that is recorded, which counts sendings, too."""
 

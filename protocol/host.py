@@ -18,9 +18,20 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
-StateListener = Callable[[str | tuple[str, ...], Any, Any], object]
-"""Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value;
-or several paths and a number for each, some of which may be the same as before (old is None)."""
+StateListener = Callable[[str, Any, Any], object]
+"""Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value."""
+
+
+class LogOffsets(Protocol):
+    """A log as whoever records the run sees it."""
+
+    log_end_offset: int
+    high_watermark: int
+    log_start_offset: int
+
+
+LogListener = Callable[[LogOffsets], object]
+"""Hears that the offsets of a log have moved, or may have."""
 
 
 class Host(Protocol):
@@ -56,6 +67,16 @@ async def sleep(host: Host, delay_ms: float) -> None:
     signal = Signal()
     host.call_later_ms(delay_ms, signal.notify)
     await signal.wait()
+
+
+class ReplicaHost(Host, Protocol):
+    """The surroundings of a broker's partitions."""
+
+    def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
+        """Who hears of a log's offsets, each of which has a path as ``state_listener`` takes it:
+        log end offset, high watermark, log start offset. They move all the time, so that this one
+        is told in fewer steps. None where ``state_listener`` is."""
+        ...
 
 
 class SessionHost(Host, Protocol):

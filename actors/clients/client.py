@@ -83,12 +83,27 @@ class SimulatedClient(Node):
         recorder = runtime.recorder
         if recorder is None:
             return None
-        cause = runtime.cause
+        cause, buffer = runtime.cause, runtime.row_buffer
         if cause is None and kind != "client_invoke":
             cause = runtime.begin_step()
-        event = recorder.event(
-            self._now_us(), kind, self.name, None, what, None, cause, text, operation
-        )
+        if buffer is None:
+            event = recorder.event(
+                self._now_us(), kind, self.name, None, what, None, cause, text, operation
+            )
+        else:  # what this does, without its steps
+            rows = buffer.rows
+            event = buffer.first + len(rows)
+            buffer.unseen.append(event)
+            if kind == "client_invoke":
+                buffer.begun.append(event)
+                operation = event
+            elif kind != "client_retry":
+                buffer.ended.append(event)
+            rows.append(
+                (self._now_us(), kind, self.name, None, what, None, None, cause, text, operation)
+            )
+            if event == buffer.last_of_chunk:
+                buffer.cut()
         if kind == "client_fail":
             self.tell("last_error", text)
         return event

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import pykka
 
-from ...protocol.host import StateListener, Timer
+from ...protocol.host import LogListener, StateListener, Timer
 from ...protocol.names import TCP_CLIENTS, machine_of
 from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..surroundings import Process, Resident, TraceSink
+from ..surroundings import Process, Resident, RowBuffer, TraceSink
 from .timer_chains import TimerChains
 
 T = TypeVar("T")
@@ -70,6 +70,7 @@ class Runtime(abc.ABC):
         self._incarnation = 0
         self.network = self._create_network()
         self.recorder: TraceSink | None = None
+        self.row_buffer: RowBuffer | None = None
         self.timer_chains = TimerChains()
 
     def _create_network(self) -> Network:
@@ -228,6 +229,11 @@ class Runtime(abc.ABC):
         """Who hears of an actor's changes of state: a recorder that keeps them."""
         listener_of = getattr(self.recorder, "state_listener", None)
         return None if listener_of is None else listener_of(self, actor)
+
+    def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
+        """Who hears of the offsets of an actor's log: a recorder that keeps them."""
+        listener_of = getattr(self.recorder, "log_listener", None)
+        return None if listener_of is None else listener_of(self, actor, paths)
 
     def note(self, kind: str, actor: str, text: str) -> None:
         """Write a fault or a note into the trace; a fault from outside causes what follows."""

@@ -108,7 +108,8 @@ class VirtualRuntime(LoopRuntime):
         if self._recorder is None:
             timer = VirtualTimer(node, callback)
         else:
-            timer = VirtualTimer(node, callback, self.begin_step())
+            cause = self.cause
+            timer = VirtualTimer(node, callback, self.begin_step() if cause is None else cause)
         if delay_us <= 0:
             self._ready.append(timer)
         else:

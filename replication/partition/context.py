@@ -12,7 +12,7 @@ from ...protocol.versions import Behaviour
 from .isr_proposals import IsrUpdater
 
 if TYPE_CHECKING:
-    from ...protocol.host import Host
+    from ...protocol.host import ReplicaHost
     from ..log.log import Log
     from .metadata_cache import MetadataCache
 
@@ -92,7 +92,7 @@ class PartitionContext:
         self,
         *,
         broker_id: int,
-        host: Host,
+        host: ReplicaHost,
         config: BrokerConfig,
         behaviour: Behaviour,
         metadata_cache: MetadataCache,

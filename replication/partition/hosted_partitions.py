@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.config import BrokerConfig, TopicConfig
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.host import Host
+from ...protocol.host import ReplicaHost
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .context import PartitionContext, TopicSettings
@@ -43,7 +43,7 @@ class HostedPartitions:
         self,
         *,
         broker_id: int,
-        host: Host,
+        host: ReplicaHost,
         config: BrokerConfig,
         behaviour: Behaviour,
         disk: Disk,

@@ -89,8 +89,7 @@ class Partition:
         """The other assigned replicas, in assignment order; kept on leaders."""
         self.fetch_entries: list[FetchEntry] | None = None
         """Where followers' fetch sessions watch this partition; leaders only."""
-        tell = context.host.state_listener
-        self.report = None if tell is None else StateReport(tell, topic_partition)
+        self.report = StateReport.of(context.host, topic_partition)
         """Takes every change of state; None while nobody listens."""
 
     def report_state(self) -> None:

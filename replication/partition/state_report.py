@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from ...protocol.host import StateListener
+from ...protocol.host import LogListener, ReplicaHost, StateListener
 from ...protocol.values import TopicPartition
 from ..log.log import Log
 
@@ -18,15 +18,29 @@ class StateReport:
     time, it tells all three: that is less work than to compare them, and whoever records the run
     knows what they were."""
 
-    __slots__ = ("_fetcher", "_fetcher_paths", "_offset_paths", "_paths", "_tell", "_told")
+    __slots__ = (
+        "_fetcher", "_fetcher_paths", "_offset_paths", "_paths", "_tell", "_told", "log_moved",
+    )  # fmt: skip
 
-    def __init__(self, tell: StateListener, topic_partition: TopicPartition) -> None:
+    def __init__(
+        self, tell: StateListener, log_moved: LogListener, topic_partition: TopicPartition
+    ) -> None:
         self._tell = tell
+        self.log_moved = log_moved
+        """Called where nothing but the offsets can be different."""
         self._paths = tuple(f"{topic_partition}/{name}" for name in _NAMES)
         self._told: list[Any] = [None, None, None, (), None]
-        self._offset_paths = tuple(f"{topic_partition}/{name}" for name in _OFFSET_NAMES)
+        self._offset_paths = _offset_paths(topic_partition)
         self._fetcher_paths = tuple(f"{topic_partition}/{name}" for name in _FETCHER_NAMES)
         self._fetcher: tuple[int | None, str | None, int | None] = (None, None, None)
+
+    @classmethod
+    def of(cls, host: ReplicaHost, topic_partition: TopicPartition) -> Self | None:
+        """The report of a partition, where there is somebody to tell."""
+        tell, log_moved = host.state_listener, host.log_listener(_offset_paths(topic_partition))
+        if tell is None or log_moved is None:
+            return None
+        return cls(tell, log_moved, topic_partition)
 
     def changed(self, now: list[Any], log: Log | None) -> None:
         """Tell all that is different in a list of values by ``_NAMES``, and the offsets."""
@@ -37,7 +51,8 @@ class StateReport:
         if log is not None:
             self.log_moved(log)
         else:
-            self._tell(self._offset_paths, None, (None, None, None))
+            for path in self._offset_paths:
+                self._tell(path, None, None)
 
     def fetching(self, leader_id: int | None, stage: str | None, offset: int | None) -> None:
         """A fetcher has come to another stage with it; None for all when it does not copy it."""
@@ -47,7 +62,7 @@ class StateReport:
             if old != new:
                 self._tell(path, old, new)
 
-    def log_moved(self, log: Log) -> None:
-        """Tell the offsets, where nothing else can be different."""
-        now = (log.log_end_offset, log.high_watermark, log.log_start_offset)
-        self._tell(self._offset_paths, None, now)
+
+def _offset_paths(topic_partition: TopicPartition) -> tuple[str, str, str]:
+    first, second, third = (f"{topic_partition}/{name}" for name in _OFFSET_NAMES)
+    return first, second, third

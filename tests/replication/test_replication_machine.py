@@ -296,6 +296,10 @@ def test_acknowledged_records_survive(machine: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", [ToHighWatermark, OneRound])
 def test_the_old_protocols_are_caught(machine: Any) -> None:
-    """The same machine finds what KIP-101 and KIP-279 cured: it is no idle check."""
+    """The same machine finds what KIP-101 and KIP-279 cured: it is no idle check.
+
+    Hypothesis draws numbers that it finds in the modules that are loaded, so how many examples it
+    needs hangs on which tests ran before: 217 where there were none, once more than 1,500.
+    """
     with pytest.raises(AssertionError):
-        run(machine, 1500, phases=[Phase.generate], report_multiple_bugs=False)
+        run(machine, 6000, phases=[Phase.generate], report_multiple_bugs=False)

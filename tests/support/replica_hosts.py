@@ -6,7 +6,7 @@ import heapq
 import random
 from typing import Any
 
-from fakekafka.protocol.host import StateListener
+from fakekafka.protocol.host import LogListener, StateListener
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
@@ -75,6 +75,9 @@ class FakeHost:
                 callback()
 
         return self.clock.call_later_ms(delay_ms, run)
+
+    def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
+        """No run is recorded."""
 
     def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
         """No run is recorded, so nothing is told."""

@@ -12,7 +12,7 @@ from .writer import TraceWriter
 
 if TYPE_CHECKING:
     from ...actors.surroundings import Surroundings
-    from ...protocol.host import StateListener
+    from ...protocol.host import LogListener, LogOffsets, StateListener
 
 
 class LockedRecorder(Recorder):
@@ -38,11 +38,23 @@ class LockedRecorder(Recorder):
         with self._lock:
             tell = super().state_listener(runtime, actor)
 
-        def changed(path: str | tuple[str, ...], old: Any, new: Any) -> None:
+        def changed(path: str, old: Any, new: Any) -> None:
             with self._lock:
                 tell(path, old, new)
 
         return changed
+
+    def log_listener(
+        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+    ) -> LogListener:
+        with self._lock:
+            tell = super().log_listener(runtime, actor, paths)
+
+        def moved(log: LogOffsets) -> None:
+            with self._lock:
+                tell(log)
+
+        return moved
 
     def state(
         self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None

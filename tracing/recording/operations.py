@@ -50,9 +50,9 @@ class Operations:
         operation_of, add = by_event.get, self.assigned.append
         for first, second in followed:
             operation = operation_of(second if first is None else first)
-            if operation not in opened and first is not None:
+            if first is not None and operation not in opened:
                 operation = operation_of(second)
-            if operation in opened:
+            if operation is not None and operation in opened:
                 by_event[seq] = operation  # type: ignore[assignment]
                 add(operation)
             else:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...actors.surroundings import RowBuffer, Surroundings
-    from ...protocol.host import StateListener
+    from ...protocol.host import LogListener, LogOffsets, StateListener
 
 RECORD_BYTES_LIMIT = 64
 _OF_OPERATIONS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
@@ -206,22 +206,35 @@ class Recorder:
         """Who hears of the changes of an actor's state."""
         state, taken, tagged = self._maker.state.of(actor), self._taken, self._tagger.tagged
 
-        def changed(path: str | tuple[str, ...], old: Any, new: Any) -> None:
-            if type(path) is str:
-                if type(new) is not int and type(new) not in _AS_THEY_ARE:
-                    new = tagged(new)
-                if type(old) is not int and type(old) not in _AS_THEY_ARE:
-                    old = tagged(old)
+        def changed(path: str, old: Any, new: Any) -> None:
+            if type(new) is not int and type(new) not in _AS_THEY_ARE:
+                new = tagged(new)
+            if old is not None and type(old) not in _AS_THEY_ARE:
+                old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self._first:
                 taken.told += (seq, state, path, old, new)
-            elif type(path) is str:
-                self._state(seq, state, path, old, new, runtime.now_us())
             else:
-                for one, number in zip(path, new, strict=True):
-                    self._state(seq, state, one, None, number, runtime.now_us())
+                self._state(seq, state, path, old, new, runtime.now_us())
 
         return changed
+
+    def log_listener(
+        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+    ) -> LogListener:
+        """Who hears of the offsets of an actor's log."""
+        state, taken = self._maker.state.of(actor), self._taken
+
+        def moved(log: LogOffsets) -> None:
+            seq = runtime.cause
+            now = (log.log_end_offset, log.high_watermark, log.log_start_offset)
+            if seq is not None and seq >= self._first:
+                taken.told += (seq, state, paths, None, now)
+            else:
+                for path, offset in zip(paths, now, strict=True):
+                    self._state(seq, state, path, None, offset, runtime.now_us())
+
+        return moved
 
     def state(
         self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None

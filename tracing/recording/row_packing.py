@@ -68,17 +68,13 @@ def _payloads(tables: ChunkTables, batch: RowBatch) -> bytes:
     first = batch.first
     extractors = tables.packer.extractors
     messages = [row[6] for row in batch.rows]
-    payloads: list[Any] = []
-    add = payloads.append
-    for row, message in zip(batch.rows, messages, strict=True):
-        if message is None:
-            add(None)
-            continue
-        cause = row[7]
-        if cause is not None and cause >= first and messages[cause - first] is message:
-            add(None)
-        else:
-            add(extractors[message.__class__](message))
+    payloads = [
+        None
+        if message is None
+        or ((cause := row[7]) is not None and cause >= first and messages[cause - first] is message)
+        else extractors[message.__class__](message)
+        for row, message in zip(batch.rows, messages, strict=True)
+    ]
     return tables.packer.pack(payloads)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from ..format import CHUNK_EVENTS
@@ -59,7 +59,7 @@ class Taken:
         """Of the last event, which may be forgotten already."""
         if not self.rows:
             return self._forgotten_us
-        return _whole(self.rows[-1], len(self) - 1)[0]
+        return _whole_rows(self.rows[-1:], len(self) - 1)[0][0]
 
     def hand_over(self) -> Self:
         """All that there is, as another object; this one goes on without it."""
@@ -73,7 +73,7 @@ class Taken:
         rows = self.rows
         if self.rows_whole < end:
             known = self.rows_whole
-            rows[known:end] = map(_whole, rows[known:end], range(self.first + known, stop))
+            rows[known:end] = _whole_rows(rows[known:end], self.first + known)
             self.rows_whole = end
         return rows[begin:end]  # type: ignore[return-value]
 
@@ -105,14 +105,21 @@ class Taken:
         del rows[-count:]
 
 
-def _whole(row: Any, seq: int) -> Row:
-    if len(row) == _SENT_SIZE:
+def _whole_rows(rows: Iterable[Any], first: int) -> list[Row]:
+    """Events by number from one on, each as a ``Row``."""
+    whole: list[Row] = []
+    add = whole.append
+    for seq, row in enumerate(rows, first):
+        if len(row) != _SENT_SIZE:
+            add(row)
+            continue
         time_us, sender, target, number, message, cause, of, sent_as, arrival_us = row
         name = message.__class__.__name__
         if seq == sent_as:
-            return time_us, "send", sender.name, target.name, name, number, message, cause, None, of
-        return (
-            arrival_us, "deliver", target.name, sender.name, name, number, message, sent_as, None,
-            None,
-        )  # fmt: skip
-    return row  # type: ignore[no-any-return]
+            add((time_us, "send", sender.name, target.name, name, number, message, cause, None, of))
+        else:
+            add(
+                (arrival_us, "deliver", target.name, sender.name, name, number, message, sent_as,
+                 None, None)
+            )  # fmt: skip
+    return whole
