@@ -53,7 +53,7 @@ class Operations:
             if first is not None and operation not in opened:
                 operation = operation_of(second)
             if operation is not None and operation in opened:
-                by_event[seq] = operation  # type: ignore[assignment]
+                by_event[seq] = operation
                 add(operation)
             else:
                 add(None)
