@@ -7,23 +7,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 Told = list[Any]
-"""What cores tell, five items for each change, as a tuple for each would take twice the memory:
-the event at which it happened, whose ``ActorState``, path, old value, new value.
+"""What cores tell, six items for each change, as a tuple for each would take twice the memory:
+the event at which it happened, whose ``ActorState``, path, old value, new value, None.
 
-With several paths the new value is a tuple of one for each, some of which may not be new. Without a
-path it is news of the actor: it starts and knows nothing (new is True), or it halts and what it
-knew goes with it.
+With three paths there are three new values instead, some of which may not be new. Without a path it
+is news of the actor: it starts and knows nothing (new is True), or it halts and what it knew goes
+with it.
 """
 Change = tuple[int, str, Any, Any]
 """Event, path, old value, new value; None is no value."""
-_ITEMS = 5
+_ITEMS = 6
 Value = tuple[str, str, int, Any]
 """Of an actor by a path: the event that gave it, and the value."""
 
 
 def _changes(told: Told, start: int, end: int) -> Iterator[tuple[Any, ...]]:
     items = iter(told[start:end])
-    return zip(items, items, items, items, items, strict=True)
+    return zip(items, items, items, items, items, items, strict=True)
 
 
 class _WholePaths(dict[str, str]):
@@ -85,9 +85,9 @@ class RecordedState:
         seqs = range(start, len(told), _ITEMS)
         end = start + _ITEMS * bisect_left(seqs, True, key=lambda place: told[place] >= stop)
         change = self._change
-        for seq, state, path, old, new in _changes(told, start, end):
-            if isinstance(path, tuple):
-                for one, number in zip(path, new, strict=True):
+        for seq, state, path, old, new, third in _changes(told, start, end):
+            if path.__class__ is tuple:
+                for one, number in zip(path, (old, new, third), strict=True):
                     known = state.get(one)
                     if known is None or known[1] != number:  # a third of them
                         change(seq, state, one, None, number)
@@ -170,14 +170,15 @@ def told_lately(lists: Iterable[Told], state: ActorState, path: str) -> Any:
     left = _LATELY * _ITEMS
     for told in lists:
         for place in range(len(told), max(len(told) - left, 0), -_ITEMS):
-            if told[place - 4] is not state:
+            if told[place - 5] is not state:
                 continue
-            _, told_path, _, value = told[place - 4 : place]
+            told_path, *values = told[place - 4 : place]
+            value = values[1]
             if told_path == path:
                 return value
             if isinstance(told_path, tuple):
                 if path in told_path:
-                    return value[told_path.index(path)]
+                    return values[told_path.index(path)]
             elif told_path is None and not value:
                 return None
         left -= len(told)
@@ -200,7 +201,7 @@ class LatestValues:
         seen = self._seen.get(first, 0)
         self._seen[first] = len(told)
         values = self._values
-        for _, state, path, _, value in _changes(told, seen, len(told)):
+        for _, state, path, first_value, value, third_value in _changes(told, seen, len(told)):
             if path is None:
                 if not value:
                     self._halted.add(state)
@@ -210,7 +211,7 @@ class LatestValues:
             if known is None:
                 known = values[state] = {}
             if isinstance(path, tuple):
-                known.update(zip(path, value, strict=True))
+                known.update(zip(path, (first_value, value, third_value), strict=True))
             else:
                 known[path] = value
 

@@ -198,9 +198,9 @@ class Recorder:
             taken.unseen.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
-            taken.told += (seq, self._maker.state.of(actor), None, None, True)
+            taken.told += (seq, self._maker.state.of(actor), None, None, True, None)
         elif kind == "stop" and peer is not None:  # a node; without a peer a process
-            taken.told += (seq, self._maker.state.of(actor), None, None, False)
+            taken.told += (seq, self._maker.state.of(actor), None, None, False, None)
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Who hears of the changes of an actor's state."""
@@ -213,7 +213,7 @@ class Recorder:
                 old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self._first:
-                taken.told += (seq, state, path, old, new)
+                taken.told += (seq, state, path, old, new, None)
             else:
                 self._state(seq, state, path, old, new, runtime.now_us())
 
@@ -227,11 +227,11 @@ class Recorder:
 
         def moved(log: LogOffsets) -> None:
             seq = runtime.cause
-            now = (log.log_end_offset, log.high_watermark, log.log_start_offset)
+            end, mark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
             if seq is not None and seq >= self._first:
-                taken.told += (seq, state, paths, None, now)
+                taken.told += (seq, state, paths, end, mark, start)
             else:
-                for path, offset in zip(paths, now, strict=True):
+                for path, offset in zip(paths, (end, mark, start), strict=True):
                     self._state(seq, state, path, None, offset, runtime.now_us())
 
         return moved
@@ -267,7 +267,7 @@ class Recorder:
                 (time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
             )
         assert place is not None
-        taken.told += (place, state, path, old, new)
+        taken.told += (place, state, path, old, new, None)
         if place is not seq and place == taken.last_of_chunk:
             self._cut()
 
