@@ -90,7 +90,7 @@ class SimulatedClient(Node):
             event = recorder.event(
                 self._now_us(), kind, self.name, None, what, None, cause, text, operation
             )
-        else:  # what this does, without its steps
+        else:  # what ``TraceSink.event`` does, in fewer steps
             rows = buffer.rows
             event = buffer.first + len(rows)
             buffer.unseen.append(event)

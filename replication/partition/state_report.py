@@ -37,10 +37,11 @@ class StateReport:
     @classmethod
     def of(cls, host: ReplicaHost, topic_partition: TopicPartition) -> Self | None:
         """The report of a partition, where there is somebody to tell."""
-        tell, log_moved = host.state_listener, host.log_listener(_offset_paths(topic_partition))
-        if tell is None or log_moved is None:
+        tell = host.state_listener
+        if tell is None:
             return None
-        return cls(tell, log_moved, topic_partition)
+        log_moved = host.log_listener(_offset_paths(topic_partition))
+        return None if log_moved is None else cls(tell, log_moved, topic_partition)
 
     def changed(self, now: list[Any], log: Log | None) -> None:
         """Tell all that is different in a list of values by ``_NAMES``, and the offsets."""

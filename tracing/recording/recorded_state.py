@@ -89,7 +89,7 @@ class RecordedState:
             if path.__class__ is tuple:
                 for one, number in zip(path, (old, new, third), strict=True):
                     known = state.get(one)
-                    if known is None or known[1] != number:  # a third of them
+                    if known is None or known[1] != number:  # most are not new
                         change(seq, state, one, None, number)
             elif path is None:
                 self._begin_or_halt(seq, state, new)
