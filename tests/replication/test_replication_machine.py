@@ -298,8 +298,8 @@ def test_acknowledged_records_survive(machine: Any) -> None:
 def test_the_old_protocols_are_caught(machine: Any) -> None:
     """The same machine finds what KIP-101 and KIP-279 cured: it is no idle check.
 
-    Hypothesis draws numbers that it finds in the modules that are loaded, so how many examples it
-    needs hangs on which tests ran before: 217 where there were none, once more than 1,500.
+    Alone, it needs 217 examples for that; behind other tests in one process it once needed more
+    than 1,500.
     """
     with pytest.raises(AssertionError):
         run(machine, 6000, phases=[Phase.generate], report_multiple_bugs=False)
