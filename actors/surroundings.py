@@ -55,15 +55,14 @@ class RowBuffer(Protocol):
 
     first: int
     rows: list[Row | Sent]
-    unseen: list[int]
-    """Events that only a recorder is told, such as operations of clients."""
-    begun: list[int]
-    """Events that begin an operation of a client."""
-    ended: list[int]
-    """Events at which a client has its answer."""
     last_of_chunk: int
     """Whoever writes the event of this number calls ``cut``."""
     cut: Callable[[], object]
+
+    def mark_operation(self, kind: str, seq: int, of: int | None) -> int | None:
+        """Note that an event is of a client's operation; gives the event that began this one,
+        which goes into the row as its last item."""
+        ...
 
 
 class StateSink(TraceSink, Protocol):

@@ -93,12 +93,7 @@ class SimulatedClient(Node):
         else:  # what ``TraceSink.event`` does, in fewer steps
             rows = buffer.rows
             event = buffer.first + len(rows)
-            buffer.unseen.append(event)
-            if kind == "client_invoke":
-                buffer.begun.append(event)
-                operation = event
-            elif kind != "client_retry":
-                buffer.ended.append(event)
+            operation = buffer.mark_operation(kind, event, operation)
             rows.append(
                 (self._now_us(), kind, self.name, None, what, None, None, cause, text, operation)
             )

@@ -75,7 +75,6 @@ class VirtualRuntime(LoopRuntime):
         self.is_running = False
         self.events_run = 0
         self.condition_held = False  # of the last run
-        self.row_buffer: RowBuffer | None = None
         self.after_each: Callable[[], object] | None = None
         """Called after every event, between it and the next."""
         super().__init__(seed)

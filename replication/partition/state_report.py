@@ -23,14 +23,18 @@ class StateReport:
     )  # fmt: skip
 
     def __init__(
-        self, tell: StateListener, log_moved: LogListener, topic_partition: TopicPartition
+        self,
+        tell: StateListener,
+        log_moved: LogListener,
+        topic_partition: TopicPartition,
+        offset_paths: tuple[str, str, str],
     ) -> None:
         self._tell = tell
         self.log_moved = log_moved
         """Called where nothing but the offsets can be different."""
         self._paths = tuple(f"{topic_partition}/{name}" for name in _NAMES)
         self._told: list[Any] = [None, None, None, (), None]
-        self._offset_paths = _offset_paths(topic_partition)
+        self._offset_paths = offset_paths
         self._fetcher_paths = tuple(f"{topic_partition}/{name}" for name in _FETCHER_NAMES)
         self._fetcher: tuple[int | None, str | None, int | None] = (None, None, None)
 
@@ -40,8 +44,9 @@ class StateReport:
         tell = host.state_listener
         if tell is None:
             return None
-        log_moved = host.log_listener(_offset_paths(topic_partition))
-        return None if log_moved is None else cls(tell, log_moved, topic_partition)
+        offset_paths = _offset_paths(topic_partition)
+        log_moved = host.log_listener(offset_paths)
+        return None if log_moved is None else cls(tell, log_moved, topic_partition, offset_paths)
 
     def changed(self, now: list[Any], log: Log | None) -> None:
         """Tell all that is different in a list of values by ``_NAMES``, and the offsets."""

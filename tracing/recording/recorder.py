@@ -173,12 +173,7 @@ class Recorder:
         rows = taken.rows
         seq = taken.first + len(rows)
         if kind in _OF_OPERATIONS:
-            taken.unseen.append(seq)
-            if kind == "client_invoke":
-                taken.begun.append(seq)
-                of = seq
-            elif kind != "client_retry":
-                taken.ended.append(seq)
+            of = taken.mark_operation(kind, seq, of)
         elif kind == "deliver" or kind == "drop":
             cause = self._sent.pop(message_id, cause)
         elif kind == "send":

@@ -55,6 +55,16 @@ class Taken:
         """Number of the event that comes next."""
         return self.first + len(self.rows)
 
+    def mark_operation(self, kind: str, seq: int, of: int | None) -> int | None:
+        """Note that an event is of a client's operation; gives the event that began this one."""
+        self.unseen.append(seq)
+        if kind == "client_invoke":
+            self.begun.append(seq)
+            return seq
+        if kind != "client_retry":
+            self.ended.append(seq)
+        return of
+
     def last_time_us(self) -> int:
         """Of the last event, which may be forgotten already."""
         if not self.rows:
