@@ -46,7 +46,7 @@ def _stood_still() -> str:
 class RealTimeCluster(RunningCluster):
     """The running part of a ``Cluster``: its threads run by themselves, and waits poll."""
 
-    __slots__ = ("_runtime", "_stopped")
+    __slots__ = ("_runtime", "_stopped", "_waiting")
 
     def __init__(
         self,
@@ -58,14 +58,19 @@ class RealTimeCluster(RunningCluster):
         super().__init__(zookeepers, processes, admin)
         self._runtime = runtime
         self._stopped = False
+        self._waiting: dict[concurrent.futures.Future[Any], None] = {}
+        """Outcomes that other threads wait for."""
 
     @property
     def runtime(self) -> LiveRuntime | ThreadedRuntime:
         return self._runtime
 
     def end(self) -> None:
-        """Refuse every call from now on."""
+        """Refuse every call from now on, and those that wait."""
         self._stopped = True
+        for outcome in tuple(self._waiting):
+            with contextlib.suppress(concurrent.futures.InvalidStateError):  # it is there already
+                outcome.set_exception(UsageError("the cluster has been stopped meanwhile"))
 
     def require_going(self) -> None:
         if self._stopped:
@@ -94,19 +99,23 @@ class RealTimeCluster(RunningCluster):
 
         def finish(task: Pending[T]) -> None:
             error = task.exception
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(task.result())
+            with contextlib.suppress(concurrent.futures.InvalidStateError):  # stopped meanwhile
+                if error is not None:
+                    done.set_exception(error)
+                else:
+                    done.set_result(task.result())
 
         def start() -> None:
             Task(function()).add_done_callback(finish)
 
-        self.runtime.run_in(self.admin.process, start)
+        self._waiting[done] = None
         try:
+            self.in_process(self.admin.process, start)
             return done.result(timeout_ms / 1000)
         except concurrent.futures.TimeoutError:
             raise WaitTimeout(f"no outcome within {timeout_ms / 1000:g} s") from None
+        finally:
+            del self._waiting[done]
 
     def await_settled(self, starts: Sequence[Pending[None]], timeout_s: float) -> None:
         """Return when every start has ended and the cluster is settled, or at the latest then.

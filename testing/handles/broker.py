@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.awaiting import Cancelled
 from ...protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError
 from .. import arguments
 from ..views import LogDirView, StoredReplicaView
@@ -103,13 +104,23 @@ class BrokerHandle:
         self._run(self._process.power_off)
 
     def shutdown(self) -> bool:
-        """Controlled shutdown; return False if the leadership of a partition could not be moved."""
+        """Controlled shutdown; return False if the leadership of a partition could not be moved.
+
+        Raises ``KafkaError`` BROKER_NOT_AVAILABLE if the broker is killed before it is done.
+        """
         self._running.require_waiting()
         pending = self._run(self._process.shutdown)
         self._running.wait_until(
             lambda: pending.done and not self._process.is_alive, _SHUTDOWN_TIMEOUT_MS / 1000
         )
-        return bool(pending.result())
+        try:
+            return bool(pending.result())
+        except Cancelled:
+            self._running.require_going()
+            raise KafkaError(
+                ErrorCode.BROKER_NOT_AVAILABLE,
+                f"{self.name} was killed before its controlled shutdown was done",
+            ) from None
 
     def begin_shutdown(self) -> None:
         """Start a controlled shutdown without waiting for its end."""

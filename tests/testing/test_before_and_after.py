@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import errno
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fakekafka import Cluster, Simulation, UsageError
+from fakekafka import Cluster, KafkaError, Simulation, UsageError
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.wire.kafka.gateway import TcpListener
 
 USES: dict[str, Callable[[Any], object]] = {
     "a handle of a broker": lambda cluster: cluster.broker(1),
@@ -138,3 +141,58 @@ def test_a_port_in_use_is_an_os_error(port_in_use: int) -> None:
             Cluster(brokers=1, **fixed).start()
         assert raised.value.errno == errno.EADDRINUSE
         assert isinstance(raised.value, UsageError)
+
+
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+def test_a_broker_that_ends_while_its_cluster_stops_keeps_no_port(
+    runtime: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that is down keeps its port for its restart: not when the ports are given back."""
+    cluster = Cluster(2, runtime=runtime).start()
+    ports = [cluster.broker(broker_id).port for broker_id in (1, 2)]
+    running = cluster.running
+    stop = running.runtime.stop
+
+    def stop_late() -> None:
+        process = running.processes[1]
+        running.runtime.run_in(process.process, process.kill)
+        listener = running.processes[2].spec.listener
+        assert isinstance(listener, TcpListener)
+        listener.bind(2)
+        listener.serve()
+        stop()
+
+    monkeypatch.setattr(running.runtime, "stop", stop_late)
+    cluster.stop()
+    for port in ports:
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", port))
+
+
+def test_a_call_that_waits_hears_at_once_that_its_cluster_stops() -> None:
+    """It is not the call's time limit that ends it."""
+    cluster = Cluster(2).start()
+    controller_id = cluster.controller.id
+    assert controller_id is not None
+    other = cluster.broker(3 - controller_id)
+    cluster.broker(controller_id).pause()
+    calls: list[Callable[[], object]] = [lambda: cluster.create_topic("t"), other.shutdown]
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        waiting = [pool.submit(call) for call in calls]
+        cluster.wait_until(
+            lambda: other.state == "pending_controlled_shutdown" and cluster.running._waiting
+        )
+        cluster.stop()
+        for call in waiting:
+            with pytest.raises(UsageError, match="the cluster has been stopped"):
+                call.result(5)
+
+
+def test_a_broker_killed_in_its_shutdown_says_so() -> None:
+    """The outcome that was waited for will not come."""
+    with Simulation(2, topics={"t": {"assignment": {0: [1, 2]}}}) as simulation:
+        simulation.network.isolate(1)
+        simulation.runtime.call_later(None, 5_000_000, simulation.running.processes[1].kill)
+        with pytest.raises(KafkaError, match=r"broker-1 was killed before .* shutdown") as raised:
+            simulation.broker(1).shutdown()
+    assert raised.value.code is ErrorCode.BROKER_NOT_AVAILABLE

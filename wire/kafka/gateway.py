@@ -180,6 +180,8 @@ class TcpListener:
         self._ports = {spec.name: port for spec, port in self._specs}
         self._listeners: dict[str, KafkaListener] = {}
         self._broker_id = -1
+        self._is_released = False
+        """Whether the cluster stops: whatever its brokers still do, no port is taken again."""
         self._timer: RequestTimer | None = None
 
     @property
@@ -202,7 +204,8 @@ class TcpListener:
             for spec, _ in self._specs:
                 if spec.name not in self._listeners:
                     self._listeners[spec.name] = self._make(spec, self._ports[spec.name])
-                self._ports[spec.name] = self._listeners[spec.name].bind()
+                if not self._is_released:
+                    self._ports[spec.name] = self._listeners[spec.name].bind()
 
         self._runtime.thread.call(bind)
         return tuple(
@@ -260,10 +263,20 @@ class TcpListener:
         self._with_all(lambda listener: listener.close(keep_port=True))
 
     def release(self) -> None:
-        """Give the ports back; for a cluster that stops."""
-        self._with_all(KafkaListener.close)
+        """Give the ports back for good; for a cluster that stops while its brokers still run."""
+
+        def release() -> None:
+            self._is_released = True
+            for listener in self._listeners.values():
+                listener.close()
+
+        self._runtime.thread.call(release)
 
     def _with_all(self, action: Callable[[KafkaListener], object]) -> None:
-        listeners = tuple(self._listeners.values())
-        if listeners:
-            self._runtime.thread.call(lambda: [action(listener) for listener in listeners])
+        def act() -> None:
+            if not self._is_released:
+                for listener in self._listeners.values():
+                    action(listener)
+
+        if self._listeners:
+            self._runtime.thread.call(act)
