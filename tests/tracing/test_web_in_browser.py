@@ -144,6 +144,12 @@ def press(page: Any, key: str) -> int:
     return shown(page)
 
 
+def open_state(page: Any) -> None:
+    """Open the panel of states, and wait until it is there."""
+    page.keyboard.press("4")
+    page.wait_for_selector("#panel h2:has-text('State after it')")
+
+
 def picture(page: Any, name: str, tmp_path: Path) -> bytes:
     """A screenshot of the page."""
     shot: bytes = page.screenshot(path=Path(PICTURES or tmp_path) / f"{name}.png")
@@ -172,7 +178,7 @@ def test_steps_forward_and_back(open_page: Open, folder: Path) -> None:
     """Arrow keys go event by event; after as many back, state and place are as before."""
     page = open_page()
     start = shown(page)
-    page.keyboard.press("4")
+    open_state(page)
     state = page.inner_text("#panel")
     for i in range(1, 6):
         assert press(page, "ArrowRight") == start + i
@@ -285,7 +291,7 @@ def test_state_is_that_of_the_trace(open_page: Open, folder: Path) -> None:
             wanted = {path: state_at(trace, seq).changed_at(path) for path in state_at(trace, seq)}
             page.evaluate(f"location.hash = 's={seq}'")
             wait_for_event(page, seq)
-            page.keyboard.press("4")
+            open_state(page)
             actors = page.eval_on_selector_all("#panel option", "all => all.map(o => o.value)")
             got: dict[str, int] = {}
             for actor in actors:
@@ -334,7 +340,8 @@ def test_two_runs_are_compared(open_page: Open, folder: Path, tmp_path: Path) ->
     page.click("#view-B")
     until(page, "() => document.getElementById('title').innerText.includes('seed 2')")
     with TraceReader(folder / "2.fktrace") as trace:
-        assert f"of {len(trace):,}" in page.inner_text("#position")
+        count = f"of {len(trace):,}"
+    until(page, "count => document.getElementById('position').innerText.includes(count)", count)
 
 
 def test_it_fits_a_phone(open_page: Open, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class App {
     this.panels = new Panels(this)
     this.partitions = new Partitions(byId('partitions'), this)
     this.listen()
-    this.showViews()
+    await this.showViews()
     if (this.live) this.live.show(this)
     await this.readAddress()
     document.documentElement.dataset.ready = 'yes'
@@ -75,7 +75,7 @@ class App {
     return this
   }
 
-  showViews() {
+  async showViews() {
     if (this.stores.length < 2) return
     const views = [
       ['compare', null],
@@ -95,7 +95,7 @@ class App {
         ),
       ),
     )
-    this.view(null)
+    await this.view(null)
   }
 
   async view(store) {
