@@ -112,13 +112,15 @@ class LoopThread:
 class LiveTimer:
     """A scheduled call on the loop; one that is held back can still be cancelled."""
 
-    __slots__ = ("callback", "cause", "handle", "node", "stalled_ns")
+    __slots__ = ("callback", "cause", "due_us", "handle", "node", "stalled_ns")
 
     def __init__(
-        self, node: Resident | None, callback: Callable[[], object], stalled_ns: int
+        self, node: Resident | None, callback: Callable[[], object], due_us: int, stalled_ns: int
     ) -> None:
+        self.due_us = due_us
+        """When the cluster's clock makes it due."""
         self.stalled_ns = stalled_ns
-        """What the clock had left out when it was set."""
+        """What the clock had left out when the loop was last told when to fire it."""
         self.node = node
         self.cause: int | None = None
         """Seq of the event that armed it, while the run is recorded."""
@@ -185,7 +187,7 @@ class LiveRuntime(LoopRuntime):
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
-        timer = LiveTimer(node, callback, self._stalled_ns)
+        timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns)
         if self.recorder is not None:
             timer.cause = self.begin_step()
         if delay_us <= 0:
@@ -198,11 +200,12 @@ class LiveRuntime(LoopRuntime):
         node, callback = timer.node, timer.callback
         if callback is None:
             return
-        missing_ns = self._stalled_ns - timer.stalled_ns
-        if missing_ns:
+        if timer.stalled_ns != self._stalled_ns:
             timer.stalled_ns = self._stalled_ns
-            timer.handle = self.loop.call_later(missing_ns / 1e9, self._fire, timer)
-            return
+            early_us = timer.due_us - self.now_us()
+            if early_us > 0:
+                timer.handle = self.loop.call_later(early_us / 1e6, self._fire, timer)
+                return
         if node is not None and node.blocked:
             if not node.stopped:
                 node.process.held.append(lambda: self._fire_late(timer))

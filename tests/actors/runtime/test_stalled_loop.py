@@ -77,10 +77,30 @@ def test_a_timer_waits_for_what_the_clock_left_out(runtime: LiveRuntime, clock: 
         runtime.call_later(None, 1_000, lambda: fired.append("soon"))
         late = runtime.call_later(None, 1_000, lambda: fired.append("late"))
         late.stalled_ns = -60_000_000_000  # as if the clock had left out a minute since
+        late.due_us += 60_000_000
 
     runtime.run_in(None, set_timers)
     beat_passes(runtime)
     assert fired == ["soon"]
+
+
+def test_a_timer_waits_no_longer_than_the_clock_says(runtime: LiveRuntime, clock: Clock) -> None:
+    """The clock has gone on a little in the stall, and the timer has waited before it."""
+    fired_us: list[int] = []
+    due_us = 0
+
+    def set_timer() -> None:
+        nonlocal due_us
+        due_us = runtime.now_us() + 100_000
+        runtime.call_later(None, 100_000, lambda: fired_us.append(runtime.now_us()))
+
+    beat_passes(runtime)
+    runtime.run_in(None, set_timer)
+    clock.missed_ns += 60_000_000_000
+    for _ in range(3):
+        beat_passes(runtime)
+    assert len(fired_us) == 1
+    assert due_us <= fired_us[0] < due_us + 30_000_000
 
 
 @pytest.mark.slow
