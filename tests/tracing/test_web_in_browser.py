@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from fakekafka import Simulation
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
+from fakekafka.tests.support.trace_page import open_state, press, shown, until, wait_for_event
 from fakekafka.tests.support.traces import header
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.recording.writer import TraceWriter
@@ -116,38 +117,6 @@ def open_page(browser: Any, folder: Path) -> Iterator[Open]:
     for page in pages:
         page.close()
     assert complaints == []
-
-
-def shown(page: Any) -> int:
-    """Number of the event that is chosen."""
-    return int(page.inner_text("#position").split()[0].removeprefix("#"))
-
-
-def until(page: Any, condition: str, argument: Any = None) -> None:
-    """Wait until a function of the page answers yes; its policy forbids Playwright's own way."""
-    for _ in range(500):
-        if page.evaluate(condition, argument):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError(f"{condition} does not hold")
-
-
-def wait_for_event(page: Any, seq: int) -> None:
-    page.wait_for_selector(f'html[data-shown="{seq}"]', state="attached")
-
-
-def press(page: Any, key: str) -> int:
-    """Press a key that chooses another event; the answer is its number."""
-    before = page.inner_text("#position")
-    page.keyboard.press(key)
-    until(page, "before => document.getElementById('position').innerText !== before", before)
-    return shown(page)
-
-
-def open_state(page: Any) -> None:
-    """Open the panel of states, and wait until it is there."""
-    page.keyboard.press("4")
-    page.wait_for_selector("#panel h2:has-text('State after it')")
 
 
 def picture(page: Any, name: str, tmp_path: Path) -> bytes:

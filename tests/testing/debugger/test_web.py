@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -19,6 +19,7 @@ from fakekafka.testing.debugger.web_server import WebServer
 from fakekafka.testing.debugger.web_session import WebSession
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
+from fakekafka.tests.support.trace_page import shown_after
 from typer.testing import CliRunner
 
 SCENARIO = """
@@ -126,18 +127,6 @@ def test_strangers_are_refused(server: WebServer) -> None:
     assert ask(server, "/part/../../etc")[0] in (403, 404)
     assert ask(server, "/part/chunk-99999")[0] == 404
     assert ask(server, "/step", ["x"])[0] == 400
-
-
-def shown_after(page: Any, action: Callable[[], None]) -> str:
-    """Number of the event that the page shows in all its parts after an action that moves it.
-
-    Single parts of it change earlier: what is read as soon as one has changed may be old.
-    """
-    was = page.get_attribute("html", "data-shown")
-    action()
-    page.wait_for_function("was => document.documentElement.dataset.shown !== was", arg=was)
-    seq: str = page.get_attribute("html", "data-shown")
-    return seq
 
 
 @pytest.mark.slow
