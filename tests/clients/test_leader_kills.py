@@ -135,6 +135,21 @@ def is_spare(cluster: Cluster, victim: int) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Death:
+    """When a broker died, which partition it led, and in which leader epoch."""
+
+    at_s: float
+    partition: int
+    leader_epoch: int
+
+    def is_over(self, cluster: Cluster) -> bool:
+        """Whether it lasted long enough, and the partition has a leader of a later epoch."""
+        view = cluster.partition(TOPIC, self.partition)
+        has_successor = view.leader is not None and view.leader_epoch > self.leader_epoch
+        return has_successor and time.monotonic() >= self.at_s + DOWN_S
+
+
 def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     """Kill the leader of one partition after the other, at most one every ``PAUSE_S``.
 
@@ -142,17 +157,18 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     partition; the leaders of the others are killed instead meanwhile.
 
     Who died stays away for ``DOWN_S``, so that the client has turned to the next leader by then,
-    and nobody dies without whom ``min.insync.replicas`` would not be met.
+    and until there is one: a new controller that finds the old leader back leaves it the lead.
+    A broker is left alone without whom ``min.insync.replicas`` would not be met.
     """
     killed: list[int] = []
-    down_until_s: dict[int, float] = {}
+    deaths: dict[int, Death] = {}
     pause = threading.Event()
     next_s = time.monotonic()
 
     def start_those_due() -> bool:
         """Start who was away long enough, again if a start has failed; whether all serve."""
         for broker in cluster.broker_ids:
-            is_due = time.monotonic() >= down_until_s.get(broker, 0.0)
+            is_due = broker not in deaths or deaths[broker].is_over(cluster)
             if is_due and not cluster.broker(broker).is_alive:
                 cluster.broker(broker).start(wait=False)
         return all(cluster.broker(broker).state == "running" for broker in cluster.broker_ids)
@@ -179,9 +195,10 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
             cluster.wait_until(victim, PATIENCE_S)
             chosen = victim()
         number, leader = chosen
+        epoch = cluster.partition(TOPIC, number).leader_epoch
         cluster.broker(leader).kill()
         killed.append(number)
-        down_until_s[leader] = time.monotonic() + DOWN_S
+        deaths[leader] = Death(time.monotonic(), number, epoch)
     cluster.wait_until(start_those_due, PATIENCE_S)
     return killed
 
