@@ -32,7 +32,7 @@ import os, signal, time
 from pathlib import Path
 
 MATRIX = {"kind": ["none", "raise", "promise", "events", "virtual", "wall", "memory"]}
-BUDGET = {"events": 20_000, "virtual_s": 500, "wall_s": 2, "memory_mb": 300}
+BUDGET = {"events": 20_000, "virtual_s": 500, "wall_s": 4, "memory_mb": 300}
 
 def scenario(run, kind: str = "none"):
     simulation = run.simulation(1)
@@ -52,7 +52,7 @@ def scenario(run, kind: str = "none"):
     if kind == "memory":
         held = []
         while True:
-            held.append(bytearray(10_000_000))
+            held.append(bytearray(100_000_000))
     if kind == "die":
         os.kill(os.getpid(), signal.SIGKILL)
 '''

@@ -28,7 +28,7 @@ def test_whatever_goes_wrong_is_a_row_that_says_so(tmp_path: Path) -> None:
         "promise": ("violation", "a promise was broken"),
         "events": ("budget", "events: the run had 20,000 and did not end"),
         "virtual": ("budget", "virtual time: the run did not end within 500 s"),
-        "wall": ("budget", "wall time: the run took longer than 2 s"),
+        "wall": ("budget", "wall time: the run took longer than 4 s"),
         "memory": ("memory", "the run needed more than 300 MB"),
     }
     assert (batch.runs, batch.ok) == (7, 1)
