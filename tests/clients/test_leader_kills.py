@@ -29,6 +29,7 @@ import pytest
 from confluent_kafka import OFFSET_INVALID
 from fakekafka import Cluster
 from fakekafka.testing.checks import fully_replicated, replicas_identical
+from fakekafka.testing.views import PartitionView
 from fakekafka.tests.support import client_writers as writers
 from fakekafka.tests.support.batches import parse_batches
 from fakekafka.tests.support.paths import SUPPORT
@@ -137,17 +138,17 @@ def is_spare(cluster: Cluster, victim: int) -> bool:
 
 @dataclass(frozen=True)
 class Death:
-    """When a broker died, which partition it led, and in which leader epoch."""
+    """When a broker died, and the partition that it led."""
 
     at_s: float
-    partition: int
-    leader_epoch: int
+    led: PartitionView
 
     def is_over(self, cluster: Cluster) -> bool:
         """Whether it lasted long enough, and the partition has a leader of a later epoch."""
-        view = cluster.partition(TOPIC, self.partition)
-        has_successor = view.leader is not None and view.leader_epoch > self.leader_epoch
-        return has_successor and time.monotonic() >= self.at_s + DOWN_S
+        if time.monotonic() < self.at_s + DOWN_S:
+            return False
+        view = cluster.partition(TOPIC, self.led.partition)
+        return view.leader is not None and view.leader_epoch > self.led.leader_epoch
 
 
 def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
@@ -168,21 +169,22 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
     def start_those_due() -> bool:
         """Start who was away long enough, again if a start has failed; whether all serve."""
         for broker in cluster.broker_ids:
-            is_due = broker not in deaths or deaths[broker].is_over(cluster)
-            if is_due and not cluster.broker(broker).is_alive:
+            if cluster.broker(broker).is_alive:
+                continue
+            if broker not in deaths or deaths[broker].is_over(cluster):
                 cluster.broker(broker).start(wait=False)
         return all(cluster.broker(broker).state == "running" for broker in cluster.broker_ids)
 
-    def victim() -> tuple[int, int] | None:
-        """A partition and its leader."""
+    def victim() -> PartitionView | None:
+        """A partition whose leader may die."""
         start_those_due()
         for distance in range(PARTITIONS):
             number = (len(killed) + distance) % PARTITIONS
-            leader = cluster.partition(TOPIC, number).leader
-            if leader is None or cluster.broker(leader).state != "running":
+            view = cluster.partition(TOPIC, number)
+            if view.leader is None or cluster.broker(view.leader).state != "running":
                 continue  # its leader is dead, and nobody has taken over yet
-            if is_spare(cluster, leader):
-                return number, leader
+            if is_spare(cluster, view.leader):
+                return view
         return None
 
     while len(killed) < kills:
@@ -194,11 +196,10 @@ def kill_leaders(cluster: Cluster, kills: int) -> list[int]:
         while chosen is None:
             cluster.wait_until(victim, PATIENCE_S)
             chosen = victim()
-        number, leader = chosen
-        epoch = cluster.partition(TOPIC, number).leader_epoch
-        cluster.broker(leader).kill()
-        killed.append(number)
-        deaths[leader] = Death(time.monotonic(), number, epoch)
+        assert chosen.leader is not None
+        cluster.broker(chosen.leader).kill()
+        killed.append(chosen.partition)
+        deaths[chosen.leader] = Death(time.monotonic(), chosen)
     cluster.wait_until(start_those_due, PATIENCE_S)
     return killed
 
