@@ -1,4 +1,4 @@
-"""House rules about size and wording, each with a test of its own on a bad example.
+"""House rules about wording and form, each with a test of its own on a bad example.
 
 A rule is a function from a path and its text to findings. Exceptions stand in ``EXCEPTIONS`` with a
 reason; an exception that is no longer needed fails too, so the table cannot grow stale.
@@ -12,8 +12,6 @@ from collections.abc import Callable
 
 import pytest
 
-FILE_LINES_MAX = 400
-FUNCTION_LINES_MAX = 70
 LINE_COLUMNS_MAX = 100
 
 Rule = Callable[[str, str], list[str]]
@@ -28,49 +26,8 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("file_names", "actors/broker/parts.py"): "the parts that a broker hands its handlers",
     ("file_names", "statemachines/admin/parts.py"): "the parts that the admin APIs are handed",
     ("file_names", "statemachines/controller/parts.py"): "the parts that flows are handed",
-    ("file_size", "replication/disk/disk.py"): "one class: the logs of a broker, and their moves",
-    ("file_size", "replication/disk/file_storage.py"): "one class: the directory of a partition",
-    ("file_size", "tracing/recording/recorder.py"): "one class: what a recorded run is told",
-    ("file_size", "actors/broker/broker.py"): "one class: the parts of a broker and its life",
-    ("file_size", "coordinators/groups/group.py"): "one class: a group of the classic protocol",
-    ("file_size", "coordinators/groups/store.py"): "one class: groups and their log",
-    ("file_size", "coordinators/transactions/coordinator.py"): "one class: what producers ask",
-    ("file_size", "testing/security.py"): "one class: what users ask of a cluster's security",
-    ("file_size", "testing/emulated_cluster.py"): "one class: what users ask a cluster",
-    ("file_size", "protocol/versions.py"): "the one table in which versions are compared",
-    ("file_size", "actors/network/network.py"): "one class: the point where messages pass",
-    ("file_size", "replication/log/log.py"): "the state of one replica's log, and what changes it",
-    ("file_size", "replication/follower/fetcher.py"): "one class: a state machine, stage by stage",
-    ("file_size", "replication/partition/partition.py"): "one class: the role of a partition",
-    ("file_size", "statemachines/machines/known_topics.py"): "one class: topics and who leads them",
-    ("file_size", "protocol/config.py"): "one table: the configurations that are heeded",
-    ("file_size", "actors/clients/producer.py"): "one class: batches from queue to answer",
-    ("file_size", "tests/fidelity/histories/playing.py"): "one class: a method for each verb",
-    ("file_size", "wire/kafka/connection.py"): "one class: the broker's end of a connection",
 }
 """(rule, path) to the reason why the rule does not hold there."""
-
-
-def file_size(path: str, text: str) -> list[str]:
-    """A file that needs more than 400 lines holds more than one idea."""
-    lines = text.count("\n")
-    if not path.endswith(CODE_SUFFIXES) or "/golden/" in path or lines <= FILE_LINES_MAX:
-        return []
-    return [f"{path}: {lines} lines, at most {FILE_LINES_MAX}; split it by idea"]
-
-
-def function_size(path: str, text: str) -> list[str]:
-    """A function fits on a screen."""
-    if not path.endswith(".py"):
-        return []
-    found = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            if lines > FUNCTION_LINES_MAX:
-                where = f"{path}:{node.lineno}: {node.name}"
-                found.append(f"{where} has {lines} lines, at most {FUNCTION_LINES_MAX}")
-    return found
 
 
 def line_width(path: str, text: str) -> list[str]:
@@ -183,8 +140,6 @@ def file_names(path: str, _text: str) -> list[str]:
 
 RULES: tuple[Rule, ...] = (
     file_names,
-    file_size,
-    function_size,
     line_width,
     unfinished_words,
     foreign_words,
@@ -218,21 +173,9 @@ def test_every_exception_is_still_needed(texts: dict[str, str]) -> None:
     assert idle == []
 
 
-LONG_FUNCTION = "def long():\n" + "    pass\n" * FUNCTION_LINES_MAX
-
-
 @pytest.mark.parametrize(
     ("rule", "path", "bad", "good"),
     [
-        (file_size, "a/b.py", "x = 1\n" * 401, "x = 1\n" * 400),
-        (file_size, "a/b.js", "x\n" * 401, "x\n" * 400),
-        (function_size, "a/b.py", LONG_FUNCTION, LONG_FUNCTION.replace("    pass\n", "", 1)),
-        (
-            function_size,
-            "a/b.py",
-            "class A:\n    async " + LONG_FUNCTION.replace("\n", "\n    "),
-            "",
-        ),
         (line_width, "a/b.py", "#" * 101, "#" * 100),
         (line_width, "Makefile", "#" * 101, "#" * 100),
         (unfinished_words, "a/b.md", "# TODO: more", "# to do, or TODOS"),
