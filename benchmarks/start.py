@@ -12,6 +12,7 @@ ROUNDS = 9
 
 def _ours() -> float:
     from confluent_kafka.admin import AdminClient
+
     from fakekafka import Cluster
 
     started = time.perf_counter()

@@ -142,7 +142,7 @@ class Broker(Node):
             host=self,
             config=self.config,
             behaviour=self.behaviour,
-            broker_epoch=lambda: self.controller.broker_epoch,
+            broker_epoch=self._broker_epoch,
             start_fetcher=self._start_fetcher,
             stop_fetcher=self._stop_fetcher,
         )
@@ -161,7 +161,7 @@ class Broker(Node):
             host=self,
             config=self.config,
             fetcher_manager=self.fetcher_manager,
-            broker_epoch=lambda: self.controller.broker_epoch,
+            broker_epoch=self._broker_epoch,
         )
         self.groups = GroupCoordinator(
             self, self.config, self.behaviour, self.replica_manager, self.log
@@ -193,7 +193,7 @@ class Broker(Node):
         if not self.behaviour.producer_ids_from_controller:
             return self.zk.brokers.allocate_producer_id_block
         channel = self._controller_channel(self.config["request.timeout.ms"])
-        return BlocksFromController(channel, lambda: self.controller.broker_epoch).allocate
+        return BlocksFromController(channel, self._broker_epoch).allocate
 
     def _coordinate_transactions(self) -> TransactionCoordinator:
         """Make the coordinator, and let leaders ask those of other brokers."""
@@ -224,9 +224,12 @@ class Broker(Node):
         return AlterIsrManager(
             host=self,
             broker_id=self.broker_id,
-            broker_epoch=lambda: self.controller.broker_epoch,
+            broker_epoch=self._broker_epoch,
             send=self._controller_channel(retry_timeout_ms=None).send,
         )
+
+    def _broker_epoch(self) -> int:
+        return self.controller.registration.broker_epoch  # asked for every fetch of a follower
 
     def _controller_channel(self, retry_timeout_ms: int | None) -> ControllerChannel:
         find = self._controller_broker_name

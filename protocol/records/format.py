@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import NamedTuple
 
@@ -224,6 +225,13 @@ def encoded_varint(value: int) -> bytes:
     out = bytearray()
     write_varint(out, value)
     return bytes(out)
+
+
+@functools.lru_cache(1 << 14)
+def head_of_only_record(value_size: int) -> bytes:
+    """What stands before the value of a batch's only record, without key and headers."""
+    size_of_value = encoded_varint(value_size)
+    return encoded_varint(value_size + 5 + len(size_of_value)) + b"\x00\x00\x00\x01" + size_of_value
 
 
 def write_record(out: bytearray, record: Record, offset_delta: int, time_delta: int) -> None:

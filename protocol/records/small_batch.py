@@ -1,4 +1,5 @@
-"""Batches of one small record: most of what a simulation sends, so made in few steps."""
+"""Batches of one record and of small records: most of what a simulation sends, so made in few
+steps."""
 
 from __future__ import annotations
 
@@ -8,18 +9,23 @@ from typing import Any
 
 from .batch import build_batch
 from .checksum import crc32c
-from .format import BODY_HEADER, LARGEST_SMALL_VALUE, MAGIC, NO_SEQUENCE, Record
+from .format import (
+    BODY_HEADER,
+    LARGEST_SMALL_VALUE,
+    MAGIC,
+    NO_SEQUENCE,
+    Record,
+    head_of_only_record,
+)
 
 _START = struct.Struct(">qiiBI")
 """baseOffset, length, leaderEpoch, magic, crc: all before what the checksum covers."""
-_ONE_RECORD = struct.Struct(">hiqqqhii6B")
-"""What the checksum covers of a batch of one small record without key, up to its value."""
 _DELTA_END = 8192
 """Differences of time and offset below it take one byte or two."""
 _pack_6 = struct.Struct("6B").pack
 _pack_7 = struct.Struct("7B").pack
 _pack_8 = struct.Struct("8B").pack
-_pack_one_record = _ONE_RECORD.pack
+_pack_body_header = BODY_HEADER.pack
 _pack_start = _START.pack
 
 
@@ -34,18 +40,13 @@ def build_batch_of_one(
 
     ``producer_id``, ``producer_epoch`` and ``base_sequence`` are -1 without idempotence.
     """
-    size = len(value)
-    if size > LARGEST_SMALL_VALUE or timestamp < 0:
+    if timestamp < 0:
         record = Record(0, timestamp, None, value, ())
         return build_batch([record], 0, -1, producer_id, producer_epoch, base_sequence)
-    covered = (
-        _pack_one_record(
-            0, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1,
-            size + 6 << 1, 0, 0, 0, 1, size << 1,
-        )
-        + value
-        + b"\x00"
-    )  # fmt: skip
+    head = _pack_body_header(
+        0, 0, timestamp, timestamp, producer_id, producer_epoch, base_sequence, 1
+    )
+    covered = head + head_of_only_record(len(value)) + value + b"\x00"
     return _pack_start(0, len(covered) + 9, -1, MAGIC, crc32c(covered)) + covered
 
 

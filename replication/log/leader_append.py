@@ -4,6 +4,7 @@ docs/kafka/partitions.md#order-of-the-marks)."""
 
 from __future__ import annotations
 
+import functools
 import struct
 
 from ...protocol.errors import ErrorCode, KafkaError
@@ -23,6 +24,7 @@ from ...protocol.records.format import (
     MalformedRecords,
     Readable,
     add_sequence,
+    head_of_only_record,
 )
 from .log import Log
 from .producer_replay import note_batch
@@ -34,19 +36,25 @@ from .validator import ORIGIN_CLIENT, ValidationContext, too_large, validate
 from .verification import UNGUARDED, Unguarded, VerificationGuard
 
 _ZSTD = codecs.ZSTD
-_ONE_RECORD = tuple(
-    bytes((size - 1 << 1, 0, 0, 0, 1, size - 7 << 1)) if size >= 7 else b"" for size in range(65)
-)
-"""By its size, how the only record of a batch begins that has neither key nor headers: all its
-numbers take one byte each, and the byte behind its value is zero."""
-_SMALL = HEADER_SIZE + len(_ONE_RECORD)
-"""Bytes of a batch below which the size of its only record fits into one byte."""
 _LARGE = 4096
 """Bytes from which on a batch is looked at through a view; fewer are copied sooner."""
 _unpack_plain = struct.Struct(">qi4xbIhiqqqhii").unpack_from
 """``HEADER`` without leader epoch."""
 _pack_prefix = PREFIX.pack
 _new_tuple = tuple.__new__
+
+
+@functools.lru_cache(1 << 14)
+def _head_of_only_record(size: int) -> bytes | None:
+    """How a batch's only record of so many bytes begins if it has neither key nor headers; None
+    for a size that no such record has."""
+    for size_of_lengths in range(2, 11):
+        value_size = size - size_of_lengths - 5
+        if value_size >= 0:
+            head = head_of_only_record(value_size)
+            if len(head) == size_of_lengths + 4:
+                return head
+    return None
 
 
 def append_as_leader(
@@ -134,11 +142,11 @@ def _append_plainly(
             return None  # not plainly the producer's next batch
     offset = log.log_end_offset
     data = _pack_prefix(offset, length, leader_epoch) + view[16:]
-    if (  # more than one small record that fills its batch
+    if (  # more than one record without key and headers, which fills its batch
         count != 1
         or attributes
-        or size >= _SMALL
-        or data[HEADER_SIZE : HEADER_SIZE + 6] != _ONE_RECORD[size - HEADER_SIZE]
+        or (head := _head_of_only_record(size - HEADER_SIZE)) is None
+        or not data.startswith(head, HEADER_SIZE)
         or data[-1]
         or max_timestamp != base_timestamp
     ):

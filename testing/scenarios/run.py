@@ -211,9 +211,15 @@ class ScenarioRun:
         span_ms = max(_whole_us(until_ms) - elapsed_us, 1) / 1000
         stop_when = self.spec.stop.when
         events_left = self._events_left()
-        if not self._waiting and stop_when is None and events_left == math.inf:
-            simulation.run_for(span_ms)
-            return
+        if stop_when is None and events_left == math.inf:
+            # No condition can hold before the earliest time from which it is watched.
+            unwatched_us = min(
+                (_whole_us(from_ms) - 1 for _, from_ms in self._waiting), default=math.inf
+            )
+            unwatched_ms = min(span_ms, (unwatched_us - elapsed_us) / 1000)
+            if unwatched_ms > 0:
+                simulation.run_for(unwatched_ms)
+                return
         asked = itertools.count()  # at the beginning, and after every event
 
         def something() -> bool:

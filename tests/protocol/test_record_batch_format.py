@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import random
 import struct
 import tracemalloc
 import zlib
@@ -104,9 +105,9 @@ def test_small_records_are_written_as_any_others(time_delta: int, offset_delta: 
 
 
 @pytest.mark.parametrize("timestamp", [-2, -1, 0, 1, 1767225600123])
-@pytest.mark.parametrize("size", [0, 1, 8, 55, 56, 57, 63, 64, 200])
+@pytest.mark.parametrize("size", [0, 1, 8, 55, 56, 57, 58, 63, 64, 200, 8184, 8185, 8192, 1 << 20])
 def test_a_batch_of_one_has_the_same_bytes_as_any_other_batch(size: int, timestamp: int) -> None:
-    value = bytes(range(size))
+    value = random.Random(size).randbytes(size)
     expected = build_batch([Record(0, timestamp, None, value, ())], 0, -1, 4711, 3, 99)
     assert build_batch_of_one(value, timestamp, 4711, 3, 99) == expected
     plain = build_batch([Record(0, timestamp, None, value, ())])

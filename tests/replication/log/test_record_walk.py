@@ -88,6 +88,31 @@ def test_a_small_record_alone_is_looked_at_too(tools: type[Tools], log: Any, pos
             assert refusal(log, broken) is ErrorCode.INVALID_RECORD
 
 
+@pytest.mark.parametrize("value_size", [1, 57, 58, 59, 8180, 8184, 8185, 8186, 70_000])
+def test_a_record_alone_is_looked_at_whatever_its_size(tools: type[Tools], value_size: int) -> None:
+    """Where its numbers take one byte, two and three: what contradicts itself is found."""
+    data = tools.data(b"x" * value_size)
+    assert append_as_leader(tools.log(), data, 0, tools.now_ms).last_offset == 0
+    refused = 0
+    for position in range(HEADER_SIZE, len(data) - value_size - 1):
+        for bit in (1, 2, 128):
+            broken = patched(data, position, bytes((data[position] ^ bit,)))
+            try:
+                RecordBatch.of(broken).records()
+            except MalformedRecords:
+                assert refusal(tools.log(), broken) is ErrorCode.INVALID_RECORD
+                refused += 1
+    assert refused >= 8
+
+
+@pytest.mark.parametrize("size", [*range(1, 8), 65, 66, 8200, 8194, 8195])
+def test_bytes_of_any_number_are_no_record(tools: type[Tools], size: int) -> None:
+    """No record has 65 bytes, for its size would need a second one: nothing stands for it."""
+    for byte in (0, 1, 0x7F, 0x80, 0xFF):
+        body = bytes((byte,)) * (size - 1) + b"\x00"
+        assert refusal(tools.log(), with_body("none", body)) is ErrorCode.INVALID_RECORD
+
+
 def test_a_small_record_that_claims_to_be_compressed_is_not_taken(
     tools: type[Tools], log: Any
 ) -> None:

@@ -15,6 +15,7 @@ from fakekafka.cli.main import main
 from fakekafka.cli.run import parameters_of
 from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of, reproduce, run_from_header
+from fakekafka.testing.scenarios.spec import FaultSpec
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace_file import TraceReader
@@ -163,6 +164,36 @@ def test_the_limit_of_events_is_kept_to_the_event(extra: str) -> None:
     result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
     assert result.metrics["events"] == 1034
     assert result.problems[0].endswith("stopped after 1,034 events, as stop.max_events says")
+
+
+def test_a_condition_is_asked_from_its_time_on_and_not_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It costs nothing until then; and it acts after the first event at which it may."""
+    text = SHORT.replace(
+        "[stop]",
+        '[[faults]]\nwhen = "alive(2)"\nat_ms = 2503\nafter_ms = 7\naction = "kill"\n'
+        "broker = 2\n[stop]",
+    )
+    asked_ms: list[float] = []
+    acted_ms: list[tuple[str, float]] = []
+    run = ScenarioRun(parse_scenario(text, "short.toml"), 5)
+    awaited = run._awaited
+
+    def note() -> object:
+        asked_ms.append(run.elapsed_ms)
+        return awaited()
+
+    def act(fault: FaultSpec) -> None:
+        acted_ms.append((fault.action, run.elapsed_ms))
+
+    monkeypatch.setattr(run, "_awaited", note)
+    monkeypatch.setattr(run, "_act", act)
+    assert run.run().metrics["events"] > 1000
+    assert len(asked_ms) < 10
+    assert asked_ms[0] > 2502.9
+    assert 2503 <= asked_ms[-1] <= 2520
+    assert acted_ms == [("kill", 500), ("kill", pytest.approx(asked_ms[-1] + 7, abs=0.001))]
 
 
 @pytest.mark.parametrize("window", [1, 4])
