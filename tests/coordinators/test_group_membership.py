@@ -138,6 +138,25 @@ def test_the_very_first_member_prolongs_nothing(desk: GroupDesk) -> None:
     assert desk.answers["a"].generation == 1
 
 
+def test_only_a_group_that_never_had_members_waits_longer_for_each_that_comes(
+    desk: GroupDesk,
+) -> None:
+    """KIP-134: one that became empty waits the delay once (``GroupCoordinator.addMemberAndRebalance``
+    asks for generation 0)."""
+    desk = GroupDesk(group_initial_rebalance_delay_ms=3000)
+    desk.join("a")
+    desk.host.advance(3000)
+    desk.leave("a")
+    assert (desk.state, desk.group.generation) == ("Empty", 2)
+    desk.ids.clear()
+    desk.join("a")
+    desk.host.advance(2999)
+    desk.join("b")
+    assert desk.answers == {}
+    desk.host.advance(1)
+    assert {name: answer.generation for name, answer in desk.answers.items()} == {"a": 3, "b": 3}
+
+
 @pytest.mark.parametrize("session_ms", [999, 300_001, 1_800_001])
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_sessions_have_bounds(version: str, session_ms: int) -> None:

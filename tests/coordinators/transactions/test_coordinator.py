@@ -257,6 +257,36 @@ def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(desk:
     assert desk.failures == []
 
 
+def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(desk: Desk) -> None:
+    """DP-133: ``abortTimedOutTransactions`` asks when the transaction began."""
+    desk.init()
+    assert desk.add(ORDERS) is E.NONE
+    began_ms = desk.clock.now_ms
+    for number in (2, 3, 4):
+        desk.clock.advance(TIMEOUT_MS // 3 - 1)
+        assert desk.add(AUDIT._replace(partition=number)) is E.NONE
+    assert (desk.metadata.start_ms, desk.state) == (began_ms, "Ongoing")
+    assert desk.metadata.updated_ms > began_ms + TIMEOUT_MS // 2
+    desk.clock.advance(10_003)
+    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
+
+
+def test_a_transaction_whose_change_is_being_written_is_aborted_afterwards(desk: Desk) -> None:
+    """DP-133: a pending change goes first; the next look finds the transaction."""
+    open_transaction(desk)
+    desk.holds_appends = True
+    adding = desk.begin_adding(AUDIT._replace(partition=7))
+    desk.clock.advance(TIMEOUT_MS + 10_000)
+    assert (desk.metadata.pending_state, desk.metadata.producer_epoch) == (S.ONGOING, 0)
+    assert len(desk.appends) == 1
+    desk.holds_appends = False
+    desk.answer_append()
+    assert (adding.result(), desk.state) == (E.NONE, "Ongoing")
+    desk.clock.advance(10_000)
+    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
+    assert desk.failures == []
+
+
 @pytest.mark.parametrize(("version", "epochs"), [("3.9", [1, 1]), ("1.1", [1, 2])])
 def test_a_fence_that_cannot_be_written_raises_the_epoch_once(
     version: str, epochs: list[int]

@@ -275,6 +275,11 @@ def test_aborted_transactions_are_listed(tools: type[Tools]) -> None:
     assert aborted_transactions(log, 3, 6) == [third]
     assert aborted_transactions(log, 6, 8) == [again]
     assert aborted_transactions(log, 0, 1) == [first]
+    # A fetch from the marker on names its transaction, one from behind it does not.
+    assert aborted_transactions(log, 2, 3) == [first]
+    assert aborted_transactions(log, 5, 6) == [third]
+    assert aborted_transactions(log, 7, 8) == [again]
+    assert aborted_transactions(log, 8, 9) == []
 
 
 def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
