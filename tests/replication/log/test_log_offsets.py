@@ -344,6 +344,31 @@ def test_segments_roll_by_size(tools: type[Tools]) -> None:
     assert log.size_in_bytes == sum(b.size_in_bytes for b in log.batches())
 
 
+@pytest.mark.parametrize("index_interval_bytes", [4096, 0])
+def test_a_segment_may_be_filled_to_the_last_byte(
+    tools: type[Tools], index_interval_bytes: int
+) -> None:
+    """``LogSegment.shouldRoll``: only what would exceed ``segment.bytes`` begins a new one."""
+    size = len(tools.data(b"v"))
+    config = {"segment_bytes": 2 * size, "index_interval_bytes": index_interval_bytes}
+    log = tools.log(**config)
+    tools.fill(log, 4)
+    assert [s.base_offset for s in log.segments] == [0, 2]
+    smaller = tools.log(**{**config, "segment_bytes": 2 * size - 1})
+    tools.fill(smaller, 4)
+    assert [s.base_offset for s in smaller.segments] == [0, 1, 2, 3]
+
+
+def test_the_first_batch_goes_into_the_segment_that_waited_for_it(tools: type[Tools]) -> None:
+    """``LogSegment.shouldRoll``: an empty segment is not rolled, however old it is."""
+    log = tools.log(segment_ms=100)
+    append_as_leader(log, tools.data(b"v"), 0, tools.now_ms + 1000)
+    assert [s.base_offset for s in log.segments] == [0]
+    assert log.roll(tools.now_ms + 2000).base_offset == 1
+    append_as_leader(log, tools.data(b"v"), 0, tools.now_ms + 9000)
+    assert [s.base_offset for s in log.segments] == [0, 1]
+
+
 def test_segments_roll_by_the_records_time(tools: type[Tools]) -> None:
     """A segment spans at most ``segment.ms`` of record time."""
     log = tools.log(segment_ms=100)

@@ -306,6 +306,31 @@ def test_answer_carries_the_high_watermark_of_before() -> None:
     assert cluster[0].high_watermark() == 1
 
 
+def test_a_high_watermark_that_cannot_move_is_not_told_to_have_moved() -> None:
+    """What waits on the partition is tried again only for news."""
+    cluster = led(brokers=2)
+    cluster.produce(0, "a")
+    follower_fetch(cluster, 1, 1)
+    cluster.produce(0, "b")
+    leader = partition(cluster)
+    replica, now_ms = leader.replica(1), cluster.clock.now_ms
+    assert (replica.log_end_offset, leader.log.high_watermark) == (1, 1)
+    assert not leader.maybe_increment_high_watermark(now_ms)
+    assert not leader.update_follower(replica, 1, 0, now_ms, 2)
+    assert leader.update_follower(replica, 2, 0, now_ms, 2)
+    assert leader.log.high_watermark == 2
+
+
+def test_a_fetch_that_is_accounted_late_does_not_lower_the_caught_up_time() -> None:
+    """``Replica.updateFetchState`` keeps the larger of both times."""
+    cluster = led(brokers=2)
+    leader = partition(cluster)
+    replica, now_ms = leader.replica(1), cluster.clock.now_ms
+    leader.update_follower(replica, 0, 0, now_ms + 100, 0)
+    leader.update_follower(replica, 0, 0, now_ms + 50, 0)
+    assert replica.last_caught_up_time_ms == now_ms + 100
+
+
 @pytest.mark.parametrize(("version", "waits"), [("0.10", False), ("1.1", True), ("2.8", True)])
 def test_high_watermark_waits_for_a_joiner(version: str, waits: bool) -> None:
     """A replica outside the ISR that was caught up lately holds the high watermark back

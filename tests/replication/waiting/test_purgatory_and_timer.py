@@ -89,6 +89,28 @@ def test_expiry_waits_for_the_delay(purgatory: Purgatory, clock: HandClock) -> N
     assert purgatory.delayed_count == 1
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_what_is_watched_while_others_complete_waits_for_the_next_poke(
+    purgatory: Purgatory, count: int
+) -> None:
+    """A client that asks again at once, in its answer, does not keep the poke going for ever."""
+    asked_again = []
+
+    def ask_again() -> None:
+        operation = Operation(then=ask_again if len(asked_again) < 100 else None)
+        purgatory.watch(operation, ("a",), purgatory.timer.now_ms())
+        operation.may_complete = True
+        asked_again.append(operation)
+
+    for _ in range(count):
+        operation = Operation(then=ask_again)
+        assert not purgatory.try_complete_else_watch(operation, ("a",))
+        operation.may_complete = True
+    assert purgatory.check_and_complete("a") == count
+    assert (len(asked_again), purgatory.delayed_count, purgatory.watched_count) == (count,) * 3
+    assert not any(operation.is_completed for operation in asked_again)
+
+
 def test_counts_of_watched_and_delayed(purgatory: Purgatory) -> None:
     """DP-102: completed operations linger under their other keys until these are touched."""
     first = watch(purgatory, "1")
