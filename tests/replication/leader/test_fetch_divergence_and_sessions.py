@@ -174,6 +174,15 @@ def test_session_errors() -> None:
     assert unknown.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
+def test_a_session_may_begin_with_nothing() -> None:
+    """``FullFetchContext.updateAndGenerateResponseData``: partitions are added later."""
+    cluster = filled(brokers=1)
+    (empty,) = incremental(cluster, 0, 0)
+    assert (empty.session_id > 0, empty.partitions) == (True, ())
+    (added,) = incremental(cluster, empty.session_id, 1, FetchPartition(TP, 0))
+    assert [p.topic_partition for p in added.partitions] == [TP]
+
+
 def test_sessions_off_in_old_releases() -> None:
     """0.10 knows no sessions: every answer has id 0."""
     (full,) = incremental(filled(version="0.10", brokers=1), 0, 0, FetchPartition(TP, 0))

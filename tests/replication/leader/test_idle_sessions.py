@@ -11,10 +11,12 @@ from fakekafka.protocol.data import (
     DeleteRecordsRequest,
     FetchPartition,
     FetchRequest,
+    ProducePartition,
+    ProduceRequest,
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
 
 TPS = tuple(TopicPartition("t", n) for n in range(5))
 
@@ -79,6 +81,17 @@ def test_append_wakes_one_partition() -> None:
     session.cluster.produce(0, "a", tp=TPS[3])
     assert names(answers[0]) == [3]
     assert [entry.topic_partition for entry in session.leader_session.active.values()] == [TPS[3]]
+
+
+def test_a_request_to_two_partitions_answers_with_both() -> None:
+    """``ReplicaManager.appendRecords``: a fetch that waits is tried when all is appended."""
+    session = Session()
+    answers = session.fetch()
+    entries = tuple(ProducePartition(TPS[n], encode("a")) for n in (3, 1))
+    session.manager.append_records(
+        ProduceRequest(1, 1000, entries), INTERNAL_CONTEXT, lambda _response: None
+    )
+    assert sorted(names(answers[0])) == [1, 3]
 
 
 def test_moved_high_watermark_is_told_once() -> None:

@@ -13,10 +13,15 @@ from fakekafka.zkfake.messages import (
     ConnectRequest,
     CreateRequest,
     ExistsRequest,
+    Ping,
     ZkCode,
 )
 
 OK = ZkCode.OK
+
+
+def is_ping(message: object) -> bool:
+    return isinstance(message, Ping)
 
 
 def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio: ZkNetwork) -> None:
@@ -47,6 +52,21 @@ def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: ZkNet
     trio.run_for(20_000)
     assert client.session_id == session_id
     assert client.is_connected
+
+
+@pytest.mark.parametrize("server_id", [1, 3])
+def test_requests_keep_a_session_as_heartbeats_do(trio: ZkNetwork, server_id: int) -> None:
+    """A client that is never idle sends no heartbeat; its server hears of it all the same, and a
+    follower tells the leader."""
+    client = trio.client_at(server_id, session_timeout_ms=600)
+    session_id = client.session_id
+    trio.log.clear()
+    for _ in range(100):
+        assert trio.run(client.handle_request(ExistsRequest("/nothing"))).code is ZkCode.NONODE
+        trio.run_for(50)
+    assert not [1 for source, _, message in trio.log if source == "client" and is_ping(message)]
+    assert (client.session_id, client.is_connected) == (session_id, True)
+    assert all(session_id in server.storage.tree.sessions for server in trio.servers.values())
 
 
 def test_a_crashed_clients_session_expires_on_all_servers(trio: ZkNetwork) -> None:
