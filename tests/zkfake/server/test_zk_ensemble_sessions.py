@@ -69,6 +69,25 @@ def test_requests_keep_a_session_as_heartbeats_do(trio: ZkNetwork, server_id: in
     assert all(session_id in server.storage.tree.sessions for server in trio.servers.values())
 
 
+@pytest.mark.parametrize("server_id", [1, 3])
+def test_a_client_that_connects_again_has_its_whole_timeout_before_it(
+    trio: ZkNetwork, server_id: int
+) -> None:
+    """``LearnerHandler``'s REVALIDATE touches the session, as a connection at the leader does."""
+    client = trio.client_at(server_id, session_timeout_ms=6000)
+    session_id = client.session_id
+    trio.isolate("client")
+    trio.run_for(5500)
+    assert not client.is_connected
+    trio.heal()
+    trio.run(client.wait_until_connected())
+    trio.isolate("client")
+    trio.run_for(5500)
+    assert all(session_id in server.storage.tree.sessions for server in trio.servers.values())
+    trio.run_for(3000)
+    assert not any(session_id in server.storage.tree.sessions for server in trio.servers.values())
+
+
 def test_a_crashed_clients_session_expires_on_all_servers(trio: ZkNetwork) -> None:
     client = trio.client_at(1)
     trio.run(client.handle_request(CreateRequest("/e", ephemeral=True)))
