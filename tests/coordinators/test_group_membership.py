@@ -141,8 +141,8 @@ def test_the_very_first_member_prolongs_nothing(desk: GroupDesk) -> None:
 def test_only_a_group_that_never_had_members_waits_longer_for_each_that_comes(
     desk: GroupDesk,
 ) -> None:
-    """KIP-134: one that became empty waits the delay once (``GroupCoordinator.addMemberAndRebalance``
-    asks for generation 0)."""
+    """KIP-134: one that became empty waits the delay once: ``GroupCoordinator`` asks for
+    generation 0 (``addMemberAndRebalance``)."""
     desk = GroupDesk(group_initial_rebalance_delay_ms=3000)
     desk.join("a")
     desk.host.advance(3000)
