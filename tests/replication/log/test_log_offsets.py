@@ -350,11 +350,10 @@ def test_a_segment_may_be_filled_to_the_last_byte(
 ) -> None:
     """``LogSegment.shouldRoll``: only what would exceed ``segment.bytes`` begins a new one."""
     size = len(tools.data(b"v"))
-    config = {"segment_bytes": 2 * size, "index_interval_bytes": index_interval_bytes}
-    log = tools.log(**config)
+    log = tools.log(segment_bytes=2 * size, index_interval_bytes=index_interval_bytes)
     tools.fill(log, 4)
     assert [s.base_offset for s in log.segments] == [0, 2]
-    smaller = tools.log(**{**config, "segment_bytes": 2 * size - 1})
+    smaller = tools.log(segment_bytes=2 * size - 1, index_interval_bytes=index_interval_bytes)
     tools.fill(smaller, 4)
     assert [s.base_offset for s in smaller.segments] == [0, 1, 2, 3]
 

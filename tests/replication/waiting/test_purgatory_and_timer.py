@@ -94,7 +94,7 @@ def test_what_is_watched_while_others_complete_waits_for_the_next_poke(
     purgatory: Purgatory, count: int
 ) -> None:
     """A client that asks again at once, in its answer, does not keep the poke going for ever."""
-    asked_again = []
+    asked_again: list[Operation] = []
 
     def ask_again() -> None:
         operation = Operation(then=ask_again if len(asked_again) < 100 else None)
