@@ -73,6 +73,7 @@ def test_children_move_pzxid_and_cversion_of_the_parent(zk: Driver) -> None:
     """cversion counts additions and removals; mzxid and version stay."""
     zk(CreateRequest("/a"))
     zk(CreateRequest("/a/b"))
+    assert zk.stat("/a") == Stat(3, 3, 4, 30, 30, 0, 1, 0, 0, 0, 1)
     zk(CreateRequest("/a/c"))
     zk(DeleteRequest("/a/b"))
     assert zk.stat("/a") == Stat(3, 3, 6, 30, 30, 0, 3, 0, 0, 0, 1)

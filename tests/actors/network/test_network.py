@@ -161,6 +161,40 @@ def test_held_messages_arrive_in_order_after_release() -> None:
     assert _values(b) == [0, 1, 2]
 
 
+def test_what_was_held_keeps_its_order_behind_what_is_under_way() -> None:
+    """The delay drawn when it was sent counts from the release, and nothing is overtaken."""
+    runtime, (a, b, _) = _world()
+    holding = [True]
+    runtime.network.set_latency(Constant(5))
+    runtime.network.hold(lambda delivery: holding[0])
+    a.send("b", Number(0))
+    runtime.network.set_latency(Constant(1))
+    a.send("b", Number(1))
+    holding[0] = False
+    runtime.network.set_latency(Constant(9))
+    a.send("b", Number(2))
+    runtime.network.release()
+    a.send("b", Number(3))
+    runtime.run(None)
+    assert sorted(_values(b)) == [0, 1, 2, 3]
+    held = [entry for entry in b.received if entry[2] < 2]
+    assert [value for _, _, value in held] == [0, 1]
+    assert all(time >= 9000 for time, _, _ in b.received)
+
+
+def test_a_process_behind_a_cut_does_not_hear_that_its_peer_died() -> None:
+    """No connection broke for it: its packets go nowhere, as before."""
+    runtime, (a, b, c) = _world()
+    heard: list[str] = []
+    for node in (b, c):
+        node.peer_lost = lambda machine, _names, node=node: heard.append(f"{node.name}: {machine}")
+    runtime.network.set_latency(Constant(1))
+    runtime.network.cut("b", "a")
+    runtime.kill_process(a.process)
+    runtime.run(1_000_000)
+    assert heard == ["c: a"]
+
+
 def test_nodes_of_one_process_are_not_touched_by_the_network() -> None:
     runtime = VirtualRuntime(1)
     process = runtime.process("machine")

@@ -1,0 +1,111 @@
+"""Watches at a server: who is told what of a change, and how often."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.zkfake.messages import (
+    CreateRequest,
+    CreateSession,
+    DeleteRequest,
+    EventType,
+    SessionRequest,
+    SetDataRequest,
+    SetWatches,
+)
+from fakekafka.zkfake.tree import ZnodeTree
+from fakekafka.zkfake.watches import WatchManager
+
+CREATED, DELETED = EventType.NODE_CREATED, EventType.NODE_DELETED
+CHANGED, CHILDREN = EventType.NODE_DATA_CHANGED, EventType.NODE_CHILDREN_CHANGED
+MINE, THEIRS = 7, 8
+
+
+class Watched:
+    """A tree, the watches on it, and what was delivered since somebody looked."""
+
+    def __init__(self) -> None:
+        self.tree = ZnodeTree()
+        self.told: list[tuple[int, EventType, str]] = []
+        self.watches = WatchManager(lambda *event: self.told.append(event))
+        self.zxid = 0
+        self.write(CreateSession(30_000))
+
+    def write(self, *requests: SessionRequest) -> None:
+        for request in requests:
+            self.zxid += 1
+            self.tree.apply(self.zxid, 1000 + self.zxid, 1, request)
+            self.watches.fire(self.tree.take_changes())
+
+    def seen(self) -> list[tuple[int, EventType, str]]:
+        told, self.told = self.told, []
+        return told
+
+
+@pytest.fixture
+def watched() -> Watched:
+    made = Watched()
+    made.write(CreateRequest("/a"), CreateRequest("/a/b"))
+    made.seen()
+    return made
+
+
+def test_a_session_with_both_watches_is_told_of_a_deletion_once(watched: Watched) -> None:
+    """``WatchManager.triggerWatch`` leaves out the sessions that the data watch has told."""
+    watched.watches.add_data(MINE, "/a/b")
+    watched.watches.add_children(MINE, "/a/b")
+    watched.watches.add_children(THEIRS, "/a/b")
+    watched.watches.add_children(MINE, "/a")
+    watched.write(DeleteRequest("/a/b"))
+    assert watched.seen() == [
+        (MINE, DELETED, "/a/b"),
+        (THEIRS, DELETED, "/a/b"),
+        (MINE, CHILDREN, "/a"),
+    ]
+    assert len(watched.watches) == 0
+
+
+def test_a_watch_fires_once(watched: Watched) -> None:
+    watched.watches.add_data(MINE, "/a/b")
+    watched.write(SetDataRequest("/a/b", b"1"), SetDataRequest("/a/b", b"2"))
+    assert watched.seen() == [(MINE, CHANGED, "/a/b")]
+
+
+def test_data_moves_no_child_watch(watched: Watched) -> None:
+    """Neither the node's own nor its parent's."""
+    watched.watches.add_children(MINE, "/a")
+    watched.watches.add_children(MINE, "/a/b")
+    watched.write(SetDataRequest("/a/b", b"1"))
+    assert watched.seen() == []
+    watched.write(CreateRequest("/a/c"))
+    assert watched.seen() == [(MINE, CHILDREN, "/a")]
+
+
+def test_what_a_reconnected_session_missed_is_told_at_once(watched: Watched) -> None:
+    """``DataTree.setWatches``: the child watch goes by pzxid, which a new child moves as a removal
+    does, the data watch by mzxid."""
+    before = watched.zxid
+    watched.write(CreateRequest("/a/c"))
+    watched.watches.set_watches(
+        MINE, SetWatches(before, ("/a", "/gone"), ("/new", "/a/c"), ("/a", "/a/b")), watched.tree
+    )
+    assert watched.seen() == [
+        (MINE, DELETED, "/gone"),
+        (MINE, CREATED, "/a/c"),
+        (MINE, CHILDREN, "/a"),
+    ]
+    before = watched.zxid
+    watched.write(DeleteRequest("/a/c"), SetDataRequest("/a/b", b"1"))
+    watched.seen()
+    watched.watches.set_watches(
+        MINE, SetWatches(before, ("/a/b",), (), ("/a", "/a/b")), watched.tree
+    )
+    assert watched.seen() == [(MINE, CHANGED, "/a/b"), (MINE, CHILDREN, "/a")]
+
+
+def test_a_session_that_has_gone_is_told_nothing(watched: Watched) -> None:
+    for session in (MINE, THEIRS):
+        watched.watches.add_data(session, "/a")
+        watched.watches.add_children(session, "/a")
+    watched.watches.remove_session(MINE)
+    watched.write(CreateRequest("/a/c"), SetDataRequest("/a", b"1"))
+    assert watched.seen() == [(THEIRS, CHILDREN, "/a"), (THEIRS, CHANGED, "/a")]
