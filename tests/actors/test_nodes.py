@@ -9,6 +9,7 @@ from typing import Any
 
 from fakekafka.actors.node import Node, handler_name
 from fakekafka.actors.runtime.runtime import Runtime
+from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.awaiting import Disconnected, RequestTimeout
 from fakekafka.protocol.control import LeaderAndIsrRequest
@@ -194,6 +195,18 @@ def test_timeouts_of_one_length_expire_each_in_its_time(runtime: Runtime, settle
         _ask(runtime, client, SilentRequest(number), timeout_ms=20)
     settle(lambda: len(client.outcomes) == 3)
     assert all(isinstance(outcome, RequestTimeout) for outcome in client.outcomes)
+
+
+def test_in_virtual_time_a_request_waits_to_the_very_end_and_no_longer() -> None:
+    runtime = VirtualRuntime(seed=1)
+    _, client = _spawn(runtime)
+    ends_us: list[int] = []
+    for timeout_ms in (20, 7, 20, 35):
+        pending = client.ask("server", SilentRequest(1), timeout_ms)
+        pending.add_done_callback(lambda _: ends_us.append(runtime.now_us()))
+        runtime.run(runtime.now_us() + 1000)
+    runtime.run(None)
+    assert ends_us == [8_000, 20_000, 22_000, 38_000]
 
 
 def test_asking_a_node_that_is_not_there_is_refused(runtime: Runtime, settle: Settle) -> None:

@@ -1,0 +1,51 @@
+"""What a modelled client believes of two brokers that say different things of a leader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.actors.clients.client import SimulatedClient
+from fakekafka.protocol.data import MetadataPartition, MetadataResponse, MetadataTopic
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+
+WHERE = TopicPartition("orders", 0)
+
+
+def told(leader: int, leader_epoch: int) -> MetadataResponse:
+    partition = MetadataPartition(ErrorCode.NONE, 0, leader, leader_epoch, (1, 2), (1, 2), ())
+    return MetadataResponse(
+        (), "id", 1, (MetadataTopic(ErrorCode.NONE, "orders", False, (partition,)),)
+    )
+
+
+@pytest.fixture
+def client() -> Iterator[SimulatedClient]:
+    with Simulation(2, seed=1) as simulation:
+        yield simulation.producer()
+
+
+def test_news_of_an_older_leader_epoch_is_not_believed(client: SimulatedClient) -> None:
+    """KIP-320: it comes from a broker that has not heard of the election yet."""
+    assert not client._learn(told(leader=1, leader_epoch=4))
+    assert not client._learn(told(leader=2, leader_epoch=5))
+    assert not client._learn(told(leader=1, leader_epoch=4))
+    assert client.leaders[WHERE] == (2, 5)
+
+
+@pytest.mark.parametrize("leader_epoch", [4, -1])
+def test_news_of_the_same_leader_epoch_is_believed(
+    client: SimulatedClient, leader_epoch: int
+) -> None:
+    """Brokers that tell no epochs all tell -1: the last answer counts."""
+    client._learn(told(leader=1, leader_epoch=leader_epoch))
+    client._learn(told(leader=2, leader_epoch=leader_epoch))
+    assert client.leaders[WHERE] == (2, leader_epoch)
+
+
+def test_a_partition_without_a_leader_is_asked_for_again(client: SimulatedClient) -> None:
+    client._learn(told(leader=1, leader_epoch=4))
+    assert client._learn(told(leader=-1, leader_epoch=5))
+    assert WHERE not in client.leaders
