@@ -20,7 +20,7 @@ def test_a_request_that_was_given_up_is_not_delivered_and_the_trace_says_so() ->
         trace = simulation.trace()
         held, dropped, released = (
             [
-                event.message_id
+                event.message_id or 0
                 for event in trace.filter(f"kind == {kind}")
                 if event.actor == "producer" and event.why == why
             ]
