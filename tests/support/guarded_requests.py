@@ -50,12 +50,14 @@ class Guarded:
             self.backend, flags, lambda _: self.authorizer, lambda _, topic: topic != "new"
         )
 
-    def ask(self, request: Any, response: Any = None) -> Any:
+    def ask(self, request: Any, response: Any = None, api_version: int = -1) -> Any:
         """The answer to Alice; None while the broker owes it."""
         answers: list[Any] = []
         if response is not None:
             self.backend.answer = lambda _: response
-        context = RequestContext(principal="User:alice", client_host="1.2.3.4")
+        context = RequestContext(
+            principal="User:alice", client_host="1.2.3.4", api_version=api_version
+        )
         self.guard.submit(1, "c", request, context, answers.append)
         return answers[0] if answers else None
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-_TEXTS = {0: "NONE", 15: "The coordinator is not available."}
-
 
 def _coordinator_text(c: Any, version: int) -> Any:
-    """Before version 4 Kafka says something with every error, and with none."""
-    if version >= 4:
-        return c.error_message or ""
-    return c.error_message or _TEXTS.get(c.error)
+    """The broker says what there is to be said; version 4 has a text always."""
+    return c.error_message or ("" if version >= 4 else None)
 
 
 def find_coordinator(r: Any, version: int) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....coordinators.consumer_groups.heartbeats import HeartbeatClient
 from ....coordinators.groups.commits import NEWEST_COMMIT_VERSION
 from ....coordinators.groups.joining import JoiningClient
+from ....protocol.coordinator_errors import with_error_texts
 from ....protocol.data import (
     INTERNAL_CONTEXT,
     Coordinator,
@@ -56,12 +55,6 @@ _FIRST_WITH_PROTOCOL_IN_SYNC = 5
 
 WARNINGS_MAX = 100
 """How many refused producers one broker writes into its log."""
-_FIRST_OF_MANY_KEYS = 4
-_COORDINATOR_ERRORS = {
-    ErrorCode.NONE: "NONE",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-}
-"""What Kafka says with an error that has no message of its own (``Errors.message``)."""
 
 
 class GroupHandlers:
@@ -126,12 +119,9 @@ class GroupHandlers:
                 found = Coordinator(
                     key, ErrorCode.INVALID_REQUEST, error_message=INVALID_REQUEST_TEXT
                 )
-            is_told = self._behaviour.coordinator_errors_told
-            is_told = is_told and context.api_version < _FIRST_OF_MANY_KEYS
-            if found.error_message is None and is_told:
-                found = replace(found, error_message=_COORDINATOR_ERRORS.get(found.error))
             answers.append(found)
-        return FindCoordinatorResponse(tuple(answers))
+        response = FindCoordinatorResponse(tuple(answers))
+        return with_error_texts(response, context.api_version, self._behaviour)
 
     def _transaction_coordinator(self, transactional_id: str, listener: str) -> Coordinator:
         if self._behaviour.transactions:

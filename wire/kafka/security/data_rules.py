@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....protocol import data
+from ....protocol.coordinator_errors import with_error_texts
 from ....protocol.errors import ErrorCode
 from ....protocol.records.format import HEADER_SIZE
 from ....protocol.security.acls import CLUSTER_NAME, AclOperation, ResourceType
@@ -141,6 +142,10 @@ def delete_records(permissions: Permissions, request: data.DeleteRecordsRequest)
 def find_coordinator(permissions: Permissions, request: data.FindCoordinatorRequest) -> Decision:
     may = permissions.may_transact if request.key_type == 1 else permissions.may_group
     error = TRANSACTION_REFUSED if request.key_type == 1 else GROUP_REFUSED
-    return divided(
+    decision = divided(
         request, "keys", "coordinators", lambda key: may(AclOperation.DESCRIBE, key), error
     )
+    if decision.answer is None:
+        return decision
+    behaviour = permissions.behaviour
+    return Decision(answer=with_error_texts(decision.answer, permissions.api_version, behaviour))

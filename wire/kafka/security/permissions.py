@@ -44,6 +44,11 @@ class Permissions:
     def principal(self) -> str:
         return self._context.principal
 
+    @property
+    def api_version(self) -> int:
+        """Of the request that is asked about."""
+        return self._context.api_version
+
     def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
         context = self._context
         return self._authorizer.is_allowed(

@@ -211,3 +211,22 @@ def test_every_request_has_a_rule() -> None:
         parts = request.requests if isinstance(request, SplitRequest) else (request,)
         missing |= {type(part).__name__ for part in parts if type(part) not in (*RULES, *FREE)}
     assert missing == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "api_version", "text"),
+    [
+        ("3.9", 3, "Group authorization failed."),
+        ("3.9", 1, "Group authorization failed."),
+        ("3.9", 4, None),
+        ("1.1", 1, None),
+    ],
+)
+def test_a_refused_coordinator_is_named_its_error_since_2_4(
+    version: str, api_version: int, text: str | None
+) -> None:
+    """``FindCoordinatorRequest.getErrorResponse``; version 4 leaves it to the client."""
+    guarded = Guarded(kafka_version=version)
+    answer = guarded.ask(data.FindCoordinatorRequest(("g",)), api_version=api_version)
+    assert answer is not None
+    assert [found.error_message for found in answer.coordinators] == [text]
