@@ -136,6 +136,7 @@ class ListPartitionReassignmentsResponse:
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 BROKER_LOGGER_RESOURCE = 8
+CLIENT_METRICS_RESOURCE = 16
 
 
 @message

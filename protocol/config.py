@@ -137,6 +137,9 @@ _CONSUMER_ASSIGNORS = ",".join(
 )
 _COMPRESSION = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
+NOT_OF_KAFKA = ("max.partitions.per.request",)
+"""Settings of this package that no release of Kafka has."""
+
 _ALL = (
     # identity, ZooKeeper, controller (docs/reference/configuration.md)
     _b("broker.id", "int", -1),
@@ -159,7 +162,7 @@ _ALL = (
     _b("auto.create.topics.enable", "boolean", True),
     _b("num.partitions", "int", 1, minimum=1),
     _b("default.replication.factor", "int", 1),
-    _b("max.partitions.per.request", "int", 10000, minimum=1),  # not Kafka's
+    _b("max.partitions.per.request", "int", 10000, minimum=1),
     _b("background.threads", "int", 10, dynamic=True),
     # replication (docs/reference/configuration.md)
     _b("replica.lag.time.max.ms", "long", 30000, before=_older(10000)),
@@ -172,6 +175,10 @@ _ALL = (
     _b("num.replica.fetchers", "int", 1, dynamic=True),
     _b("replica.high.watermark.checkpoint.interval.ms", "long", 5000),
     _b("replica.selector.class", "string", None),
+    _b("leader.replication.throttled.rate", "long", LONG_MAX, minimum=0, dynamic=True),
+    _b("follower.replication.throttled.rate", "long", LONG_MAX, minimum=0, dynamic=True),
+    _b("replication.quota.window.num", "int", 11, minimum=1),
+    _b("replication.quota.window.size.seconds", "int", 1, minimum=1),
     _b("num.replica.alter.log.dirs.threads", "int", None, minimum=1),
     _b("replica.alter.log.dirs.io.max.bytes.per.second", "long", LONG_MAX, minimum=0, dynamic=True),
     _b("alter.log.dirs.replication.quota.window.num", "int", 11, minimum=1),
@@ -357,6 +364,17 @@ def _defaults(kafka_version: str) -> Mapping[str, Any]:
     )
 
 
+def value_text(value: Any) -> str | None:
+    """A parsed value as Kafka prints it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return str(value)
+
+
 class BrokerConfig:
     """Configuration values in force at a broker, parsed; read with ``config["name"]``.
 
@@ -370,6 +388,10 @@ class BrokerConfig:
         self.kafka_version = kafka_version
         self.static: dict[str, Any] = {}
         self.dynamic: dict[str, Any] = {}
+        self.dynamic_of_broker: Mapping[str, str] = {}
+        """What is set for this broker while it runs, whether or not anybody here heeds it."""
+        self.dynamic_default: Mapping[str, str] = {}
+        """The same for all brokers."""
         for name, value in (static or {}).items():
             try:
                 self.static[name] = definition(name).parse(value)

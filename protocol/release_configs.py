@@ -12,6 +12,7 @@ last the check of its value.
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -30,6 +31,23 @@ _SYNONYMS_BY_NAME = {
     **{name: group for group in _SYNONYMS for name in group},
     "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
 }
+
+
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)$", re.DOTALL)
+_OLD_THROTTLED = ("comma", "etc")
+_THROTTLED_FORMATS = {
+    "": " must be the literal '*' or a list of replicas in the following format: "
+    "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+    "comma": " must be the literal '*' or a list of replicas in the following format: "
+    "[partitionId],[brokerId]:[partitionId],[brokerId]:...",
+    "etc": "  must match for format [partitionId],[brokerId]:[partitionId],[brokerId]:"
+    "[partitionId],[brokerId] etc",
+}
+"""What the releases say of a list of throttled replicas that they refuse."""
+LEADER_THROTTLED_RATE = "leader.replication.throttled.rate"
+FOLLOWER_THROTTLED_RATE = "follower.replication.throttled.rate"
+LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class ConfigException(ValueError):
@@ -80,12 +98,11 @@ class ReleaseConfig:
                 if item not in allowed:
                     raise self._refused(item, f"String must be one of: {', '.join(allowed)}")
         elif kind == "throttled":
-            if not _is_throttled_replica_list(parsed):
-                raise self._refused(
-                    f"[{', '.join(parsed)}]",
-                    f"{self.name} must be the literal '*' or a list of replicas in the following "
-                    "format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
-                )
+            # Releases up to 2.7 look for the asterisk at the beginning alone.
+            is_all = parsed[:1] == ["*"] if rest in _OLD_THROTTLED else "".join(parsed) == "*"
+            if not is_all and not all(map(_is_replica_or_nothing, parsed)):
+                shown = f"[{', '.join(parsed)}]"
+                raise self._refused(shown, f"{self.name}{_THROTTLED_FORMATS[rest]}")
         elif kind == "version":
             self._check_version(parsed, rest)
 
@@ -131,11 +148,14 @@ class ReleaseConfig:
         return ConfigException(f"Invalid value {value} for configuration {self.name}: {reason}")
 
 
-def _is_throttled_replica_list(items: list[str]) -> bool:
-    if not items or (len(items) == 1 and items[0].strip() in ("*", "")):
-        return True
-    pairs = [item.strip().split(":") for item in items]
-    return all(len(pair) == 2 and all(part.isdecimal() for part in pair) for pair in pairs)
+def _is_replica_or_nothing(item: str) -> bool:
+    return re.fullmatch("([0-9]+:[0-9]+)?", item) is not None
+
+
+def listener_base_name(name: str) -> str | None:
+    """What ``listener.name.internal.ssl.keystore.type`` sets for one listener; None for others."""
+    found = _OF_LISTENER.match(name)
+    return None if found is None else found.group(1)
 
 
 @frozen
@@ -144,6 +164,14 @@ class ReleaseConfigs:
 
     broker: dict[str, ReleaseConfig]
     topic: dict[str, ReleaseConfig]
+    dynamic: dict[str, ReleaseConfig]
+    """Of brokers, but not in their settings files (``DynamicConfig.Broker``)."""
+
+    def of_broker(self, name: str) -> ReleaseConfig | None:
+        """What the release says of a broker's configuration, be it only of one listener."""
+        known = self.broker.get(name) or self.dynamic.get(name)
+        base = listener_base_name(name) if known is None else None
+        return known if base is None else self.broker.get(base)
 
     def validate_topic(self, values: Mapping[str, str]) -> None:
         """Raises ``UnknownConfig`` first, then ``ConfigException`` (``LogConfig.validate``)."""
@@ -160,11 +188,11 @@ def release_configs(kafka_version: str) -> ReleaseConfigs:
     # Through the import system: the package may be in a zip, as on a worker of Spark.
     table = pkgutil.get_data(__package__, f"release_config_tables/{kafka_version}.tsv")
     assert table is not None
-    scopes: dict[str, dict[str, ReleaseConfig]] = {"broker": {}, "topic": {}}
+    scopes: dict[str, dict[str, ReleaseConfig]] = {"broker": {}, "topic": {}, "dynamic": {}}
     for line in table.decode().splitlines():
         cells = [*line.split("\t"), "", "", ""]  # empty ones at the end are not written
         scope, name, type_, default, extra, check = cells[:6]
-        is_broker = scope == "broker"
+        is_broker = scope != "topic"
         scopes[scope][name] = ReleaseConfig(
             name,
             type_,
@@ -173,4 +201,4 @@ def release_configs(kafka_version: str) -> ReleaseConfigs:
             "" if is_broker else extra,
             check,
         )
-    return ReleaseConfigs(scopes["broker"], scopes["topic"])
+    return ReleaseConfigs(scopes["broker"], scopes["topic"], scopes["dynamic"])

@@ -88,6 +88,13 @@ class Behaviour:
     feature_versioning: bool  # >= 2.7: the /feature znode
     unset_messages_are_empty: bool  # >= 2.4: generated answers; before: null
     config_changes_preprocessed: bool  # >= 3.2: ``ConfigAdminManager``
+    truststores_change_live: bool  # >= 2.0, KAFKA-6810: dynamic configurations of a listener
+    types_of_dynamic_configs_told: bool  # >= 2.6: of throttled rates; before, they are secrets
+    synonyms_shown_as_dynamic: bool  # < 2.4: where another name of it may change
+    network_threads_per_listener: bool  # >= 3.2: dynamic
+    bounds_said_in_order: bool  # >= 2.8: "greater than or equal to", not "equal or greater than"
+    default_throttle_rates: bool  # >= 3.9, KAFKA-10190: dynamic rates of all brokers; before, own
+    client_metrics_resources: bool  # >= 3.7, KIP-714: known, and refused without KRaft
     deletion_is_tried_when_disabled: bool  # < 2.1: DeleteTopics times out
     assignments_may_have_gaps: bool  # < 2.3, KAFKA-7864: a topic of the partitions 0 and 2
     maps_shown_as_hash_maps: bool  # built with Scala 2.13: in messages
@@ -134,6 +141,7 @@ class Behaviour:
     follower_failure_stops_fetcher: bool  # < 2.3, KIP-461: a bad partition kills the thread
     fetch_sessions: bool  # >= 1.1, KIP-227
     fetch_from_follower: bool  # >= 2.4, KIP-392
+    in_sync_fetch_waits_for_quota: bool  # < 1.1.1, KAFKA-6937: if its partition is throttled
     preferred_replica_answers_at_once: bool  # >= 3.2, KAFKA-13767
     unknown_producer_id_refused: bool  # < 2.5
     producer_ids_expire_by_themselves: bool  # >= 3.4, KIP-854: not with transactional ids
@@ -281,6 +289,13 @@ _V28 = Behaviour(
     feature_versioning=True,
     unset_messages_are_empty=True,
     config_changes_preprocessed=False,
+    truststores_change_live=True,
+    types_of_dynamic_configs_told=True,
+    synonyms_shown_as_dynamic=False,
+    network_threads_per_listener=False,
+    bounds_said_in_order=True,
+    default_throttle_rates=False,
+    client_metrics_resources=False,
     deletion_is_tried_when_disabled=False,
     assignments_may_have_gaps=False,
     maps_shown_as_hash_maps=True,
@@ -325,6 +340,7 @@ _V28 = Behaviour(
     follower_failure_stops_fetcher=False,
     fetch_sessions=True,
     fetch_from_follower=True,
+    in_sync_fetch_waits_for_quota=False,
     preferred_replica_answers_at_once=False,
     unknown_producer_id_refused=False,
     producer_ids_expire_by_themselves=False,
@@ -407,6 +423,9 @@ def _derive(base: Behaviour, **flags: object) -> Behaviour:
 _V39 = _derive(
     _V28,
     kafka_version="3.9",
+    network_threads_per_listener=True,
+    default_throttle_rates=True,
+    client_metrics_resources=True,
     repeated_transaction_partitions_answered_once=False,
     repeated_old_commits_answered_once=False,
     null_records_unanswered=True,
@@ -467,6 +486,10 @@ _V11 = _derive(
     writing_implies_idempotence=False,
     down_conversion_is_lazy=False,
     kafka_version="1.1",
+    truststores_change_live=False,
+    types_of_dynamic_configs_told=False,
+    synonyms_shown_as_dynamic=True,
+    bounds_said_in_order=False,
     epoch_created_in_one_transaction=False,
     guard_controller_writes=False,
     broker_epochs=False,
@@ -560,6 +583,7 @@ _V010 = _derive(
     altering_implies_describing=False,
     delegation_tokens=False,
     kafka_version="0.10",
+    in_sync_fetch_waits_for_quota=True,
     metadata_replicas_are_sets=True,
     pipelined_zookeeper=False,
     legacy_selectors=True,

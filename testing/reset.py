@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from ..protocol.admin import BROKER_RESOURCE, AlterConfigsRequest, ConfigResource
 from ..protocol.errors import NotThereYet, UsageError
-from ..protocol.names import broker_name
 from ..protocol.znode_payloads import decode_topic
 from .handles.admin import AdminClient
 from .handles.broker import BrokerHandle
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from .running import RunningCluster
 
 _TIMEOUT_S = 30
-_CONFIG_TIMEOUT_MS = 10000
 
 
 def reset(running: RunningCluster) -> None:
@@ -79,27 +76,22 @@ def _revive(running: RunningCluster, process: BrokerProcess) -> None:
 
 def _forget_dynamic_configs(running: RunningCluster) -> None:
     """Undo dynamic configurations, those of single brokers and the cluster-wide ones."""
-
-    def configured() -> list[int]:
-        return [b.broker_id for b in running.living_brokers() if b.config.dynamic]
-
-    for broker_id in configured():
-        resources = [ConfigResource(BROKER_RESOURCE, name) for name in (str(broker_id), "")]
-        nothing = AlterConfigsRequest(tuple((r, ()) for r in resources), incremental=False)
-
-        def ask(broker_id: int = broker_id, request: Any = nothing) -> Coroutine[Any, Any, Any]:
-            return _ask(running, broker_id, request)
-
-        running.call(ask, _CONFIG_TIMEOUT_MS)
+    for process in running.processes.values():
+        running.in_process(process.process, partial(_begin_to_forget, process))
 
     def no_broker_has_dynamic_configs() -> bool:
-        return not configured()
+        return not any(
+            broker.config.dynamic_of_broker or broker.config.dynamic_default
+            for broker in running.living_brokers()
+        )
 
     running.wait_until(no_broker_has_dynamic_configs)
 
 
-async def _ask(running: RunningCluster, broker_id: int, request: Any) -> Any:
-    return await running.admin.ask(broker_name(broker_id), request, _CONFIG_TIMEOUT_MS)
+def _begin_to_forget(process: BrokerProcess) -> None:
+    broker = process.broker
+    if broker is not None and (broker.config.dynamic_of_broker or broker.config.dynamic_default):
+        broker.start_task(broker.dynamic_config.forget_all())
 
 
 def _require_deletable(running: RunningCluster) -> None:

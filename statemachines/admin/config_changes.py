@@ -8,13 +8,14 @@ which looks at a request before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ...protocol import znode_paths
 from ...protocol.admin import (
     APPEND,
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     DELETE,
     SET,
     SUBTRACT,
@@ -33,6 +34,14 @@ from ...protocol.release_configs import (
 )
 from ...protocol.topic_names import validate_topic_name
 from ...protocol.versions import Behaviour
+from ..broker.reconfiguration import (
+    check_names_and_types,
+    check_reconfiguration,
+    in_force,
+    is_password,
+    static_texts,
+    usable,
+)
 from .parts import AdminParts
 
 _Entries = Sequence[tuple[str, int, "str | None"]]
@@ -40,6 +49,7 @@ _TYPE_NAMES = {
     TOPIC_RESOURCE: "TOPIC",
     BROKER_RESOURCE: "BROKER",
     BROKER_LOGGER_RESOURCE: "BROKER_LOGGER",
+    CLIENT_METRICS_RESOURCE: "CLIENT_METRICS",
 }
 _OLD_TYPE_NAMES = {1: "ANY", 3: "GROUP"}
 """Types that have no configurations, of ``ResourceType`` of Kafka 1.1."""
@@ -121,7 +131,13 @@ class ConfigChanges:
             self._check_broker(resource)
             self._alter_log_levels(entries, request.validate_only)
             return
+        behaviour = self._parts.behaviour
         is_topic = resource.type == TOPIC_RESOURCE
+        if resource.type == CLIENT_METRICS_RESOURCE and behaviour.client_metrics_resources:
+            raise invalid(
+                "AlterConfigs is only supported for topics and brokers, but resource type is "
+                "CLIENT_METRICS"
+            )
         if not is_topic and resource.type != BROKER_RESOURCE:
             raise invalid(f"Unknown resource type {resource.type}")
         if is_topic and not resource.name and self._preprocessed:
@@ -135,6 +151,8 @@ class ConfigChanges:
             if is_topic and not resource.name:  # ZooKeeper's PathUtils throws for its path
                 raise ConfigException("Path must not end with / character")
             stored = await zk.admin.get_entity_configs(entity_type, entity)
+            if not is_topic:
+                stored, _ignored = self._usable(stored, per_broker=bool(resource.name))
             changed = self._apply(stored, entries, is_topic)
         else:
             changed = {name: value for name, _, value in entries if value is not None}
@@ -144,6 +162,8 @@ class ConfigChanges:
             self._check_broker_configs(changed, per_broker=bool(resource.name))
         if request.validate_only:
             return
+        if not is_topic:
+            self._check_passwords(resource, changed)
         await zk.admin.set_or_create_entity_configs(entity_type, entity, changed)
         await zk.admin.create_config_change_notification(f"{entity_type}/{entity}")
 
@@ -189,20 +209,34 @@ class ConfigChanges:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
     def _check_broker_configs(self, config: Mapping[str, str], per_broker: bool) -> None:
-        """``DynamicBrokerConfig.validateConfigs``: names that Kafka does not know are allowed."""
-        known = self._release.broker
-        changed = [known[name] for name in config if name in known]
-        fixed = [c.name for c in changed if c.update in ("", "by-synonym")]
-        if fixed:
-            raise ConfigException(f"Cannot update these configs dynamically: {_as_set(fixed)}")
-        for each in changed:
-            each.validate(config[each.name])
-        own = [c.name for c in changed if c.update == "per-broker"]
-        if own and not per_broker:
-            raise ConfigException(
-                "Cannot update these configs at default cluster level, broker id must be "
-                f"specified: {_as_set(own)}"
-            )
+        """``DynamicBrokerConfig.validate``: may they change, and can the broker follow?"""
+        release, behaviour, own = self._release, self._parts.behaviour, self._parts.config
+        check_names_and_types(config, release, behaviour, per_broker=per_broker)
+        static, default = static_texts(own), own.dynamic_default
+        layers = (default, config) if per_broker else (config, own.dynamic_of_broker)
+        check_reconfiguration(
+            in_force(release, static, default, own.dynamic_of_broker),
+            in_force(release, static, *layers),
+            release,
+            behaviour,
+        )
+
+    def _usable(
+        self, stored: Mapping[str, str], per_broker: bool
+    ) -> tuple[dict[str, str], list[str]]:
+        version = self._parts.config.kafka_version
+        return usable(stored, version, self._parts.behaviour, per_broker=per_broker)
+
+    def _check_passwords(self, resource: ConfigResource, config: Mapping[str, str]) -> None:
+        """They would be stored in cipher, and no broker here has a secret for that
+        (``DynamicBrokerConfig.toPersistentProps``)."""
+        if any(is_password(name, self._release) for name in config):
+            text = "Password encoder secret not configured"
+            if not resource.name:
+                text = "Password config can be defined only at broker level"
+            shown = shown_resource(resource, self._parts.behaviour)
+            code = ErrorCode.INVALID_CONFIG if self._preprocessed else ErrorCode.INVALID_REQUEST
+            raise KafkaError(code, f"Invalid config value for resource {shown}: {text}")
 
     # --- incremental changes
 
@@ -277,8 +311,10 @@ class ConfigChanges:
 def is_known_type(resource_type: int, behaviour: Behaviour) -> bool:
     """Whether the release has configurations of such resources."""
     loggers = behaviour.elect_leaders_api  # KIP-412 came with the same release
-    return resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE) or (
-        resource_type == BROKER_LOGGER_RESOURCE and loggers
+    return (
+        resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE)
+        or (resource_type == BROKER_LOGGER_RESOURCE and loggers)
+        or (resource_type == CLIENT_METRICS_RESOURCE and behaviour.client_metrics_resources)
     )
 
 
@@ -318,8 +354,3 @@ def broker_id_of(name: str, noun: str) -> int:
 
 def invalid(text: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, text)
-
-
-def _as_set(names: Iterable[str]) -> str:
-    """Names as Scala prints a set of few."""
-    return f"Set({', '.join(names)})"

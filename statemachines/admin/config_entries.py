@@ -7,11 +7,17 @@ Source numbers, config types: docs/kafka/administration.md#configurations, Kafka
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from ...protocol.admin import ConfigEntry
-from ...protocol.config import BrokerConfig
-from ...protocol.release_configs import ReleaseConfig, ReleaseConfigs, release_configs
+from ...protocol.config import NOT_OF_KAFKA, BrokerConfig
+from ...protocol.release_configs import (
+    ReleaseConfig,
+    ReleaseConfigs,
+    listener_base_name,
+    release_configs,
+)
+from ...protocol.versions import behaviour
+from ..broker.reconfiguration import static_texts
 
 TOPIC_SOURCE = 1
 DYNAMIC_BROKER_SOURCE = 2
@@ -20,7 +26,9 @@ STATIC_SOURCE = 4
 DEFAULT_SOURCE = 5
 LOGGER_SOURCE = 6
 
+UNKNOWN_TYPE = "unknown"
 _CONFIG_TYPES = {
+    UNKNOWN_TYPE: 0,
     "boolean": 1,
     "string": 2,
     "int": 3,
@@ -32,19 +40,17 @@ _CONFIG_TYPES = {
     "password": 9,
 }
 
+_OF_MECHANISMS = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+"""Of a listener and a mechanism: ``listener.name.internal.plain.sasl.jaas.config``."""
+
 Synonym = tuple[str, str | None, int]
 """(name, value, source)."""
-
-
-def value_text(value: Any) -> str | None:
-    """A parsed value as Kafka prints it."""
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return ",".join(value)
-    return str(value)
 
 
 class ConfigValues:
@@ -61,11 +67,10 @@ class ConfigValues:
         facts: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
+        self._behaviour = behaviour(config.kafka_version)
         self._of_broker = dynamic_of_broker
         self._default = dynamic_default
-        static = {name: value_text(value) for name, value in config.static.items()}
-        self._static = {name: value for name, value in static.items() if value is not None}
-        self._static.update(facts or {})
+        self._static = {**static_texts(config), **(facts or {})}
         self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
         """Entries of a topic that has none, by what is included: most topics of a request."""
 
@@ -80,8 +85,7 @@ class ConfigValues:
         Synonyms before its own name do not count, nor do all of them if it has no value under
         its own (``ConfigHelper.configSynonyms``).
         """
-        known = self._release.broker.get(name)
-        names = (name,) if known is None else known.synonyms
+        names = self._names(name)
         found: list[Synonym] = []
         for values, source in (
             (self._of_broker, DYNAMIC_BROKER_SOURCE),
@@ -95,6 +99,41 @@ class ConfigValues:
                 found.append((synonym, fact.default, DEFAULT_SOURCE))
         while found and found[0][0] != name:
             del found[0]
+        return found
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        """What a configuration goes by; one of a listener falls back to that of all of them."""
+        known = self._release.broker.get(name)
+        if known is not None:
+            return known.synonyms
+        base_name = listener_base_name(name)
+        if base_name is None:
+            return (name,)
+        of_mechanism = (end for end in _OF_MECHANISMS if base_name.endswith(end))
+        return name, next(of_mechanism, base_name)
+
+    def _custom(self, values: Iterable[str], names: Collection[str] | None) -> list[ReleaseConfig]:
+        """Configurations that are set and that Kafka's settings file does not know.
+
+        What is of no type may be a secret, so its value is not shown.
+        """
+        found = []
+        for name in dict.fromkeys(values):
+            if (
+                name in self._release.broker
+                or name in NOT_OF_KAFKA
+                or (names and name not in names)
+            ):
+                continue
+            known = self._release.dynamic.get(name)
+            if known is None or not self._behaviour.types_of_dynamic_configs_told:
+                bases = (self._release.broker.get(each) for each in self._names(name)[1:])
+                known = next((base for base in bases if base is not None), None)
+            update = ""
+            if known is not None and self._behaviour.synonyms_shown_as_dynamic:
+                update = known.update
+            type_ = UNKNOWN_TYPE if known is None else known.type
+            found.append(ReleaseConfig(name, type_, None, update, "", ""))
         return found
 
     def topic_entries(
@@ -155,7 +194,8 @@ class ConfigValues:
     ) -> tuple[ConfigEntry, ...]:
         """Entries of all broker configurations, or those named."""
         entries = []
-        for known in _chosen(self._release.broker, names):
+        set_here = (*self._config.static, *self._default, *self._of_broker)
+        for known in (*_chosen(self._release.broker, names), *self._custom(set_here, names)):
             synonyms = self.synonyms(known.name)
             entries.append(
                 _entry(
@@ -164,7 +204,7 @@ class ConfigValues:
                     synonyms,
                     not known.update,
                     include_synonyms,
-                    include_documentation,
+                    include_documentation and known.name in self._release.broker,
                 )
             )
         return tuple(entries)
@@ -183,9 +223,12 @@ class ConfigValues:
                 [(known.name, self._default[known.name], DYNAMIC_DEFAULT_SOURCE)],
                 not known.update,
                 include_synonyms,
-                include_documentation,
+                include_documentation and known.name in self._release.broker,
             )
-            for known in _chosen(self._release.broker, names)
+            for known in (
+                *_chosen(self._release.broker, names),
+                *self._custom(self._default, names),
+            )
             if known.name in self._default
         )
 
@@ -215,14 +258,15 @@ def _entry(
 ) -> ConfigEntry:
     source = synonyms[0][2] if synonyms else DEFAULT_SOURCE
     shown = tuple(synonyms) if include_synonyms else ()
-    if known.is_sensitive:
+    is_sensitive = known.is_sensitive or known.type == UNKNOWN_TYPE
+    if is_sensitive:
         value = None
         shown = tuple((name, None, origin) for name, _value, origin in shown)
     return ConfigEntry(
         known.name,
         value,
         source,
-        known.is_sensitive,
+        is_sensitive,
         read_only,
         _CONFIG_TYPES[known.type],
         source == DEFAULT_SOURCE,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ...protocol import znode_paths
 from ...protocol.admin import (
     BROKER_LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     TOPIC_RESOURCE,
     ConfigEntry,
     ConfigResource,
@@ -20,6 +21,7 @@ from ...protocol.admin import (
 )
 from ...protocol.errors import INVALID_REQUEST_TEXT, ErrorCode, KafkaError
 from ...protocol.topic_names import validate_topic_name
+from ..broker.reconfiguration import usable
 from .config_changes import (
     ConfigChanges,
     as_parsed,
@@ -33,6 +35,7 @@ from .config_entries import ConfigValues, logger_entries
 from .parts import AdminParts
 
 _NO_NAME = frozenset(("",))
+_NO_SUBSCRIPTION = "Client metrics subscription name must not be empty"
 
 
 class ConfigDescriptions:
@@ -45,12 +48,12 @@ class ConfigDescriptions:
     async def values(self) -> ConfigValues:
         """Where this broker's values come from, as stored now."""
         zk, broker_id = self._parts.zk, self._parts.controller.broker_id
-        return ConfigValues(
-            self._parts.config,
-            await zk.admin.get_entity_configs(znode_paths.BROKERS, str(broker_id)),
-            await zk.admin.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY),
-            self._facts(),
-        )
+        version, behaviour = self._parts.config.kafka_version, self._parts.behaviour
+        own = await zk.admin.get_entity_configs(znode_paths.BROKERS, str(broker_id))
+        default = await zk.admin.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY)
+        own, _ignored = usable(own, version, behaviour, per_broker=True)
+        default, _ignored = usable(default, version, behaviour, per_broker=False)
+        return ConfigValues(self._parts.config, own, default, self._facts())
 
     def _facts(self) -> dict[str, str]:
         """What the broker's own settings file would name: its id, its listeners and so on."""
@@ -60,6 +63,8 @@ class ConfigDescriptions:
             facts |= {"broker.id": str(own_id), "node.id": str(own_id)}
         for broker in self._parts.metadata.alive_brokers():
             if broker.id == own_id:
+                if broker.rack is not None:
+                    facts["broker.rack"] = broker.rack
                 facts["listeners"] = ",".join(
                     f"{end.listener}://{end.host}:{end.port}" for end in broker.endpoints
                 )
@@ -121,6 +126,9 @@ class ConfigDescriptions:
                 raise invalid("Broker id must not be empty")
             self._check_broker(resource, "")
             return logger_entries(self._changes.log_levels, chosen)
+        if resource.type == CLIENT_METRICS_RESOURCE:
+            text = "Config type client-metrics is only supported on KRaft clusters"
+            raise invalid(text if resource.name else _NO_SUBSCRIPTION)
         if not resource.name:
             return values.default_entries(chosen, *options)
         self._check_broker(resource, " or empty string,")

@@ -18,12 +18,15 @@ from collections.abc import Callable, Iterable, Mapping
 from ...protocol import znode_paths, znode_payloads
 from ...protocol.awaiting import Task
 from ...protocol.config import DEFINITIONS, BrokerConfig, TopicConfig
+from ...protocol.errors import KafkaError
 from ...protocol.host import Host
+from ...protocol.release_configs import ConfigException, release_configs
 from ...protocol.versions import Behaviour
 from ..controller.controller import KafkaController
 from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log, ignore_log
+from .reconfiguration import check_reconfiguration, in_force, static_texts, usable
 
 _UNCLEAN = "unclean.leader.election.enable"
 
@@ -65,6 +68,7 @@ class DynamicConfigManager:
         """Configurations of topics that have (or had) overrides, or were asked for."""
         self._wanted: dict[str, None] = {}
         """Topics whose configuration is about to be read in the background."""
+        self._is_following = False
         self._default: dict[str, str] = {}
         self._own: dict[str, str] = {}
         self._followed = ChangeNotifications(
@@ -142,6 +146,7 @@ class DynamicConfigManager:
 
     async def startup(self) -> None:
         """Follow changes from now on: replay the notifications, then load every entity."""
+        self._is_following = True
         await self._followed.start()
         for topic, overrides in (
             await self._zk.admin.get_all_entity_configs(znode_paths.TOPICS)
@@ -170,6 +175,21 @@ class DynamicConfigManager:
             self.on_entity_config[entity_type](entity, values)
         except ValueError as error:
             self._log("error", f"configuration of {entity_type}/{entity} is ignored: {error}")
+
+    async def forget_all(self) -> None:
+        """Undo what is set for this broker and for all of them, as if it started without.
+
+        A client could not ask for that: from 32 threads back to 8 a broker goes in steps.
+        """
+        for entity in (str(self._broker_id), znode_paths.DEFAULT_ENTITY):
+            if await self._zk.admin.get_entity_configs(znode_paths.BROKERS, entity):
+                await self._zk.admin.set_or_create_entity_configs(znode_paths.BROKERS, entity, {})
+                change = f"{znode_paths.BROKERS}/{entity}"
+                await self._zk.admin.create_config_change_notification(change)
+        self._default, self._own = {}, {}
+        self._is_following = False
+        self._follow()
+        self._is_following = True
 
     def shutdown(self) -> None:
         """Stop following."""
@@ -207,6 +227,11 @@ class DynamicConfigManager:
             self._own = dict(values)
         else:
             return
+        self._follow()
+
+    def _follow(self) -> None:
+        """Put the broker's values in force as they are known now, and tell whoever needs to know
+        that they changed."""
         was_unclean = self._config[_UNCLEAN]
         if not self._apply_broker_config():
             return
@@ -219,24 +244,48 @@ class DynamicConfigManager:
         ):
             self._controller.enable_default_unclean_leader_election()
 
+    def _can_follow(self, own: Mapping[str, str], default: Mapping[str, str]) -> bool:
+        """Whether a running broker can come to what is stored; one that starts always can.
+
+        Kafka checks what a client asks for, but another broker may stand elsewhere, and whoever
+        writes to ZooKeeper is not checked at all.
+        """
+        config = self._config
+        old_own, old_default = config.dynamic_of_broker, config.dynamic_default
+        if not self._is_following or (own == old_own and default == old_default):
+            return True
+        release = release_configs(config.kafka_version)
+        static = static_texts(config)
+        old = in_force(release, static, old_default, old_own)
+        new = in_force(release, static, default, own)
+        try:
+            check_reconfiguration(old, new, release, self._behaviour)
+        except (ConfigException, KafkaError) as error:
+            self._log("error", f"dynamic configuration is not applied: {error}")
+            return False
+        return True
+
     def _apply_broker_config(self) -> bool:
         """The broker's own values over the cluster's default; whether anything changed."""
-        usable: dict[str, str] = {}
-        for name, value in {**self._default, **self._own}.items():
-            if name not in DEFINITIONS:
-                continue  # stored and described, and without effect here
-            try:
-                DEFINITIONS[name].parse(value)
-            except ValueError as error:
-                self._log("error", f"dynamic configuration {name}={value} is ignored: {error!r}")
-            else:
-                usable[name] = value
-        before = dict(self._config.dynamic)
-        self._config.set_dynamic(usable)
-        if before == self._config.dynamic:
+        config, behaviour = self._config, self._behaviour
+        version = config.kafka_version
+        own, ignored = usable(self._own, version, behaviour, per_broker=True)
+        default, ignored_default = usable(self._default, version, behaviour, per_broker=False)
+        for text in (*ignored, *ignored_default):
+            self._log("error", text)
+        if not self._can_follow(own, default):
             return False
-        old, self._plain = self._plain, TopicConfig(self._config)
-        for topic, config in self._topics.items():
-            if config is old:
+        config.dynamic_of_broker, config.dynamic_default = own, default
+        if default and not behaviour.default_throttle_rates:
+            rates = release_configs(version).dynamic
+            default = {name: value for name, value in default.items() if name not in rates}
+        before = dict(config.dynamic)
+        # Others are stored and described, and without effect here.
+        config.set_dynamic({n: v for n, v in {**default, **own}.items() if n in DEFINITIONS})
+        if before == config.dynamic:
+            return False
+        old, self._plain = self._plain, TopicConfig(config)
+        for topic, topic_config in self._topics.items():
+            if topic_config is old:
                 self._topics[topic] = self._plain
         return True

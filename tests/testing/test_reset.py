@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakekafka import Cluster, UsageError
+from fakekafka.actors.broker.broker import Broker
 from fakekafka.protocol.admin import BROKER_RESOURCE, SET, AlterConfigsRequest, ConfigResource
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated
@@ -113,3 +116,28 @@ def test_reset_takes_dynamic_configurations_of_brokers_back(runtime: str) -> Non
         cluster.wait_until(lambda: [len(b.config.dynamic) for b in brokers] == [2, 1])
         cluster.reset()
         assert [dict(b.config.dynamic) for b in brokers] == [{}, {}]
+
+
+@pytest.mark.parametrize("runtime", ["live", "threaded"])
+def test_reset_takes_back_what_a_client_could_not_take_back_at_once(runtime: str) -> None:
+    """A pool of threads can be halved at most, and what nobody knows has no effect to be seen."""
+    with Cluster(brokers=2, runtime=runtime) as cluster:
+        everyone = ConfigResource(BROKER_RESOURCE, "")
+        brokers = [present(process.broker) for process in cluster.processes.values()]
+        for threads in ("16", "32"):
+            wanted = {"num.io.threads": threads, "my.custom": "1"}
+            entries = tuple((name, SET, value) for name, value in wanted.items())
+            request = AlterConfigsRequest(((everyone, entries),))
+            asked = partial(cluster.running.admin.ask, "broker-1", request, 5000)
+            assert cluster.call(partial(_awaited, asked), 10000).results[0][1] is ErrorCode.NONE
+            cluster.wait_until(partial(_all_have, brokers, wanted))
+        cluster.reset()
+        assert [dict(b.config.dynamic_default) for b in brokers] == [{}, {}]
+
+
+async def _awaited(ask: Callable[[], Awaitable[Any]]) -> Any:
+    return await ask()
+
+
+def _all_have(brokers: list[Broker], wanted: dict[str, str]) -> bool:
+    return all(broker.config.dynamic_default == wanted for broker in brokers)

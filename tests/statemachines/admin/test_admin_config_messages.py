@@ -12,6 +12,7 @@ from fakekafka.protocol.admin import (
     APPEND,
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     DELETE,
     SET,
     TOPIC_RESOURCE,
@@ -276,3 +277,141 @@ def test_a_request_for_a_resource_that_nobody_knows_is_refused_as_a_whole() -> N
     results = cluster.ask(cluster.admin().describe_configs(request)).results
     assert [result.error for result in results] == [REQUEST] * 2
     assert (results[0].error_message or "").startswith("This most likely occurs because")
+
+
+@pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
+def test_a_configuration_nobody_knows_is_described_and_deleted(kafka_version: str) -> None:
+    """Kafka: ``ConfigHelper.describeConfigs``; what is of no type may be a secret."""
+    cluster = clustered(kafka_version)
+    for resource, source in ((OWN, 2), (DEFAULT, 3)):
+        assert altered(cluster, resource, ("my.custom", SET, "1"))[0] is ErrorCode.NONE
+        (entry,) = described(cluster, resource, "my.custom").entries
+        assert (entry.value, entry.source, entry.is_sensitive, entry.read_only) == (
+            None,
+            source,
+            True,
+            True,
+        )
+        assert (entry.config_type, entry.is_default, entry.documentation) == (0, False, None)
+        assert entry.synonyms[0] == ("my.custom", None, source)
+    assert "my.custom" in entries_of(cluster, OWN)
+    for resource in (OWN, DEFAULT):
+        assert altered(cluster, resource, ("my.custom", DELETE, None))[0] is ErrorCode.NONE
+    for resource in (OWN, DEFAULT):
+        assert described(cluster, resource, "my.custom").entries == ()
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "shown"),
+    [("1.1", (None, True, 0)), ("2.8", ("5", False, 5)), ("3.9", ("5", False, 5))],
+)
+def test_throttled_rates_are_described_once_they_are_set(
+    kafka_version: str, shown: tuple[str | None, bool, int]
+) -> None:
+    """KIP-73; that they are numbers is known since 2.6."""
+    cluster = clustered(kafka_version)
+    name = "leader.replication.throttled.rate"
+    assert name not in entries_of(cluster, OWN)
+    altered(cluster, OWN, (name, SET, "5"))
+    entry = entries_of(cluster, OWN)[name]
+    assert (entry.value, entry.is_sensitive, entry.config_type) == shown
+    assert entry.read_only
+
+
+@pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
+def test_a_listeners_configuration_has_that_of_all_behind_it(kafka_version: str) -> None:
+    """Kafka: ``DynamicBrokerConfig.brokerConfigSynonyms``; before 2.4 a name may change if
+    another name of it may."""
+    cluster = clustered(kafka_version)
+    name = "listener.name.x.ssl.keystore.type"
+    assert altered(cluster, OWN, (name, SET, "PEM"))[0] is ErrorCode.NONE
+    (entry,) = described(cluster, OWN, name).entries
+    assert (entry.value, entry.is_sensitive, entry.config_type) == ("PEM", False, 2)
+    assert entry.synonyms == ((name, "PEM", 2), ("ssl.keystore.type", "JKS", 5))
+    assert entry.read_only is (kafka_version != "1.1")
+
+
+@pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
+def test_passwords_need_a_secret_of_the_brokers(kafka_version: str) -> None:
+    """Kafka: ``DynamicBrokerConfig.toPersistentProps``; no broker here has the secret."""
+    cluster = clustered(kafka_version)
+    entry = ("listener.name.x.ssl.keystore.password", SET, "secret")
+    shown = "Resource(type=BROKER, name='1'}"
+    if kafka_version != "1.1":
+        shown = "ConfigResource(type=BROKER, name='1')"
+    assert altered(cluster, OWN, entry) == (
+        CONFIG if kafka_version == "3.9" else REQUEST,
+        f"Invalid config value for resource {shown}: Password encoder secret not configured",
+    )
+    request = AlterConfigsRequest(((OWN, (entry,)),), True, validate_only=True)
+    (result,) = cluster.ask(cluster.admin().alter_configs(request)).results
+    assert result[1] is ErrorCode.NONE
+    assert entry[0] not in entries_of(cluster, OWN)
+
+
+def test_client_metrics_are_for_kraft_only() -> None:
+    """KIP-714: the type is known since 3.7, and refused by brokers with ZooKeeper."""
+    metrics = ConfigResource(CLIENT_METRICS_RESOURCE, "m")
+    for incremental in (True, False):
+        assert altered(clustered("3.9"), metrics, ("a", SET, "b"), incremental=incremental) == (
+            REQUEST,
+            "AlterConfigs is only supported for topics and brokers, but resource type is "
+            "CLIENT_METRICS",
+        )
+    told = {name: described(clustered("3.9"), ConfigResource(16, name)) for name in ("m", "")}
+    assert told["m"].error is told[""].error is REQUEST
+    assert told["m"].error_message == (
+        "Config type client-metrics is only supported on KRaft clusters"
+    )
+    assert told[""].error_message == "Client metrics subscription name must not be empty"
+    assert altered(clustered("2.8"), metrics, ("a", SET, "b")) == (
+        REQUEST,
+        "Unexpected resource type UNKNOWN",
+    )
+
+
+@pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
+def test_a_refused_broker_configuration_changes_nothing(kafka_version: str) -> None:
+    """Kafka: ``DynamicBrokerConfig.validate``."""
+    cluster = clustered(kafka_version)
+    code, text = altered(cluster, OWN, ("num.io.threads", SET, "100"))
+    assert code is REQUEST
+    assert text is not None
+    assert text.endswith(
+        "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count "
+        "update validation failed for num.io.threads=100, value should not be greater than "
+        "double the current value 8 for configuration Invalid dynamic configuration"
+    )
+    assert text.startswith("Invalid config value for") is (kafka_version != "3.9")
+    assert entries_of(cluster, OWN)["num.io.threads"].value == "8"
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "told"),
+    [
+        (
+            "1.1",
+            " must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId],[brokerId]:[partitionId],[brokerId]:...",
+        ),
+        (
+            "3.9",
+            " must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        ),
+    ],
+)
+def test_throttled_replicas_are_all_or_a_list(kafka_version: str, told: str) -> None:
+    """Kafka: ``ThrottledReplicaListValidator``; up to 2.7 an asterisk may have anything behind."""
+    cluster = clustered(kafka_version)
+    name = "leader.replication.throttled.replicas"
+    for value in ("*", "", "0:1", "0:1,,1:2", " 0:1 , 1:2 "):
+        assert altered(cluster, TOPIC, (name, SET, value), incremental=False)[0] is ErrorCode.NONE
+    for value in ("0", "0:", "a:1", "0:1:2", "none", "0:1,*"):
+        code, text = altered(cluster, TOPIC, (name, SET, value), incremental=False)
+        assert code is (CONFIG if kafka_version == "3.9" else REQUEST), value
+        assert text is not None
+        shown = ", ".join(value.split(","))
+        assert text.endswith(f"Invalid value [{shown}] for configuration {name}: {name}{told}")
+    asterisk = altered(cluster, TOPIC, (name, SET, "*,0"), incremental=False)
+    assert (asterisk[0] is ErrorCode.NONE) is (kafka_version == "1.1")

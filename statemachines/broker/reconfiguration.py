@@ -1,0 +1,414 @@
+"""What a running broker takes of a new configuration (KIP-226), and in which words it refuses
+(docs/kafka/administration.md#dynamic-configurations).
+
+A change is looked at twice. First the names and values by themselves: may they change while the
+broker runs, at this level, and are they of their type? Then what the broker would come to with
+them, by whoever would have to follow: thread pools, log cleaner, logs, listeners.
+
+Source: Kafka's ``DynamicBrokerConfig`` and the ``validateReconfiguration`` of those that it calls;
+``KafkaConfig.validateValues``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from ...protocol.config import BrokerConfig, value_text
+from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.release_configs import (
+    ConfigException,
+    ReleaseConfig,
+    ReleaseConfigs,
+    listener_base_name,
+    release_configs,
+)
+from ...protocol.versions import Behaviour
+
+Texts = Mapping[str, str]
+
+_KEYSTORES = (
+    "ssl.keystore.type",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.key.password",
+)
+_TRUSTSTORES = (
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.truststore.certificates",
+)
+_THREADS = (
+    "num.io.threads",
+    "num.network.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+)
+_CLEANER = (
+    "log.cleaner.threads",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.load.factor",
+    "log.cleaner.io.buffer.size",
+    "message.max.bytes",
+    "log.cleaner.io.max.bytes.per.second",
+    "log.cleaner.backoff.ms",
+)
+_LOCAL_RETENTION = ("log.local.retention.ms", "log.local.retention.bytes")
+_RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+_CONNECTION_LIMITS = ("max.connections", "max.connection.creation.rate")
+_OLD_COMPRESSIONS = "uncompressed,snappy,lz4,gzip,producer"
+_COMPRESSIONS = "uncompressed,zstd,lz4,snappy,gzip,producer"
+_JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
+_MINUTE_MS = 60_000
+_MB = 1 << 20
+
+
+def usable(
+    stored: Texts, kafka_version: str, behaviour: Behaviour, *, per_broker: bool
+) -> tuple[dict[str, str], list[str]]:
+    """What a broker takes of what is stored, and what it logs about the rest.
+
+    Checks are made when a client changes something; whoever writes to ZooKeeper passes them by
+    (``DynamicBrokerConfig.fromPersistentProps``).
+    """
+    if not stored:
+        return {}, []  # the release's table is not read for nothing
+    release = release_configs(kafka_version)
+    source = "broker" if per_broker else "default cluster"
+    taken: dict[str, str] = {}
+    errors: list[str] = []
+    for name, value in stored.items():
+        try:
+            check_names_and_types({name: value}, release, behaviour, per_broker=per_broker)
+        except ConfigException as error:
+            errors.append(f"Dynamic {source} config {name}={value} will be ignored: {error}")
+        else:
+            taken[name] = value
+    return taken, errors
+
+
+def check_names_and_types(
+    values: Texts, release: ReleaseConfigs, behaviour: Behaviour, *, per_broker: bool
+) -> None:
+    """Raise ``ConfigException`` for what may not change, or not here
+    (``DynamicBrokerConfig.validateConfigs``); names that Kafka does not know are allowed."""
+    known = release.broker
+    _refuse_any(
+        "Cannot update these configs dynamically",
+        (n for n in values if n in known and known[n].update in ("", "by-synonym")),
+    )
+    security = _KEYSTORES + (_TRUSTSTORES if behaviour.truststores_change_live else ())
+    _refuse_any(
+        "These security configs can be dynamically updated only per-listener using the listener "
+        "prefix",
+        (name for name in security if name in values and name in known),
+    )
+    for name, value in values.items():
+        config = release.of_broker(name)
+        if config is not None and is_dynamic(config):
+            config.validate(value)
+    if not per_broker:
+        _refuse_any(
+            "Cannot update these configs at default cluster level, broker id must be specified",
+            (name for name in values if _is_per_broker(name, release, behaviour)),
+        )
+
+
+def is_dynamic(config: ReleaseConfig) -> bool:
+    """Whether it may change while the broker runs."""
+    return config.update in ("cluster", "per-broker")
+
+
+def _is_per_broker(name: str, release: ReleaseConfigs, behaviour: Behaviour) -> bool:
+    base_name = listener_base_name(name)
+    if base_name is None:
+        config = release.broker.get(name)
+        return config is not None and config.update == "per-broker"
+    config = release.broker.get(base_name)
+    is_limit = base_name in _CONNECTION_LIMITS and config is not None
+    is_pool = base_name == "num.network.threads" and behaviour.network_threads_per_listener
+    return not is_limit and not is_pool
+
+
+def _refuse_any(text: str, names: Iterable[str]) -> None:
+    refused = list(names)
+    if refused:
+        raise ConfigException(f"{text}: {_as_set(refused)}")
+
+
+def is_password(name: str, release: ReleaseConfigs) -> bool:
+    """Whether a dynamic configuration is stored in cipher, with the secret of the brokers."""
+    return any(
+        name.endswith(config.name)
+        for config in release.broker.values()
+        if config.is_sensitive and is_dynamic(config)
+    )
+
+
+def static_texts(config: BrokerConfig) -> dict[str, str]:
+    """What a broker's own settings say, as they would be written."""
+    texts = {name: value_text(value) for name, value in config.static.items()}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def in_force(release: ReleaseConfigs, static: Texts, *layers: Texts) -> dict[str, str]:
+    """Settings with dynamic ones over them, the last layer on top; synonyms below give way
+    (``DynamicBrokerConfig.overrideProps``)."""
+    found = dict(static)
+    for layer in layers:
+        for name, value in layer.items():
+            config = release.broker.get(name)
+            for synonym in (name,) if config is None else config.synonyms:
+                found.pop(synonym, None)
+            found[name] = value
+    return found
+
+
+def check_reconfiguration(
+    old: Texts, new: Texts, release: ReleaseConfigs, behaviour: Behaviour
+) -> None:
+    """Raise ``ConfigException`` if a broker cannot come from one configuration to the other.
+
+    Both are as ``in_force`` tells them. Raises ``KafkaError`` where Kafka fails unexpectedly.
+    """
+    _Check(old, new, release, behaviour).run()
+
+
+class _Check:
+    """One change: what was, what would be, and what differs."""
+
+    def __init__(
+        self, old: Texts, new: Texts, release: ReleaseConfigs, behaviour: Behaviour
+    ) -> None:
+        self._old = old
+        self._new = new
+        self._release = release
+        self._behaviour = behaviour
+        names = dict.fromkeys((*new, *old))
+        self._changed = [name for name in names if old.get(name) != new.get(name)]
+
+    def run(self) -> None:
+        self._check_values()
+        if not self._changed:
+            return
+        try:
+            for names, check in self._followers():
+                if any(name in names for name in self._changed):
+                    check()
+        except ConfigException as error:
+            # Kafka hands the exception to a constructor that takes a value and the name it is of.
+            raise ConfigException(
+                "Invalid value org.apache.kafka.common.config.ConfigException: "
+                f"{error} for configuration Invalid dynamic configuration"
+            ) from error
+
+    def _followers(self) -> tuple[tuple[Iterable[str], Callable[[], None]], ...]:
+        """Who has to follow a change of which configurations, in the order they are asked."""
+        known = [name for name in _CONNECTION_LIMITS if name in self._release.broker]
+        limits = [name for name in self._changed if (listener_base_name(name) or name) in known]
+        pools = [n for n in self._changed if listener_base_name(n) == "num.network.threads"]
+        return (
+            (limits, self._check_connection_limits),
+            (pools, self._check_threads_of_listeners),
+            (("metric.reporters",), self._check_reporters),
+            (_THREADS, self._check_threads),
+            (
+                (*_RETENTION, "log.retention.bytes", *_LOCAL_RETENTION),
+                self._check_local_retention,
+            ),
+            (_CLEANER, self._check_cleaner),
+        )
+
+    def _text(self, texts: Texts, name: str) -> str | None:
+        if name in texts:
+            return texts[name]
+        config = self._release.broker.get(name)
+        return None if config is None else config.default
+
+    def _number(self, name: str, texts: Texts | None = None) -> int | None:
+        text = self._text(self._new if texts is None else texts, name)
+        return None if text is None else int(text)
+
+    def _time_ms(self, *names: tuple[str, int]) -> int:
+        """A time that has names in several units; the first that is set counts."""
+        for name, unit_ms in names:
+            number = self._number(name)
+            if number is not None:
+                return number * unit_ms
+        return 0
+
+    @property
+    def _retention_ms(self) -> int:
+        units = (1, _MINUTE_MS, 60 * _MINUTE_MS)
+        time_ms = self._time_ms(*zip(_RETENTION, units, strict=True))
+        return -1 if time_ms < 0 else time_ms
+
+    # -- of the values together (``KafkaConfig.validateValues``)
+
+    def _check_values(self) -> None:
+        is_new = self._behaviour.bounds_said_in_order
+        least = "greater than or equal to" if is_new else "equal or greater than"
+        hour_ms = 60 * _MINUTE_MS
+        roll_ms = self._time_ms(("log.roll.ms", 1), ("log.roll.hours", hour_ms))
+        _require(roll_ms >= 1, f"log.roll.ms must be {least} 1")
+        jitter_ms = self._time_ms(("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", hour_ms))
+        _require(jitter_ms >= 0, f"log.roll.jitter.ms must be {least} 0")
+        _require(self._retention_ms != 0, f"log.retention.ms must be unlimited (-1) or, {least} 1")
+        self._check_dedupe_buffer()
+        self._check_compression()
+        self._check_connections_per_address()
+
+    def _check_dedupe_buffer(self) -> None:
+        threads = self._number("log.cleaner.threads") or 0
+        if not threads:
+            if self._behaviour.config_changes_preprocessed:
+                raise ConfigException("/ by zero")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "/ by zero")
+        size = self._number("log.cleaner.dedupe.buffer.size") or 0
+        _require(
+            size // threads > _MB,
+            "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
+        )
+
+    def _check_compression(self) -> None:
+        """Since 3.6 the type is checked as a value is."""
+        if self._release.broker["compression.type"].check:
+            return
+        options = _COMPRESSIONS if self._behaviour.zstd_compression else _OLD_COMPRESSIONS
+        compression = self._text(self._new, "compression.type") or ""
+        _require(
+            compression.lower() in options.split(","),
+            f"compression.type : {compression} is not valid. Valid options are {options}",
+        )
+
+    def _check_connections_per_address(self) -> None:
+        name = "max.connections.per.ip.overrides"
+        config = self._release.broker.get(name)
+        if config is None or not is_dynamic(config):
+            return
+        overrides = (self._text(self._new, name) or "").strip()
+        addresses = []
+        for item in re.split(r"\s*,\s*", overrides) if overrides else ():
+            address, colon, count = item.rpartition(":")
+            if not colon:
+                raise ConfigException(
+                    f"Error parsing configuration property '{name}': "
+                    f"begin 0, end -1, length {len(item)}"
+                )
+            if re.fullmatch("[-+]?[0-9]+", count.strip()) is None:
+                raise ConfigException(
+                    f"Error parsing configuration property '{name}': "
+                    f'For input string: "{count.strip()}"'
+                )
+            addresses.append(address.strip())
+        _require(
+            bool(addresses) or self._number("max.connections.per.ip") != 0,
+            f"max.connections.per.ip can be set to zero only if {name} property is set.",
+        )
+        wrong = [a for a in addresses if re.fullmatch(r"([0-9a-zA-Z\-%._:]*)", a) is None]
+        if wrong:
+            raise ConfigException(f"{name} contains invalid addresses : {','.join(wrong)}")
+
+    # -- of those that follow a change
+
+    def _check_connection_limits(self) -> None:
+        """``ListenerConnectionQuota.validateReconfiguration``."""
+        for name in _CONNECTION_LIMITS:
+            for changed in self._changed:
+                if changed == name or listener_base_name(changed) == name:
+                    value = self._number(name) if changed == name else self._own_number(changed)
+                    if value is not None and value <= 0:
+                        raise ConfigException(f"Invalid {name} {value}")
+
+    def _own_number(self, name: str) -> int | None:
+        return int(self._new[name]) if name in self._new else None
+
+    def _check_threads_of_listeners(self) -> None:
+        """``DataPlaneAcceptor.validateReconfiguration``, for one listener."""
+        if not self._behaviour.network_threads_per_listener:
+            return
+        name = "num.network.threads"
+        for changed in self._changed:
+            if listener_base_name(changed) == name:
+                before, after = (
+                    int(texts[changed]) if changed in texts else self._number(name, texts)
+                    for texts in (self._old, self._new)
+                )
+                _check_thread_count(name, before or 0, after or 0)
+
+    def _check_reporters(self) -> None:
+        """``DynamicMetricsReporters.validateReconfiguration``: no other class can be loaded."""
+        named = (self._text(self._new, "metric.reporters") or "").split(",")
+        if any(name.strip() not in ("", _JMX_REPORTER) for name in named):
+            raise ConfigException(
+                f"Validation of dynamic config update of {_as_set(self._changed)} failed with "
+                "class class kafka.server.DynamicMetricsReporters"
+            )
+
+    def _check_threads(self) -> None:
+        """``DynamicThreadPool.validateReconfiguration``."""
+        for name in _THREADS:
+            before, after = self._number(name, self._old), self._number(name)
+            _check_thread_count(name, before or 0, after or 0)
+
+    def _check_local_retention(self) -> None:
+        """``DynamicLogConfig.validateReconfiguration``, of tiered storage (KIP-405)."""
+        for name, bound_name in zip(
+            _LOCAL_RETENTION, ("log.retention.ms", "log.retention.bytes"), strict=True
+        ):
+            local = self._number(name)
+            is_time = name == "log.local.retention.ms"
+            bound = self._retention_ms if is_time else self._number(bound_name) or 0
+            if local is None or local == -2 or bound == -1 or (not is_time and bound < 0):
+                continue
+            refused = f"Invalid value {local} for configuration {name}: Value must not be "
+            if local == -1:
+                raise ConfigException(f"{refused}-1 as {bound_name} value is set as {bound}.")
+            if local > bound:
+                raise ConfigException(f"{refused}more than {bound_name} property value: {bound}")
+
+    def _check_cleaner(self) -> None:
+        """``LogCleaner.validateReconfiguration``; there is none if it is disabled."""
+        if (self._text(self._new, "log.cleaner.enable") or "true").strip().lower() != "true":
+            return
+        name = "log.cleaner.threads"
+        before, after = self._number(name, self._old) or 0, self._number(name) or 0
+        if after < 1:
+            raise ConfigException("Log cleaner threads should be at least 1")
+        if after < before // 2:
+            raise ConfigException(
+                "Log cleaner threads cannot be reduced to less than half the current value "
+                f"{before}"
+            )
+        if after > before * 2:
+            raise ConfigException(
+                "Log cleaner threads cannot be increased to more than double the current value "
+                f"{before}"
+            )
+
+
+def _check_thread_count(name: str, before: int, after: int) -> None:
+    if after == before:
+        return
+    text = f"Dynamic thread count update validation failed for {name}={after}, value should "
+    if after <= 0:
+        raise ConfigException(f"{text}be at least 1")
+    if after < before // 2:
+        raise ConfigException(f"{text}be at least half the current value {before}")
+    if after > before * 2:
+        raise ConfigException(f"{text}not be greater than double the current value {before}")
+
+
+def _require(is_fulfilled: bool, text: str) -> None:
+    """Scala's ``require``."""
+    if not is_fulfilled:
+        raise ConfigException(f"requirement failed: {text}")
+
+
+def _as_set(names: Iterable[str]) -> str:
+    """Names as Scala prints a set of few."""
+    return f"Set({', '.join(names)})"
