@@ -29,6 +29,12 @@ def _no_delay(_rng: random.Random) -> int:
     return 0
 
 
+def _is_paced_elsewhere(delivery: Delivery) -> bool:
+    """Whether it crosses a TCP connection whose bytes are delayed before and after."""
+    asker = delivery.target if delivery.is_reply else delivery.sender
+    return getattr(asker, "is_paced_elsewhere", False)
+
+
 class Network:
     """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
 
@@ -151,7 +157,10 @@ class Network:
         if source == target:
             runtime.enqueue(delivery, 0)
         elif self._plain:
-            runtime.enqueue(delivery, self.latency_us)
+            is_delayed = self.latency_us and not _is_paced_elsewhere(delivery)
+            runtime.enqueue(delivery, self.latency_us if is_delayed else 0)
+        elif _is_paced_elsewhere(delivery):
+            self._transmit_by_rules(delivery)
         elif not self._ruled:
             # One latency model for all links, no other rule.
             link = self._link(source, target)
@@ -174,15 +183,13 @@ class Network:
             if loss and runtime.rng.random() < loss:
                 self._drop(delivery, "lost")
                 return
-        model = self._model
-        if self._link_models:
-            model = self._link_models.get(link, model)
-        now = runtime.now_us()
-        arrival = now + (self.latency_us if model is None else model.draw_us(runtime.rng))
-        if self._bandwidth or self._link_bandwidth:
-            arrival += self._sent_after_us(link, delivery.message, now)
-        used = self._link(source, target)
-        arrival = used.free_at_us = max(arrival, used.free_at_us)
+        now = arrival = runtime.now_us()
+        if not _is_paced_elsewhere(delivery):
+            arrival += self._drawn_us(link)
+            if self._bandwidth or self._link_bandwidth:
+                arrival += self._sent_after_us(link, message_bytes(delivery.message), now)
+            used = self._link(source, target)
+            arrival = used.free_at_us = max(arrival, used.free_at_us)
         holder = self._holder(delivery) if self._hold_filters else None
         if holder is not None:
             self._trace(delivery, "hold")
@@ -190,13 +197,32 @@ class Network:
             return
         runtime.enqueue(delivery, arrival - now)
 
-    def _sent_after_us(self, link: tuple[str, str], message: Any, now_us: int) -> int:
-        """How long until a link with a bandwidth has sent a message, after those before it."""
+    def under_way_us(self, source: str, target: str, size: int) -> int:
+        """How long so many bytes take from one machine to another if they are sent now.
+
+        For connections whose bytes are delayed before they become messages; who asks keeps their
+        order. Cuts, losses and what is held back concern the messages.
+        """
+        link = (source, target)
+        delay_us = self._drawn_us(link)
+        if self._bandwidth or self._link_bandwidth:
+            delay_us += self._sent_after_us(link, size, self._runtime.now_us())
+        return delay_us
+
+    def _drawn_us(self, link: tuple[str, str]) -> int:
+        """The latency of one message over a link."""
+        model = self._model
+        if self._link_models:
+            model = self._link_models.get(link, model)
+        return self.latency_us if model is None else model.draw_us(self._runtime.rng)
+
+    def _sent_after_us(self, link: tuple[str, str], size: int, now_us: int) -> int:
+        """How long until a link with a bandwidth has sent so many bytes, after those before."""
         rate = self._link_bandwidth.get(link, self._bandwidth)
         if not rate:
             return 0
         begun_us = max(now_us, self._sending_until_us.get(link, 0.0))
-        sent_us = begun_us + message_bytes(message) / rate
+        sent_us = begun_us + size / rate
         self._sending_until_us[link] = sent_us
         return math.ceil(sent_us - now_us)
 

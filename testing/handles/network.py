@@ -191,7 +191,8 @@ class NetworkHandle:
         """Set how many megabytes all links, or the link ``source`` to ``target``, send in a second.
 
         A link sends one message after another, and each then takes the link's latency. A message
-        has the bytes of its records and 100 more. None is without a limit, as links are at first.
+        has the bytes of its records and 100 more, one of a client over TCP those of its frame.
+        None is without a limit, as links are at first.
         """
         rate = 0.0 if mb_per_s is None else mb_per_s
         if mb_per_s is not None:

@@ -6,6 +6,9 @@ connections of the listener share, for each uses it only while the loop is with 
 which only a part has come gets a buffer of its own that the socket then fills directly, so that
 usual produce requests are never copied; how large it is at first is up to ``RequestMemory``.
 
+A slow link delays frames before they are looked at and answers before they are written, many at a
+time: it delays each message, and the broker has one request of the connection all the same.
+
 A client that sends nonsense is disconnected with one line in the log, whatever else goes on.
 """
 
@@ -15,7 +18,7 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, cast
 
@@ -28,6 +31,7 @@ from .api import DROPPED, CodecAnswer, SplitRequest
 from .backend import Throttled
 from .codec import RequestHeader
 from .exchange import Exchange, submit_parts
+from .paced_queue import PacedQueue
 from .security.authenticator import AuthenticationStep, Authenticator
 from .service import BrokerService
 
@@ -39,6 +43,8 @@ _OWN_BUFFER_BYTES_MIN = 4096
 _WAITING_FRAMES_MAX = 64
 _WAITING_BYTES_MAX = 4 * 1024 * 1024
 _WAITING_FRAME_BYTES = 256  # beside its own
+_LEAVING_BYTES_MAX = 8 * 1024 * 1024
+"""Of answers that are under way to the client, from which on no request is processed."""
 _CONTEXTS_MAX = 64
 
 
@@ -46,9 +52,11 @@ class Connection(asyncio.BufferedProtocol):
     """The broker's end of one client connection."""
 
     __slots__ = (
+        "_arriving",
         "_authenticator",
         "_closed",
         "_contexts",
+        "_ends_when_answered",
         "_exchange",
         "_failure_timer",
         "_frame",
@@ -57,6 +65,7 @@ class Connection(asyncio.BufferedProtocol):
         "_held",
         "_idle_timer",
         "_last_active_s",
+        "_leaving",
         "_listener",
         "_mute_timer",
         "_peer",
@@ -89,8 +98,17 @@ class Connection(asyncio.BufferedProtocol):
         """The part of the buffer that is not filled yet."""
         self._held = 0
         """Bytes that the listener's memory counts for this connection."""
+        self._arriving: PacedQueue[memoryview] = PacedQueue(listener.loop, self._arrived)
+        """Frames that the link has not brought yet."""
         self._waiting: deque[memoryview] = deque()
+        """Those that it has brought, and nobody has looked at."""
         self._waiting_bytes = 0
+        self._leaving: PacedQueue[Sequence[bytes | bytearray | memoryview] | None] = PacedQueue(
+            listener.loop, self._left
+        )
+        """Answers that the link has not brought yet; None is the end."""
+        self._ends_when_answered = False
+        """The client has said its last; it is closed once all that is answered."""
         self._exchange: Exchange | None = None
         """The one request in processing."""
         self._processing = False
@@ -145,6 +163,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._failure_timer is not None:
             self._failure_timer.cancel()
             self._failure_timer = None
+        self._leaving.clear()
         begun = self._frame is not None
         have = len(self._frame) - len(self._frame_view) if self._frame else len(self._rest)
         if not self._closed and (begun or have):
@@ -181,7 +200,12 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def eof_received(self) -> bool:
-        return False
+        """Go on with what the client has sent before, as Kafka's ``Selector`` does."""
+        transport = self._transport
+        if transport is None or not (self._arriving or self._waiting):
+            return False
+        self._ends_when_answered = transport.get_extra_info("sslcontext") is None
+        return self._ends_when_answered
 
     def pause_writing(self) -> None:
         self._writing_paused = True
@@ -230,8 +254,19 @@ class Connection(asyncio.BufferedProtocol):
         self._frame_view = memoryview(frame)[have:]
 
     def _enqueue(self, frame: memoryview) -> None:
+        link = self._service.link
+        delay_s = 0.0 if link is None else link.to_broker_s(len(frame) + _SIZE.size)
+        if delay_s > 0 or self._arriving:
+            self._arriving.put(frame, len(frame), delay_s)
+        else:
+            self._waiting.append(frame)
+            self._waiting_bytes += len(frame)
+
+    def _arrived(self, frame: memoryview) -> None:
+        """The link has brought a frame."""
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
+        self._process()
 
     def _process(self) -> None:
         """Work off waiting frames while no request is in processing."""
@@ -243,6 +278,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._waiting
                 and self._exchange is None
                 and not self._writing_paused
+                and self._leaving.bytes_held < _LEAVING_BYTES_MAX
                 and self._mute_timer is None
             ):
                 frame = self._waiting.popleft()
@@ -252,13 +288,21 @@ class Connection(asyncio.BufferedProtocol):
             self._processing = False
         if self._transport is None or self._closed:
             return
-        if self._waiting or self._frame is not None or self._held:
+        if self._ends_when_answered and not (self._arriving or self._waiting or self._exchange):
+            self._close_gently()
+            return
+        if self._waiting or self._arriving or self._frame is not None or self._held:
             self._note_memory()
         if self._reading_paused or self._waiting or self._held:
             self.update_reading()
 
+    def _bytes_waiting(self) -> int:
+        """What frames hold that the link has not brought, or that nobody has looked at."""
+        count = len(self._waiting) + len(self._arriving)
+        return self._waiting_bytes + self._arriving.bytes_held + _WAITING_FRAME_BYTES * count
+
     def _note_memory(self) -> None:
-        held = self._waiting_bytes + _WAITING_FRAME_BYTES * len(self._waiting)
+        held = self._bytes_waiting()
         if self._frame is not None:
             held += len(self._frame)
         if held != self._held:
@@ -272,7 +316,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if (
             len(self._waiting) > _WAITING_FRAMES_MAX
-            or self._waiting_bytes > _WAITING_BYTES_MAX
+            or self._bytes_waiting() > _WAITING_BYTES_MAX
             or (self._held and not self._service.memory.may_read(self))
         ) != self._reading_paused:
             self._reading_paused = not self._reading_paused
@@ -323,7 +367,7 @@ class Connection(asyncio.BufferedProtocol):
         if step.failure is not None:
             self._fail(transport, step)
             return True
-        transport.write(b"".join(step.answer))
+        self._write(transport, step.answer)
         if authenticator.principal is not None:
             self._principal = authenticator.principal
             self._contexts.clear()
@@ -340,8 +384,8 @@ class Connection(asyncio.BufferedProtocol):
         def end() -> None:
             self._failure_timer = None
             if step.answer:
-                transport.write(b"".join(step.answer))
-            transport.close()
+                self._write(transport, step.answer)
+            self._end_after_answers(transport)
 
         if not delay_ms:
             end()
@@ -425,10 +469,39 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None:
             return
         self._last_active_s = self._listener.loop.time()
-        if len(parts) == 1:
+        self._write(transport, parts)
+
+    def _write(
+        self, transport: asyncio.Transport, parts: Sequence[bytes | bytearray | memoryview]
+    ) -> None:
+        """Let the link bring an answer to the client."""
+        link = self._service.link
+        size = sum(map(len, parts)) if link is not None else 0
+        delay_s = 0.0 if link is None else link.to_client_s(size)
+        if delay_s > 0 or self._leaving:
+            self._leaving.put(parts, size, delay_s)
+        elif len(parts) == 1:
             transport.write(parts[0])
         else:
             transport.writelines(parts)
+
+    def _left(self, parts: Sequence[bytes | bytearray | memoryview] | None) -> None:
+        """The link has brought an answer, or the end."""
+        transport = self._transport
+        if transport is None:
+            return
+        if parts is None:
+            transport.close()
+            return
+        transport.writelines(parts)
+        self._process()
+
+    def _end_after_answers(self, transport: asyncio.Transport) -> None:
+        """Close when the link has brought what was written."""
+        if self._leaving:
+            self._leaving.put(None, 0, 0.0)
+        else:
+            transport.close()
 
     def _context(self, header: RequestHeader) -> RequestContext:
         key = (header.api_version, header.client_id)
@@ -460,6 +533,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._closed = True
         self._forget()
+        self._leaving.clear()
         if self._transport is not None:
             cut(self._transport)
 
@@ -468,7 +542,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = True
         self._forget()
         if self._transport is not None:
-            self._transport.close()
+            self._end_after_answers(self._transport)
 
     def refuse(self, reason: str) -> None:
         """Close, and say why in the log."""
@@ -488,6 +562,7 @@ class Connection(asyncio.BufferedProtocol):
     def _forget(self) -> None:
         """Drop what the connection holds: frames, the request in processing, the timer."""
         self._exchange = None
+        self._arriving.clear()
         self._waiting.clear()
         self._waiting_bytes = 0
         self._frame = None

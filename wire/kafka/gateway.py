@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
     from ...actors.broker.security import BrokerSecurity
     from ...actors.delivery import Delivery
+    from ...actors.network.network import Network
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
     from ...statemachines.security.authorizer import Authorizer
@@ -34,6 +35,8 @@ class _TcpRequest:
 
     __slots__ = ("_respond", "blocked", "name", "stopped")
     machine = TCP_CLIENTS
+    is_paced_elsewhere = True
+    """The delay of its link is that of the connection's bytes: see ``TcpLink``."""
 
     def __init__(self, name: str, respond: Callable[[object], None]) -> None:
         self.name = name
@@ -46,6 +49,22 @@ class _TcpRequest:
 
     def receive(self, delivery: Delivery) -> None:
         self._respond(delivery.message)
+
+
+class TcpLink:
+    """The link between the TCP clients and one broker, as a ``ClientLink``."""
+
+    __slots__ = ("_broker", "_network")
+
+    def __init__(self, network: Network, broker_id: int) -> None:
+        self._network = network
+        self._broker = broker_name(broker_id)
+
+    def to_broker_s(self, size: int) -> float:
+        return self._network.under_way_us(TCP_CLIENTS, self._broker, size) / 1e6
+
+    def to_client_s(self, size: int) -> float:
+        return self._network.under_way_us(self._broker, TCP_CLIENTS, size) / 1e6
 
 
 class TcpGateway:
@@ -225,6 +244,7 @@ class TcpListener:
             queued_bytes_max=self._queued_bytes_max,
             security=self._security_of(self._broker_id, spec),
             has_consumer_groups=self._has_consumer_groups,
+            link=TcpLink(self._runtime.network, self._broker_id),
         )
         return KafkaListener(loop, self.host, port, service)
 

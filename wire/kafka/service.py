@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..request_memory import RequestMemory
 from .backend import Backend, BrokerTopicNames
 from .codec import Codec
+from .paced_queue import ClientLink
 from .security.listener_security import OPEN, ListenerSecurity
 
 _RECEIVE_BUFFER_BYTES = 65536
@@ -23,6 +24,7 @@ class BrokerService:
         "codec",
         "connection_delay_ms",
         "idle_ms",
+        "link",
         "listener_name",
         "max_request_bytes",
         "memory",
@@ -42,10 +44,11 @@ class BrokerService:
         queued_bytes_max: int = -1,
         security: ListenerSecurity = OPEN,
         has_consumer_groups: bool = False,
+        link: ClientLink | None = None,
     ) -> None:
         """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
         ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
-        ``queued.max.request.bytes``.
+        ``queued.max.request.bytes``; without a ``link`` nothing is delayed.
         """
         self.broker_id = broker_id
         self.backend = backend
@@ -53,6 +56,7 @@ class BrokerService:
         self.max_request_bytes = max_request_bytes
         self.idle_ms = idle_ms
         self.security = security
+        self.link = link
         self.codec = Codec(
             backend.kafka_version,
             BrokerTopicNames(backend, broker_id),

@@ -14,7 +14,7 @@ from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.testing.simulation import Simulation
 from fakekafka.tests.fidelity.protocol.client import Closed, Line
 from fakekafka.wire.kafka.connection import Connection
-from fakekafka.wire.kafka.gateway import TcpGateway
+from fakekafka.wire.kafka.gateway import TcpGateway, TcpLink
 from fakekafka.wire.kafka.service import BrokerService
 
 _PEER = ("127.0.0.1", 50000)
@@ -45,6 +45,11 @@ class VirtualLoop:
     ) -> _VirtualHandle:
         return _VirtualHandle(self._runtime, delay_s, lambda: function(*arguments))
 
+    def call_at(
+        self, time_s: float, function: Callable[..., object], *arguments: Any
+    ) -> _VirtualHandle:
+        return self.call_later(time_s - self.time(), function, *arguments)
+
     def call_soon(self, function: Callable[..., object], *arguments: Any) -> _VirtualHandle:
         return self.call_later(0, function, *arguments)
 
@@ -68,7 +73,13 @@ class VirtualListener:
         self.bounded_log = _NoLog()
         self.refusals: list[str] = []
         gateway = TcpGateway(cast(Any, runtime), simulation.kafka_version)
-        self.service = BrokerService(cast(Any, self.loop), broker, gateway, idle_ms=0)
+        self.service = BrokerService(
+            cast(Any, self.loop),
+            broker,
+            gateway,
+            idle_ms=0,
+            link=TcpLink(runtime.network, broker),
+        )
 
     def log_refusal(self, peer: str, reason: str) -> None:
         self.refusals.append(reason)

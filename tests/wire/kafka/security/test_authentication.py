@@ -105,3 +105,31 @@ def test_a_delegation_token_stands_for_its_owner(make_wire: MakeWire) -> None:
     wire.run(test())
     (context,) = wire.backend.contexts
     assert (context.principal, context.is_token_authenticated) == ("User:alice", True)
+
+
+class SlowLink:
+    """Ten milliseconds each way."""
+
+    def to_broker_s(self, size: int) -> float:
+        assert size > 0
+        return 0.01
+
+    to_client_s = to_broker_s
+
+
+def test_a_handshake_is_as_late_as_the_link_is_slow(make_wire: MakeWire) -> None:
+    """Each step of it, and the refusal, which comes before the connection ends."""
+    wire = serving(make_wire)
+    wire.service.link = SlowLink()
+
+    async def test() -> None:
+        client = await wire.connect()
+        began_s = wire.loop.time()
+        await shake_hands(client, "PLAIN")
+        assert wire.loop.time() - began_s >= 0.019
+        answer = await send_token(client, plain("alice", "wrong"))
+        assert wire.loop.time() - began_s >= 0.038
+        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert await client.ended()
+
+    wire.run(test())

@@ -1,0 +1,75 @@
+"""What is on its way over one direction of a slow TCP connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class ClientLink(Protocol):
+    """The link between the clients and one broker: how long what is sent now is under way."""
+
+    def to_broker_s(self, size: int) -> float:
+        """Seconds until so many bytes of a client reach the broker."""
+        ...
+
+    def to_client_s(self, size: int) -> float:
+        """Seconds until so many bytes of the broker reach a client."""
+        ...
+
+
+class PacedQueue(Generic[T]):
+    """Hands on what is put into it, in this order, each after its own delay and none before.
+
+    Delays run side by side: a thousand items a second stay a thousand a second, however long each
+    is under way.
+    """
+
+    __slots__ = ("_last_due_s", "_loop", "_take", "_timer", "_under_way", "bytes_held")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[T], object]) -> None:
+        """``take`` is called with each item when it arrives."""
+        self._loop = loop
+        self._take = take
+        self._under_way: deque[tuple[float, int, T]] = deque()
+        self._last_due_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.bytes_held = 0
+        """Bytes of all that is under way."""
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def put(self, item: T, size: int, delay_s: float) -> None:
+        """Let an item of so many bytes arrive after a delay, and after all before it."""
+        due_s = max(self._loop.time() + delay_s, self._last_due_s)
+        self._last_due_s = due_s
+        self._under_way.append((due_s, size, item))
+        self.bytes_held += size
+        if self._timer is None:
+            self._timer = self._loop.call_at(due_s, self._arrive)
+
+    def clear(self) -> None:
+        """Lose what is under way."""
+        self._under_way.clear()
+        self.bytes_held = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arrive(self) -> None:
+        under_way = self._under_way
+        # Timers have a resolution of a millisecond; what is due together goes together.
+        now_s = self._loop.time()
+        while under_way:
+            due_s, size, item = under_way[0]
+            if due_s > now_s:
+                break
+            under_way.popleft()
+            self.bytes_held -= size
+            self._take(item)
+        self._timer = self._loop.call_at(under_way[0][0], self._arrive) if under_way else None
