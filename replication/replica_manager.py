@@ -57,6 +57,7 @@ class ReplicaManager:
         "offsets_for_leader_epoch",
         "partition",
         "produce",
+        "quotas",
         "roles",
         "stop_replicas",
         "update_metadata",
@@ -87,7 +88,8 @@ class ReplicaManager:
         sessions = FetchSessionCache(
             config["max.incremental.fetch.session.cache.slots"] if sessions_exist else 0, host.rng
         )
-        reader = PartitionReader(hosted, config, on_failure)
+        self.quotas = quotas = fetcher_manager.quotas
+        reader = PartitionReader(hosted, config, on_failure, quotas.leader)
         self.followers = followers = FollowerFetchHandler(reader, delayed, FetchCounts(), host)
         self.fetch = FetchHandler(reader, followers, delayed, sessions, host)
         self.produce = ProduceHandler(

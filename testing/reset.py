@@ -90,6 +90,8 @@ def _forget_dynamic_configs(running: RunningCluster) -> None:
 
 def _begin_to_forget(process: BrokerProcess) -> None:
     broker = process.broker
+    if broker is not None:
+        broker.replica_manager.quotas.forget()
     if broker is not None and (broker.config.dynamic_of_broker or broker.config.dynamic_default):
         broker.start_task(broker.dynamic_config.forget_all())
 

@@ -167,6 +167,7 @@ class Broker(Node):
             self, self.config, self.behaviour, self.replica_manager, self.log
         )
         self.transactions = self._coordinate_transactions()
+        self.dynamic_config.on_topic_overrides = self.replica_manager.quotas.topic_changed
         self.replica_manager.roles.on_leadership_change = self._leadership_changed
         self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
         self.replica_manager.upkeep.on_uncleanable = self._log_uncleanable

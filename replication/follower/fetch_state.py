@@ -60,8 +60,8 @@ class PartitionFetchState:
         self.stage = stage
         self.last_fetched_epoch = -1
         self.delayed_until_ms = 0
-        self.leader_high_watermark = 0
-        """As of the last answer with data or marks."""
+        self.leader_high_watermark = -1
+        """As of the last answer with data or marks; -1 before the first."""
         self.sent_offset = -1
         """``fetch_offset`` as the leader was last asked with it; -1 if never. An answer counts
         only while the two are equal."""
@@ -78,6 +78,11 @@ class PartitionFetchState:
         else:
             stage = "delayed" if self.delayed_until_ms else self.stage.name.lower()
             report.fetching(leader_id, stage, self.fetch_offset)
+
+    @property
+    def is_in_sync(self) -> bool:
+        """Whether everything is copied that the leader called committed."""
+        return 0 <= self.leader_high_watermark <= self.fetch_offset
 
     @property
     def lag(self) -> int:

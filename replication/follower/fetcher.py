@@ -14,7 +14,8 @@ it was asked: same leadership, same position, not delayed.
 
 Two indexes keep the cost of a request proportional to what changed: ``_busy`` holds the partitions
 that are not plainly fetching, ``_dirty`` those of which the leader's fetch session does not know
-the current position.
+the current position. While something is throttled (KIP-73), each request looks at all partitions,
+as Kafka's does, and ``_withheld`` are those that it leaves out.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ..log.follower_append import append_next
+from ..replication_quotas import ReplicationQuota
 from .fetch_session_handler import FetchSessionHandler
 from .fetch_state import (
     FetcherCallbacks,
@@ -79,11 +81,14 @@ class ReplicaFetcher:
         "_min_bytes",
         "_now_ms",
         "_partition_max_bytes",
+        "_quota",
         "_sends_epochs",
         "_session",
         "_states",
+        "_throttled_topics",
         "_truncates_on_fetch",
         "_wait_ms_max",
+        "_withheld",
         "broker_id",
         "fetcher_id",
         "is_running",
@@ -104,6 +109,7 @@ class ReplicaFetcher:
         behaviour: Behaviour,
         broker_epoch: Callable[[], int],
         callbacks: FetcherCallbacks,
+        quota: ReplicationQuota,
     ) -> None:
         self.name = name
         self.broker_id = broker_id
@@ -122,6 +128,10 @@ class ReplicaFetcher:
         """Partitions in another stage than FETCHING, or delayed; a subset of ``_states``."""
         self._dirty: dict[TopicPartition, PartitionFetchState] = {}
         """Partitions the next fetch has to name; disjoint from ``_busy``."""
+        self._quota = quota
+        self._throttled_topics = quota.topics
+        self._withheld: dict[TopicPartition, None] = {}
+        """Throttled partitions that are not fetched for now; disjoint from the other two."""
         self._session = FetchSessionHandler(behaviour.fetch_sessions)
         self._delayed_until_ms = 0
         self._backoff_ms: int = config["replica.fetch.backoff.ms"]
@@ -164,6 +174,7 @@ class ReplicaFetcher:
             state.report(None)
             self._busy.pop(name, None)
             self._dirty.pop(name, None)
+            self._withheld.pop(name, None)
             self._session.forget(name)
 
     def stop(self) -> None:
@@ -174,7 +185,11 @@ class ReplicaFetcher:
     def log_start_changed(self, topic_partition: TopicPartition) -> None:
         """The follower's own retention raised its log start: the leader is to be told."""
         state = self._states.get(topic_partition)
-        if state is not None and topic_partition not in self._busy:
+        if (
+            state is not None
+            and topic_partition not in self._busy
+            and topic_partition not in self._withheld
+        ):
             self._dirty[topic_partition] = state
 
     def _wake(self) -> None:
@@ -183,6 +198,7 @@ class ReplicaFetcher:
 
     def _touch(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """Keep the indexes in step with a state that changed."""
+        self._withheld.pop(name, None)
         if state.stage is FetchStage.FETCHING and not state.delayed_until_ms:
             self._busy.pop(name, None)
             self._session.forgotten.pop(name, None)
@@ -219,7 +235,29 @@ class ReplicaFetcher:
                 return request
             if len(self._busy) == len(self._states) or not self.is_running:
                 return None
+        if (self._throttled_topics or self._withheld) and not self._has_more_than_withheld():
+            return None
         return self._fetch_request()
+
+    def _has_more_than_withheld(self) -> bool:
+        """Leave throttled partitions out while too much was copied, but those in sync, and see
+        whether there is anything to ask for besides (``RemoteLeaderEndPoint.buildFetch``)."""
+        quota, withheld = self._quota, self._withheld
+        is_exceeded = quota.is_exceeded
+        for name, state in self._states.items():
+            if name in self._busy:
+                continue
+            if is_exceeded and not state.is_in_sync and quota.is_throttled(name):
+                if name not in withheld:
+                    withheld[name] = None
+                    self._dirty.pop(name, None)
+                    self._session.forget(name)
+            elif name in withheld:
+                del withheld[name]
+                self._session.forgotten.pop(name, None)
+                self._dirty[name] = state
+        rest = len(self._states) - len(self._busy) - len(withheld)
+        return rest > 0 or bool(self._session.forgotten)
 
     def delay_ms(self) -> int | None:
         """Milliseconds until ``next_request`` may answer differently by itself; None: never."""
@@ -235,7 +273,10 @@ class ReplicaFetcher:
                 return 0
             if earliest_ms is None or until_ms < earliest_ms:
                 earliest_ms = until_ms
-        if earliest_ms is None or len(self._busy) < len(self._states):
+        if self._withheld:  # looked at again after a back-off, whoever freed the quota
+            again_ms = now_ms + self._backoff_ms
+            earliest_ms = again_ms if earliest_ms is None else min(earliest_ms, again_ms)
+        if earliest_ms is None or len(self._busy) + len(self._withheld) < len(self._states):
             return 0
         return max(0, earliest_ms - now_ms)
 
@@ -286,8 +327,8 @@ class ReplicaFetcher:
             if session.forgotten:
                 forgotten = session.take_forgotten()
         else:
-            busy = self._busy
-            named = {name: state for name, state in self._states.items() if name not in busy}
+            left_out = {**self._busy, **self._withheld} if self._withheld else self._busy
+            named = {name: state for name, state in self._states.items() if name not in left_out}
             session.forget_all()
         wanted: tuple[FetchPartition, ...] = ()
         if named:
@@ -419,6 +460,8 @@ class ReplicaFetcher:
         if partition.report is not None:
             partition.report.log_moved(log)
         if batches:
+            if self._throttled_topics and self._quota.is_throttled(name):
+                self._quota.record(sum(len(batch.data) for batch in batches))
             state.fetch_offset = log.log_end_offset
             if self._truncates_on_fetch:  # else the leader is not told
                 summary = batches[-1].summary

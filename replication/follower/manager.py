@@ -11,6 +11,7 @@ from ...protocol.host import Host
 from ...protocol.java_hashing import bucket_of, java_string_hash
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
+from ..replication_quotas import ReplicationQuotas
 from .fetch_state import FetcherCallbacks
 from .fetcher import ReplicaFetcher
 
@@ -55,6 +56,8 @@ class FetcherManager:
         stop_fetcher: Callable[[ReplicaFetcher], object],
     ) -> None:
         self.broker_id = broker_id
+        self.quotas = ReplicationQuotas(broker_id, config, host.now_ms)
+        """Of throttled replication; the leaders of the broker heed their part of it."""
         self.callbacks = FetcherCallbacks()
         self.failed_partitions: dict[TopicPartition, str] = {}
         """Partitions given up until their next LeaderAndIsr, with the reason."""
@@ -146,6 +149,7 @@ class FetcherManager:
             behaviour=self._behaviour,
             broker_epoch=self._broker_epoch,
             callbacks=self.callbacks,
+            quota=self.quotas.follower,
         )
 
     def _on_failed(self, topic_partition: TopicPartition, reason: str) -> None:

@@ -47,8 +47,10 @@ class FetchHandler:
         "_fetches_to_end",
         "_is_plain_consumer",
         "_now_ms",
+        "_quota",
         "_read_partition",
         "_read_plainly",
+        "_throttled_topics",
         "behaviour",
         "counts",
         "is_fetch_satisfied",
@@ -71,6 +73,8 @@ class FetchHandler:
         """Bound once, like all that every request asks."""
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max
+        self._quota = reader.quota
+        self._throttled_topics = reader.quota.topics
         self._is_plain_consumer = reader.is_plain_consumer
         self._read_plainly = reader.read_plainly
         self._read_partition = reader.read_partition
@@ -232,6 +236,8 @@ class FetchHandler:
             session_id = self.sessions.create(
                 request.replica_id >= 0, request.partitions, responses, self._now_ms()
             )
+        if self._throttled_topics and request.replica_id >= 0:
+            self._quota.record_answer(responses)
         operation.respond(FetchResponse(_NONE, session_id, tuple(responses)))
 
     def _read(

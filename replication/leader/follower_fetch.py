@@ -32,7 +32,9 @@ class FollowerFetchHandler:
         "_deletions",
         "_fetch_bytes_max",
         "_fetches_to_end",
+        "_quota",
         "_read_partition",
+        "_throttled_topics",
         "counts",
         "host",
         "is_fetch_satisfied",
@@ -48,6 +50,8 @@ class FollowerFetchHandler:
         self.is_fetch_satisfied = reader.is_fetch_satisfied
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max
+        self._quota = reader.quota
+        self._throttled_topics = reader.quota.topics
         self._read_partition = reader.read_partition
         self._complete = delayed.complete
         self._deletions = delayed.deletions
@@ -121,6 +125,7 @@ class FollowerFetchHandler:
         if limit > self._fetch_bytes_max:
             limit = self._fetch_bytes_max
         size = 0
+        is_throttled = bool(self._throttled_topics)  # then each read is a close one
         is_final = request.max_wait_ms <= 0
         responses: list[FetchPartitionResponse] = []
         named: list[CachedPartition] = []  # the session's entries of ``responses``
@@ -136,6 +141,7 @@ class FollowerFetchHandler:
                 replica is not None
                 and log is not None
                 and partition is not None
+                and not is_throttled
                 and ((epoch := spec.current_leader_epoch) == partition.leader_epoch or epoch == -1)
                 and ((epoch := spec.last_fetched_epoch) == log.latest_epoch or epoch == -1)
                 and log.log_start_offset <= (fetch_offset := spec.fetch_offset)
@@ -175,6 +181,8 @@ class FollowerFetchHandler:
         if is_final or size >= request.min_bytes or size >= limit:
             if responses:
                 responses = session.new_responses(named, responses)
+            if is_throttled:
+                self._quota.record_answer(responses)
             fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
         else:
             self._park(fetch, request.max_wait_ms, now_ms)
@@ -187,11 +195,13 @@ class FollowerFetchHandler:
         if limit > self._fetch_bytes_max:
             limit = self._fetch_bytes_max
         size = 0
+        is_throttled = bool(self._throttled_topics)
         responses: list[FetchPartitionResponse] = []
         for spec in session.active_in_order():
             partition = spec.partition
             if (
                 spec.is_in_step  # as it came, and linked since: only the marks can have moved
+                and not is_throttled
                 and partition is not None
                 and (log := partition.log) is not None
                 and log.log_start_offset <= (fetch_offset := spec.fetch_offset)
@@ -216,6 +226,8 @@ class FollowerFetchHandler:
             responses.append(response)
             spec.order = session.next_order
             session.next_order += 1
+        if is_throttled:
+            self._quota.record_answer(responses)
         fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
 
     def _read_closely(
@@ -279,7 +291,8 @@ class FollowerFetchHandler:
         end_offset = log.log_end_offset
         last = log.active.last_batch
         last_offset = -1  # a fetch that asks for it brings just the last batch
-        if last is not None and not log.storage.directory.is_offline:
+        is_throttled = bool(self._throttled_topics)
+        if last is not None and not log.storage.directory.is_offline and not is_throttled:
             last_offset = last.base_offset
         response: FetchPartitionResponse | None = None
         for entry in tuple(entries):
@@ -308,7 +321,7 @@ class FollowerFetchHandler:
                 session.next_order = order + 1
                 respond = parked.respond
                 respond(FetchResponse(_NONE, session.session_id, (response,)))
-            elif parked.request.min_bytes > 1 or entry.fetch_offset >= end_offset:
+            elif parked.request.min_bytes > 1 or entry.fetch_offset >= end_offset or is_throttled:
                 parked.try_complete()
             else:
                 self.finish_parked(parked)

@@ -27,6 +27,7 @@ from ..log.lookups import aborted_transactions
 from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
 from ..partition.replica import Replica
+from ..replication_quotas import ReplicationQuota
 from .delayed_fetch import DelayedFetch
 from .fetch_responses import empty_response
 from .replica_selector import preferred_replica, replica_selector
@@ -40,12 +41,14 @@ class PartitionReader:
 
     __slots__ = (
         "_tells_stable_offset",
+        "_throttled_topics",
         "behaviour",
         "by_name",
         "fetch_bytes_max",
         "hosted",
         "metadata_cache",
         "on_storage_failure",
+        "quota",
         "selector",
     )
 
@@ -54,12 +57,16 @@ class PartitionReader:
         hosted: HostedPartitions,
         config: BrokerConfig,
         on_storage_failure: Callable[[TopicPartition, Exception], object],
+        quota: ReplicationQuota,
     ) -> None:
+        """``quota`` is the leader's, of throttled replication."""
         self.hosted = hosted
         self.by_name = hosted.by_name
         self.behaviour = hosted.behaviour
         self.metadata_cache = hosted.metadata_cache
         self.on_storage_failure = on_storage_failure
+        self.quota = quota
+        self._throttled_topics = quota.topics
         self.fetch_bytes_max: int = config["fetch.max.bytes"]
         self._tells_stable_offset: bool = hosted.behaviour.stable_offset_told_unasked
         self.selector = replica_selector(config["replica.selector.class"])
@@ -174,12 +181,13 @@ class PartitionReader:
                 return empty_response(topic_partition, log, stable, diverging_epoch=diverging), 0
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
-        return self._read_log(operation, spec, log, bytes_max, is_first)
+        return self._read_log(operation, spec, partition, log, bytes_max, is_first)
 
     def _read_log(
         self,
         operation: DelayedFetch | FollowerFetch,
         spec: FetchPartition | CachedPartition,
+        partition: Partition,
         log: Log,
         bytes_max: int,
         is_first: bool,
@@ -207,6 +215,8 @@ class PartitionReader:
             if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 self.on_storage_failure(spec.topic_partition, error)
             return FetchPartitionResponse(spec.topic_partition, error.code), 0
+        if self._throttled_topics and self.holds_back(partition, request.replica_id):
+            return empty_response(spec.topic_partition, log, last_stable_offset), 0
         aborted = None
         if read_committed:
             whole = whole_batches(read.batches)
@@ -223,6 +233,34 @@ class PartitionReader:
                 aborted,
             ),
             read.size,
+        )
+
+    def holds_back(self, partition: Partition, replica_id: int) -> bool:
+        """Whether a follower gets nothing of a partition for now: it is throttled, too much was
+        sent already, and the follower is not in the ISR, which is to suffer no harm
+        (``ReplicaManager.shouldLeaderThrottle``)."""
+        quota = self.quota
+        return (
+            replica_id >= 0
+            and replica_id not in partition.isr
+            and quota.is_throttled(partition.topic_partition)
+            and quota.is_exceeded
+        )
+
+    def _is_not_awaited(self, partition: Partition, replica_id: int, in_last: bool) -> bool:
+        """Whether what is there for a follower that waits does not count (``DelayedFetch``).
+
+        0.10 lets members of the ISR wait, too, unless they lack a segment that is closed.
+        """
+        if self.holds_back(partition, replica_id):
+            return True
+        quota = self.quota
+        return (
+            in_last
+            and self.behaviour.in_sync_fetch_waits_for_quota
+            and replica_id >= 0
+            and quota.is_throttled(partition.topic_partition)
+            and quota.is_exceeded
         )
 
     def _read_as_foreigner(
@@ -277,7 +315,12 @@ class PartitionReader:
                 continue
             bound = log.log_end_offset if is_followed else _upper_bound(request, log)
             fetch_offset = spec.fetch_offset
-            if fetch_offset < bound:
+            if fetch_offset < bound and not (
+                self._throttled_topics
+                and self._is_not_awaited(
+                    partition, request.replica_id, fetch_offset >= log.active.base_offset
+                )
+            ):
                 if min_bytes <= 1 or fetch_offset < log.active.base_offset < bound:
                     return True
                 accumulated += _bytes_between(log, fetch_offset, spec.max_bytes, bound)

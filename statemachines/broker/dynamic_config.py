@@ -59,6 +59,9 @@ class DynamicConfigManager:
         self._on_topic_config = on_topic_config
         self._log = log
         self.on_broker_config: Callable[[], object] | None = None
+        self.on_topic_overrides: Callable[[str, Mapping[str, str]], object] | None = None
+        """Told the overrides of a topic at the start and when they changed, but not of a new topic
+        (CP-202); raises ``ValueError`` for what it cannot use."""
         self.on_entity_config: dict[str, Callable[[str, Mapping[str, str]], object]] = {}
         """By type of entity, such as ``users``: who is told the values of such entities."""
         self._plain = TopicConfig(config)
@@ -216,6 +219,12 @@ class DynamicConfigManager:
             self._log("error", f"configuration of topic {topic} is ignored: {error}")
             return
         self._on_topic_config(topic)
+        if self.on_topic_overrides is not None:
+            try:
+                self.on_topic_overrides(topic, overrides)
+            except ValueError as error:
+                self._log("error", f"throttles of topic {topic} are ignored: {error}")
+                return
         is_unclean = overrides.get(_UNCLEAN, "").strip().lower() == "true"
         if is_unclean and self._behaviour.unclean_toggle_without_failover:
             self._controller.enable_topic_unclean_leader_election(topic)

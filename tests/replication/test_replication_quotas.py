@@ -1,0 +1,313 @@
+"""Quotas of throttled replication (KIP-73): what counts, who is held back, and when no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.protocol.config import BrokerConfig
+from fakekafka.protocol.data import (
+    INTERNAL_CONTEXT,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.release_configs import (
+    FOLLOWER_THROTTLED_RATE,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_RATE,
+    LEADER_THROTTLED_REPLICAS,
+)
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.replication.replication_quotas import ReplicationQuota, ReplicationQuotas
+from fakekafka.tests.support.follower import OTHER, Follower, batch_at, fetched
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ms = 0
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+def quotas(config: dict[str, Any] | None = None, broker_id: int = 1) -> ReplicationQuotas:
+    return ReplicationQuotas(broker_id, BrokerConfig(config), Clock().now_ms)
+
+
+@pytest.mark.parametrize(
+    ("text", "throttled"),
+    [
+        ("*", {0, 1, 2}),
+        (" * ", {0, 1, 2}),
+        ("", set()),
+        (" ", set()),
+        ("0:1,1:2,2:1", {0, 2}),
+        (" 0:1 , 2:1", {0, 2}),
+        ("0:2", set()),
+        ("2:11", set()),
+    ],
+)
+def test_a_broker_heeds_the_replicas_that_are_its_own(text: str, throttled: set[int]) -> None:
+    """Kafka: ``TopicConfigHandler.parseThrottledPartitions``."""
+    both = quotas()
+    both.topic_changed("t", {LEADER_THROTTLED_REPLICAS: text})
+    leader = {p for p in range(3) if both.leader.is_throttled(TopicPartition("t", p))}
+    assert leader == throttled
+    assert not both.leader.is_throttled(TopicPartition("u", 0))
+    assert not both.follower.is_throttled(TopicPartition("t", 0))
+    both.topic_changed("t", {FOLLOWER_THROTTLED_REPLICAS: "*"})
+    assert not both.leader.topics
+    assert both.follower.is_throttled(TopicPartition("t", 0))
+    both.forget()
+    assert not both.follower.topics
+
+
+@pytest.mark.parametrize("text", ["0", "0:1,", "a:1", "*,0:1", "0:1:1"])
+def test_what_is_no_list_of_replicas_changes_nothing(text: str) -> None:
+    """It can only come from a tool that writes to ZooKeeper, or past an old validator."""
+    both = quotas()
+    both.topic_changed("t", {LEADER_THROTTLED_REPLICAS: "0:1"})
+    with pytest.raises(ValueError, match="no partition:broker"):
+        both.topic_changed("t", {LEADER_THROTTLED_REPLICAS: text})
+    assert both.leader.is_throttled(TopicPartition("t", 0))
+
+
+def test_a_quota_is_exceeded_until_its_windows_are_over() -> None:
+    """Kafka: ``SimpleRate`` over ``replication.quota.window.num`` windows."""
+    clock = Clock()
+    config = BrokerConfig({LEADER_THROTTLED_RATE: 100, "replication.quota.window.num": 3})
+    quota = ReplicationQuota(config, LEADER_THROTTLED_RATE, clock.now_ms)
+    assert not quota.is_exceeded
+    quota.record(100)
+    assert not quota.is_exceeded
+    quota.record(101)
+    assert quota.is_exceeded
+    clock.ms = 2009
+    assert quota.is_exceeded
+    clock.ms = 2010
+    assert not quota.is_exceeded
+    quota.record(1000)
+    clock.ms = 5009
+    assert quota.is_exceeded
+    clock.ms = 5010
+    assert not quota.is_exceeded
+
+
+def test_a_rate_of_nothing_stops_leaders_at_once() -> None:
+    """A leader counts what is around the records, too; a follower its records alone."""
+    none = {LEADER_THROTTLED_RATE: 0, FOLLOWER_THROTTLED_RATE: 0}
+    both = quotas(none)
+    assert both.leader.is_exceeded
+    assert not both.follower.is_exceeded
+    both.follower.record(1)
+    assert both.follower.is_exceeded
+
+
+# -- followers -----------------------------------------------------------------------------------
+
+
+def throttled_follower(version: str, **more: Any) -> Follower:
+    """It copied more of ``TP`` than it may, and is not in sync."""
+    follower = Follower(version, config={FOLLOWER_THROTTLED_RATE: 1}, **more)
+    quota(follower).throttle(TP.topic, None)
+    return follower
+
+
+def quota(follower: Follower) -> ReplicationQuota:
+    return follower.node.manager.quotas.follower
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
+def test_a_follower_leaves_out_what_it_copied_too_much_of(version: str) -> None:
+    """Kafka: ``shouldFollowerThrottle``; it looks again after a back-off, or when it has another
+    reason to fetch."""
+    follower = throttled_follower(version)
+    session = 0 if version == "0.10" else 7
+    follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), session_id=session)
+    assert quota(follower).is_exceeded
+    if session:
+        request = follower.next_fetch()
+        assert (request.partitions, request.forgotten) == ((), (TP,))
+        follower.answer_fetch(request=request)
+    assert follower.next() is None
+    assert follower.fetcher.delay_ms() == 1000
+    follower.cluster.clock.advance(10_999)
+    assert follower.next() is None
+    follower.cluster.clock.advance(1)
+    request = follower.next_fetch()
+    assert [(p.topic_partition, p.fetch_offset) for p in request.partitions] == [(TP, 3)]
+
+
+def test_a_follower_in_sync_is_never_held_back() -> None:
+    """It would fall out of the ISR; what it copies counts against the others."""
+    follower = throttled_follower("2.8")
+    follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=3), session_id=7)
+    assert quota(follower).is_exceeded
+    assert [p.fetch_offset for p in follower.next_fetch().partitions] == [3]
+
+
+def test_other_partitions_are_fetched_all_the_same() -> None:
+    """Only what is throttled is forgotten, and named anew later."""
+    follower = throttled_follower("2.8", topics=(TP, OTHER))
+    request = follower.next_fetch()
+    follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), request=request, session_id=7)
+    request = follower.next_fetch()
+    assert (request.partitions, request.forgotten) == ((), (TP,))
+    follower.answer_fetch(request=request, session_id=7)
+    request = follower.next_fetch()
+    assert (request.partitions, request.forgotten) == ((), ())
+    follower.answer_fetch(request=request, session_id=7)
+    quota(follower).release(TP.topic)
+    assert [p.topic_partition for p in follower.next_fetch().partitions] == [TP]
+
+
+def test_a_session_that_begins_anew_leaves_out_what_is_withheld() -> None:
+    """The full fetch of a new session names the other partitions only."""
+    follower = throttled_follower("2.8", topics=(TP, OTHER))
+    request = follower.next_fetch()
+    follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), request=request, session_id=7)
+    request = follower.next_fetch()
+    follower.answer_fetch(request=request, error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    request = follower.next_fetch()
+    assert [p.topic_partition for p in request.partitions] == [OTHER]
+    assert request.session_epoch == 0
+
+
+def test_a_partition_that_is_not_copied_any_more_is_not_withheld_either() -> None:
+    """It leaves no trace when it is removed, or added again under another epoch."""
+    follower = throttled_follower("2.8", topics=(TP, OTHER))
+    request = follower.next_fetch()
+    follower.answer_fetch(fetched(batch_at(0, 3), high_watermark=9), request=request, session_id=7)
+    follower.answer_fetch(request=follower.next_fetch(), session_id=7)
+    follower.fetcher.log_start_changed(TP)
+    assert follower.next_fetch().partitions == ()
+    follower.fetcher.remove((TP,))
+    assert follower.fetcher.delay_ms() == 0
+    quota(follower).release(TP.topic)
+    assert follower.next_fetch().partitions == ()
+
+
+# -- leaders -------------------------------------------------------------------------------------
+
+
+class Leader:
+    """Broker 0 leads what broker 1 fetches, of which it may send ten bytes a second."""
+
+    def __init__(self, version: str, isr: tuple[int, ...] = (0,)) -> None:
+        self.cluster = ReplicaCluster(version, 2, config={LEADER_THROTTLED_RATE: 10})
+        self.cluster.create((0, 1), isr=isr)
+        self.quota = self.cluster[0].manager.quotas.leader
+        self.quota.throttle(TP.topic, None)
+        self.cluster.produce(0, "a")
+        self.cluster.produce(0, "b")
+        self.session = (0, 0 if self.cluster.behaviour.fetch_sessions else -1)
+
+    def fetch(self, offset: int | None, max_wait_ms: int = 500) -> list[FetchResponse]:
+        """Where the answer arrives; without an offset the session has one."""
+        entries = () if offset is None else (FetchPartition(TP, offset, 0, 1 << 20),)
+        request = FetchRequest(1, max_wait_ms, 1, 1 << 20, entries, 0, *self.session)
+        answers: list[FetchResponse] = []
+        self.cluster[0].manager.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
+        return answers
+
+    def copied(self, answers: list[FetchResponse]) -> list[int]:
+        """Base offsets of what was answered; the session goes on."""
+        (answer,) = answers
+        if self.cluster.behaviour.fetch_sessions:
+            self.session = (answer.session_id, self.session[1] + 1)
+        return [batch.base_offset for p in answer.partitions for batch in p.records]
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
+def test_a_leader_sends_nothing_while_its_quota_is_exceeded(version: str) -> None:
+    """Kafka: ``shouldLeaderThrottle``; the fetch waits for its time, whatever is appended, and
+    gets what is there once the quota is free."""
+    leader = Leader(version)
+    assert leader.copied(leader.fetch(0)) == [0, 1]
+    assert leader.quota.is_exceeded
+    leader.cluster.produce(0, "c")
+    answers = leader.fetch(2)
+    leader.cluster.produce(0, "d")
+    leader.cluster.clock.advance(499)
+    assert answers == []
+    leader.cluster.clock.advance(1)
+    assert leader.copied(answers) == []
+    # Whoever would not wait gets nothing either.
+    assert leader.copied(leader.fetch(2, max_wait_ms=0)) == []
+    answers = leader.fetch(2)
+    leader.cluster.clock.advance(500)
+    assert leader.copied(answers) == []
+    leader.cluster.clock.advance(11_000)
+    assert leader.copied(leader.fetch(2)) == [2, 3]
+
+
+@pytest.mark.parametrize("version", ["1.1", "2.8", "3.9"])
+def test_a_member_of_the_isr_is_never_held_back(version: str) -> None:
+    """It is answered as soon as something is appended, and that counts."""
+    leader = Leader(version, isr=(0, 1))
+    assert leader.copied(leader.fetch(0)) == [0, 1]
+    for offset in (2, 3):
+        answers = leader.fetch(offset)
+        assert answers == []
+        leader.cluster.produce(0, "c")
+        assert leader.copied(answers) == [offset]
+    assert leader.quota.is_exceeded
+    assert leader.quota.per_second > 10
+
+
+def test_a_member_of_the_isr_waits_for_the_quota_in_0_10() -> None:
+    """KAFKA-6937: what is there does not count for a fetch that waits; one that comes is read."""
+    leader = Leader("0.10", isr=(0, 1))
+    assert leader.copied(leader.fetch(0)) == [0, 1]
+    answers = leader.fetch(2)
+    leader.cluster.produce(0, "c")
+    assert answers == []
+    leader.cluster.clock.advance(500)
+    assert leader.copied(answers) == [2]
+    leader.cluster.produce(0, "d")
+    assert leader.copied(leader.fetch(3)) == [3]
+
+
+@pytest.mark.parametrize("version", ["0.10", "2.8"])
+def test_what_is_not_throttled_does_not_count(version: str) -> None:
+    """Neither partitions that are not listed nor consumers."""
+    leader = Leader(version)
+    leader.quota.throttle(TP.topic, frozenset({1}))
+    assert leader.copied(leader.fetch(0)) == [0, 1]
+    assert leader.quota.per_second == 0
+    leader.quota.throttle(TP.topic, None)
+    (answer,) = leader.cluster.fetch(0, 0)
+    assert [batch.base_offset for batch in answer.records] == [0, 1]
+    assert leader.quota.per_second == 0
+
+
+def test_a_throttle_holds_back_who_waits_already() -> None:
+    """A fetch that came before does not slip through; its replica is about to join the ISR."""
+    leader = Leader("2.8")
+    leader.cluster.hold_isr_changes()
+    leader.quota.release(TP.topic)
+    assert leader.copied(leader.fetch(0)) == [0, 1]
+    answers = leader.fetch(2)
+    leader.quota.throttle(TP.topic, None)
+    leader.quota.record(1000)
+    leader.cluster.produce(0, "c")
+    assert answers == []
+    leader.cluster.clock.advance(500)
+    assert leader.copied(answers) == []
+
+
+def test_a_fetch_gets_what_is_not_throttled() -> None:
+    """Of two partitions the one that is throttled brings nothing."""
+    leader = Leader("2.8")
+    leader.cluster.create((0, 1), OTHER, isr=(0,))
+    leader.cluster.produce(0, "x", tp=OTHER)
+    leader.quota.record(1000)
+    entries = tuple(FetchPartition(tp, 0, 0, 1 << 20) for tp in (TP, OTHER))
+    answers: list[FetchResponse] = []
+    request = FetchRequest(1, 500, 1, 1 << 20, entries, 0, 0, 0)
+    leader.cluster[0].manager.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
+    (answer,) = answers
+    assert [len(p.records) for p in answer.partitions] == [0, 1]
