@@ -103,8 +103,23 @@ class ReleaseConfig:
             if not is_all and not all(map(_is_replica_or_nothing, parsed)):
                 shown = f"[{', '.join(parsed)}]"
                 raise self._refused(shown, f"{self.name}{_THROTTLED_FORMATS[rest]}")
+        elif self.type == "class" and parsed != self.default:
+            if not parsed.startswith("org.apache.kafka."):  # the only classes that there are
+                raise self._refused(parsed, f"Class {parsed} could not be found.")
         elif kind == "version":
             self._check_version(parsed, rest)
+
+    def shown(self, value: str) -> str:
+        """A value as Kafka prints it once it is parsed; as it is if it is none."""
+        try:
+            parsed = self._parse(value)
+        except ConfigException:
+            return value
+        if isinstance(parsed, bool):
+            return str(parsed).lower()
+        if isinstance(parsed, float):
+            return _java_double(parsed)
+        return ",".join(parsed) if isinstance(parsed, list) else str(parsed)
 
     def _parse(self, value: str) -> Any:
         text = value.strip()
@@ -129,9 +144,12 @@ class ReleaseConfig:
 
     def _check_range(self, value: float, bounds: str) -> None:
         between, _, other = bounds.partition(" or ")
-        if other and value == int(other):
-            return
         low, high = between.split("..")
+        if other:
+            if value != int(other) and not float(low) <= value <= float(high):
+                reason = f"Value must be between {low} and {high} or equal to {other}"
+                raise self._refused(value, reason)
+            return
         if low and value < float(low):
             raise self._refused(value, f"Value must be at least {low}")
         if high and value > float(high):
@@ -146,6 +164,18 @@ class ReleaseConfig:
 
     def _refused(self, value: object, reason: str) -> ConfigException:
         return ConfigException(f"Invalid value {value} for configuration {self.name}: {reason}")
+
+
+def _java_double(value: float) -> str:
+    """A number as ``Double.toString`` of Java writes it."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        digits = f"{value:e}".partition("e")
+        exponent = digits[2]
+        mantissa = repr(value / 10.0 ** int(exponent))
+    return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}E{int(exponent)}"
 
 
 def _is_replica_or_nothing(item: str) -> bool:

@@ -92,6 +92,9 @@ class Behaviour:
     types_of_dynamic_configs_told: bool  # >= 2.6: of throttled rates; before, they are secrets
     synonyms_shown_as_dynamic: bool  # < 2.4: where another name of it may change
     network_threads_per_listener: bool  # >= 3.2: dynamic
+    unexpected_errors_told: bool  # < 2.6: administration says what failed; later, it is secret
+    deleted_configs_checked: bool  # >= 2.6: that a broker can follow them, too
+    listener_configs_immutable: bool  # >= 2.7: other than its keys and limits
     bounds_said_in_order: bool  # >= 2.8: "greater than or equal to", not "equal or greater than"
     default_throttle_rates: bool  # >= 3.9, KAFKA-10190: dynamic rates of all brokers; before, own
     client_metrics_resources: bool  # >= 3.7, KIP-714: known, and refused without KRaft
@@ -293,6 +296,9 @@ _V28 = Behaviour(
     types_of_dynamic_configs_told=True,
     synonyms_shown_as_dynamic=False,
     network_threads_per_listener=False,
+    unexpected_errors_told=False,
+    deleted_configs_checked=True,
+    listener_configs_immutable=True,
     bounds_said_in_order=True,
     default_throttle_rates=False,
     client_metrics_resources=False,
@@ -489,6 +495,9 @@ _V11 = _derive(
     truststores_change_live=False,
     types_of_dynamic_configs_told=False,
     synonyms_shown_as_dynamic=True,
+    unexpected_errors_told=True,
+    deleted_configs_checked=False,
+    listener_configs_immutable=False,
     bounds_said_in_order=False,
     epoch_created_in_one_transaction=False,
     guard_controller_writes=False,

@@ -212,7 +212,7 @@ class ConfigChanges:
         """``DynamicBrokerConfig.validate``: may they change, and can the broker follow?"""
         release, behaviour, own = self._release, self._parts.behaviour, self._parts.config
         check_names_and_types(config, release, behaviour, per_broker=per_broker)
-        static, default = static_texts(own), own.dynamic_default
+        static, default = {**static_texts(own), **self._parts.facts()}, own.dynamic_default
         layers = (default, config) if per_broker else (config, own.dynamic_of_broker)
         check_reconfiguration(
             in_force(release, static, default, own.dynamic_of_broker),

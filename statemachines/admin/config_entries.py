@@ -174,16 +174,16 @@ class ConfigValues:
     def _topic_synonyms(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> list[Synonym]:
         found = self.synonyms(known.broker_name) if known.broker_name else []
         if known.name in overrides:
-            found.insert(0, (known.name, overrides[known.name], TOPIC_SOURCE))
+            found.insert(0, (known.name, known.shown(overrides[known.name]), TOPIC_SOURCE))
         return found
 
     def _topic_value(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> str | None:
         """Its override, or what the broker's configuration comes to."""
         if known.name in overrides:
-            return overrides[known.name]
+            return known.shown(overrides[known.name])
         for _name, value, source in self.synonyms(known.broker_name) if known.broker_name else ():
             if source != DEFAULT_SOURCE:
-                return value
+                return None if value is None else known.shown(value)
         return known.default
 
     def broker_entries(
@@ -200,7 +200,7 @@ class ConfigValues:
             entries.append(
                 _entry(
                     known,
-                    synonyms[0][1] if synonyms else known.default,
+                    self._shown(known, synonyms[0][1] if synonyms else known.default),
                     synonyms,
                     not known.update,
                     include_synonyms,
@@ -208,6 +208,11 @@ class ConfigValues:
                 )
             )
         return tuple(entries)
+
+    def _shown(self, known: ReleaseConfig, value: str | None) -> str | None:
+        """What a value was parsed to; one that Kafka's settings do not know stays as it is."""
+        is_parsed = value is not None and known.name in self._release.broker
+        return known.shown(value) if is_parsed and value is not None else value
 
     def default_entries(
         self,

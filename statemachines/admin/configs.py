@@ -53,22 +53,7 @@ class ConfigDescriptions:
         default = await zk.admin.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY)
         own, _ignored = usable(own, version, behaviour, per_broker=True)
         default, _ignored = usable(default, version, behaviour, per_broker=False)
-        return ConfigValues(self._parts.config, own, default, self._facts())
-
-    def _facts(self) -> dict[str, str]:
-        """What the broker's own settings file would name: its id, its listeners and so on."""
-        own_id = self._parts.controller.broker_id
-        facts = dict(self._parts.surroundings)
-        if self._parts.config["broker.id"] >= 0:  # else it was generated and is in no file
-            facts |= {"broker.id": str(own_id), "node.id": str(own_id)}
-        for broker in self._parts.metadata.alive_brokers():
-            if broker.id == own_id:
-                if broker.rack is not None:
-                    facts["broker.rack"] = broker.rack
-                facts["listeners"] = ",".join(
-                    f"{end.listener}://{end.host}:{end.port}" for end in broker.endpoints
-                )
-        return facts
+        return ConfigValues(self._parts.config, own, default, self._parts.facts())
 
     async def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         """Values in force, per resource; all are refused where one is of a type nobody knows."""

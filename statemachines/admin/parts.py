@@ -66,3 +66,18 @@ class AdminParts:
         self.wait = wait
         self.surroundings = surroundings or {}
         """Configurations that a broker's settings file would have and that are given otherwise."""
+
+    def facts(self) -> dict[str, str]:
+        """What the broker's own settings file would name: its id, its listeners and so on."""
+        own_id = self.controller.broker_id
+        facts = dict(self.surroundings)
+        if self.config["broker.id"] >= 0:  # else it was generated and is in no file
+            facts |= {"broker.id": str(own_id), "node.id": str(own_id)}
+        for broker in self.metadata.alive_brokers():
+            if broker.id == own_id:
+                if broker.rack is not None:
+                    facts["broker.rack"] = broker.rack
+                facts["listeners"] = ",".join(
+                    f"{end.listener}://{end.host}:{end.port}" for end in broker.endpoints
+                )
+        return facts

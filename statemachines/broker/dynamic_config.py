@@ -288,9 +288,18 @@ class DynamicConfigManager:
         if default and not behaviour.default_throttle_rates:
             rates = release_configs(version).dynamic
             default = {name: value for name, value in default.items() if name not in rates}
+        heeded: dict[str, str] = {}
+        for name, value in {**default, **own}.items():
+            if name not in DEFINITIONS:
+                continue  # stored and described, and without effect here
+            try:
+                DEFINITIONS[name].parse(value)
+            except ValueError as error:
+                self._log("error", f"dynamic configuration {name}={value} is ignored: {error!r}")
+            else:
+                heeded[name] = value
         before = dict(config.dynamic)
-        # Others are stored and described, and without effect here.
-        config.set_dynamic({n: v for n, v in {**default, **own}.items() if n in DEFINITIONS})
+        config.set_dynamic(heeded)
         if before == config.dynamic:
             return False
         old, self._plain = self._plain, TopicConfig(config)

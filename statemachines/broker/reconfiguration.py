@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from ...protocol.config import BrokerConfig, value_text
 from ...protocol.errors import ErrorCode, KafkaError
@@ -24,6 +25,12 @@ from ...protocol.release_configs import (
     release_configs,
 )
 from ...protocol.versions import Behaviour
+from .listener_settings import (
+    LISTENER_SETTINGS,
+    check_listeners,
+    check_protocols_stay,
+    listener_names,
+)
 
 Texts = Mapping[str, str]
 
@@ -106,6 +113,7 @@ def check_names_and_types(
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix",
         (name for name in security if name in values and name in known),
+        "HashSet" if behaviour.maps_shown_as_hash_maps else "Set",
     )
     for name, value in values.items():
         config = release.of_broker(name)
@@ -134,10 +142,10 @@ def _is_per_broker(name: str, release: ReleaseConfigs, behaviour: Behaviour) -> 
     return not is_limit and not is_pool
 
 
-def _refuse_any(text: str, names: Iterable[str]) -> None:
+def _refuse_any(text: str, names: Iterable[str], collection: str = "Set") -> None:
     refused = list(names)
     if refused:
-        raise ConfigException(f"{text}: {_as_set(refused)}")
+        raise ConfigException(f"{text}: {collection}({', '.join(refused)})")
 
 
 def is_password(name: str, release: ReleaseConfigs) -> bool:
@@ -188,8 +196,10 @@ class _Check:
         self._new = new
         self._release = release
         self._behaviour = behaviour
-        names = dict.fromkeys((*new, *old))
+        names = dict.fromkeys((*new, *old) if behaviour.deleted_configs_checked else new)
         self._changed = [name for name in names if old.get(name) != new.get(name)]
+        self._limits = [name for name in _CONNECTION_LIMITS if name in release.broker]
+        self._listeners = listener_names(self._text(old, "listeners") or "") or [""]
 
     def run(self) -> None:
         self._check_values()
@@ -208,20 +218,32 @@ class _Check:
 
     def _followers(self) -> tuple[tuple[Iterable[str], Callable[[], None]], ...]:
         """Who has to follow a change of which configurations, in the order they are asked."""
-        known = [name for name in _CONNECTION_LIMITS if name in self._release.broker]
-        limits = [name for name in self._changed if (listener_base_name(name) or name) in known]
-        pools = [n for n in self._changed if listener_base_name(n) == "num.network.threads"]
+        of_listeners = [listener_base_name(name) or name for name in self._changed]
+        limits = self._changed if any(name in self._limits for name in of_listeners) else []
+        pools: list[str] = []
+        threads: tuple[str, ...] = _THREADS
+        if self._behaviour.network_threads_per_listener:
+            threads = tuple(name for name in _THREADS if name != "num.network.threads")
+            pools = self._changed if "num.network.threads" in of_listeners else []
+        listeners = [name for name in self._changed if self._concerns_listeners(name)]
         return (
             (limits, self._check_connection_limits),
             (pools, self._check_threads_of_listeners),
             (("metric.reporters",), self._check_reporters),
-            (_THREADS, self._check_threads),
+            (threads, partial(self._check_threads, threads)),
             (
                 (*_RETENTION, "log.retention.bytes", *_LOCAL_RETENTION),
                 self._check_local_retention,
             ),
+            (listeners, self._check_listeners),
             (_CLEANER, self._check_cleaner),
         )
+
+    def _concerns_listeners(self, name: str) -> bool:
+        """Of which ``DynamicListenerConfig`` hears: of what is one broker's, and of limits."""
+        config = self._release.broker.get(name)
+        is_own = config is not None and config.update == "per-broker"
+        return is_own or name in (*self._limits, "num.network.threads")
 
     def _text(self, texts: Texts, name: str) -> str | None:
         if name in texts:
@@ -261,13 +283,17 @@ class _Check:
         self._check_dedupe_buffer()
         self._check_compression()
         self._check_connections_per_address()
+        if any(name in LISTENER_SETTINGS for name in self._changed):
+            old, new = partial(self._text, self._old), partial(self._text, self._new)
+            check_listeners(old, new, self._behaviour)
 
     def _check_dedupe_buffer(self) -> None:
         threads = self._number("log.cleaner.threads") or 0
         if not threads:
             if self._behaviour.config_changes_preprocessed:
                 raise ConfigException("/ by zero")
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "/ by zero")
+            text = "/ by zero" if self._behaviour.unexpected_errors_told else ""
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
         size = self._number("log.cleaner.dedupe.buffer.size") or 0
         _require(
             size // threads > _MB,
@@ -300,10 +326,7 @@ class _Check:
                     f"begin 0, end -1, length {len(item)}"
                 )
             if re.fullmatch("[-+]?[0-9]+", count.strip()) is None:
-                raise ConfigException(
-                    f"Error parsing configuration property '{name}': "
-                    f'For input string: "{count.strip()}"'
-                )
+                raise ConfigException(f'For input string: "{count.strip()}"')
             addresses.append(address.strip())
         _require(
             bool(addresses) or self._number("max.connections.per.ip") != 0,
@@ -317,41 +340,59 @@ class _Check:
 
     def _check_connection_limits(self) -> None:
         """``ListenerConnectionQuota.validateReconfiguration``."""
-        for name in _CONNECTION_LIMITS:
-            for changed in self._changed:
-                if changed == name or listener_base_name(changed) == name:
-                    value = self._number(name) if changed == name else self._own_number(changed)
-                    if value is not None and value <= 0:
-                        raise ConfigException(f"Invalid {name} {value}")
-
-    def _own_number(self, name: str) -> int | None:
-        return int(self._new[name]) if name in self._new else None
+        for listener in self._listeners:
+            values = [self._of_listener(self._new, listener, name) for name in self._limits]
+            if values == [self._of_listener(self._old, listener, name) for name in self._limits]:
+                continue
+            for name, value in zip(self._limits, values, strict=True):
+                if value is not None and value <= 0:
+                    raise ConfigException(f"Invalid {name} {value}")
 
     def _check_threads_of_listeners(self) -> None:
-        """``DataPlaneAcceptor.validateReconfiguration``, for one listener."""
-        if not self._behaviour.network_threads_per_listener:
-            return
+        """``DataPlaneAcceptor.validateReconfiguration``."""
         name = "num.network.threads"
-        for changed in self._changed:
-            if listener_base_name(changed) == name:
-                before, after = (
-                    int(texts[changed]) if changed in texts else self._number(name, texts)
-                    for texts in (self._old, self._new)
-                )
-                _check_thread_count(name, before or 0, after or 0)
+        for listener in self._listeners:
+            before, after = (
+                self._of_listener(texts, listener, name) or 0 for texts in (self._old, self._new)
+            )
+            _check_thread_count(name, before, after)
+
+    def _of_listener(self, texts: Texts, listener: str, name: str) -> int | None:
+        own = texts.get(f"listener.name.{listener}.{name}")
+        return self._number(name, texts) if own is None else int(own)
+
+    def _check_listeners(self) -> None:
+        """``DynamicListenerConfig.validateReconfiguration``."""
+        if self._behaviour.listener_configs_immutable:
+            for listener in self._listeners:
+                prefix = f"listener.name.{listener}."
+                if any(self._is_immutable(name, prefix) for name in self._changed):
+                    raise ConfigException(
+                        "Configs cannot be updated dynamically for existing listener "
+                        f"ListenerName({listener.upper()}), restart broker or create a new "
+                        "listener for update"
+                    )
+        old, new = partial(self._text, self._old), partial(self._text, self._new)
+        check_protocols_stay(old, new)
+
+    def _is_immutable(self, name: str, prefix: str) -> bool:
+        end = name.removeprefix(prefix)
+        if end == name or end in (*_KEYSTORES, *_TRUSTSTORES, *self._limits):
+            return False
+        return end != "num.network.threads" or not self._behaviour.network_threads_per_listener
 
     def _check_reporters(self) -> None:
         """``DynamicMetricsReporters.validateReconfiguration``: no other class can be loaded."""
         named = (self._text(self._new, "metric.reporters") or "").split(",")
         if any(name.strip() not in ("", _JMX_REPORTER) for name in named):
             raise ConfigException(
-                f"Validation of dynamic config update of {_as_set(self._changed)} failed with "
-                "class class kafka.server.DynamicMetricsReporters"
+                f"Validation of dynamic config update of Set({', '.join(self._changed)}) failed "
+                "with class class kafka.server.DynamicMetricsReporters"
             )
 
-    def _check_threads(self) -> None:
+    def _check_threads(self, names: Iterable[str]) -> None:
         """``DynamicThreadPool.validateReconfiguration``."""
-        for name in _THREADS:
+        for name in names:
             before, after = self._number(name, self._old), self._number(name)
             _check_thread_count(name, before or 0, after or 0)
 
@@ -363,7 +404,13 @@ class _Check:
             local = self._number(name)
             is_time = name == "log.local.retention.ms"
             bound = self._retention_ms if is_time else self._number(bound_name) or 0
-            if local is None or local == -2 or bound == -1 or (not is_time and bound < 0):
+            if (
+                name not in self._release.broker
+                or local is None
+                or local == -2
+                or bound == -1
+                or (not is_time and bound < 0)
+            ):
                 continue
             refused = f"Invalid value {local} for configuration {name}: Value must not be "
             if local == -1:
@@ -407,8 +454,3 @@ def _require(is_fulfilled: bool, text: str) -> None:
     """Scala's ``require``."""
     if not is_fulfilled:
         raise ConfigException(f"requirement failed: {text}")
-
-
-def _as_set(names: Iterable[str]) -> str:
-    """Names as Scala prints a set of few."""
-    return f"Set({', '.join(names)})"

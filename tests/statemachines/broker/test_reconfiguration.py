@@ -34,11 +34,12 @@ def refusal(
     """
     release, flags = release_configs(version), behaviour(version)
     new = {name.replace("_", "."): value for name, value in wanted.items()} | (values or {})
+    static = {"listeners": "PLAINTEXT://a:1", **(static or {})}
     try:
         check_names_and_types(new, release, flags, per_broker=True)
         check_reconfiguration(
-            in_force(release, static or {}, now or {}),
-            in_force(release, static or {}, new),
+            in_force(release, static, now or {}),
+            in_force(release, static, new),
             release,
             flags,
         )
@@ -103,7 +104,9 @@ def test_no_cleaner_thread_cannot_be_divided_by(version: str) -> None:
     if version == "3.9":
         assert refusal(version, log_cleaner_threads="0") == "/ by zero"
     else:
-        with pytest.raises(KafkaError, match="/ by zero"):
+        with pytest.raises(
+            KafkaError, match="/ by zero" if version == "1.1" else "^UNKNOWN_SERVER_ERROR"
+        ):
             refusal(version, log_cleaner_threads="0")
 
 
@@ -147,7 +150,7 @@ def test_connections_have_limits(version: str) -> None:
     for name in ("max.connections", "max.connection.creation.rate"):
         told = WRAPPED.format(f"Invalid {name} 0")
         assert refusal(version, {name: "0"}) == told
-        assert refusal(version, {f"listener.name.x.{name}": "0"}) == told
+        assert refusal(version, {f"listener.name.plaintext.{name}": "0"}) == told
         assert refusal(version, {name: "1"}) is None
         assert refusal("1.1", {name: "0"}) is None
     name = "max.connections.per.ip.overrides"
@@ -155,10 +158,11 @@ def test_connections_have_limits(version: str) -> None:
         f"requirement failed: max.connections.per.ip can be set to zero only if {name} property "
         "is set."
     )
+    assert refusal(version, {"listener.name.other.max.connections": "0"}) is None
     parsing = f"Error parsing configuration property '{name}': "
     expected = {
         "a:1, b:2": None,
-        "a:x": f'{parsing}For input string: "x"',
+        "a:x": 'For input string: "x"',
         "a": f"{parsing}begin 0, end -1, length 1",
         "a b:1": f"{name} contains invalid addresses : a b",
     }
@@ -195,11 +199,13 @@ def test_what_is_kept_locally_is_at_most_what_is_kept() -> None:
 
 def test_a_listener_has_threads_of_its_own_in_3_9() -> None:
     """Kafka: ``DataPlaneAcceptor.validateReconfiguration``."""
-    assert refusal("3.9", listener_name_x_num_network_threads="7") == WRAPPED.format(
+    assert refusal("3.9", listener_name_plaintext_num_network_threads="7") == WRAPPED.format(
         "Dynamic thread count update validation failed for num.network.threads=7, value should "
         "not be greater than double the current value 3"
     )
-    assert refusal("2.8", listener_name_x_num_network_threads="7") is None
+    assert refusal("3.9", listener_name_plaintext_num_network_threads="6") is None
+    assert refusal("3.9", listener_name_other_num_network_threads="7") is None
+    assert refusal("2.8", listener_name_plaintext_num_network_threads="7") is None
 
 
 @pytest.mark.parametrize("version", ALL)
@@ -209,7 +215,7 @@ def test_stores_of_keys_change_for_one_listener_only(version: str) -> None:
     told = (
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix: Set({})"
-    )
+    ).replace("Set", "Set" if version == "1.1" else "HashSet")
     for name in ("ssl.keystore.location", "ssl.key.password"):
         assert refusal(version, {name: "x"}) == told.format(name)
     name = "ssl.truststore.location"
@@ -290,3 +296,118 @@ def test_a_dynamic_value_is_over_every_name_of_a_setting() -> None:
         "log.retention.ms": "5",
         "my.custom": "1",
     }
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_listeners_fit_together(version: str) -> None:
+    """Kafka: ``KafkaConfig.validateValues``; the broker's own is called PLAINTEXT."""
+    required, creating = "requirement failed: ", "Error creating broker listeners from "
+    two = "PLAINTEXT://a:1,SSL://a:2"
+    assert refusal(version, listeners=two) is None
+    assert refusal(version, {"listeners": two, "advertised.listeners": "PLAINTEXT://b:1"}) is None
+    assert refusal(version, listeners="x") == (
+        f"{creating}'x': Unable to parse x to a broker endpoint"
+    )
+    assert refusal(version, listeners="FOO://a:1") == (
+        f"{creating}'FOO://a:1': No security protocol defined for listener FOO"
+    )
+    assert refusal(version, listeners="SSL://a:1") == (
+        f"{required}inter.broker.listener.name must be a listener name defined in "
+        "advertised.listeners. The valid options based on currently configured listeners are SSL"
+    )
+    assert refusal(version, {"advertised.listeners": two}) == (
+        f"{required}advertised.listeners listener names must be equal to or a subset of the ones "
+        "defined in listeners. Found PLAINTEXT,SSL. The valid options based on the current "
+        "configuration are PLAINTEXT"
+    )
+    assert refusal(version, {"advertised.listeners": "PLAINTEXT://0.0.0.0:1"}) == (
+        f"{required}advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a "
+        "routable IP address."
+    )
+    twice = "PLAINTEXT://a:1,PLAINTEXT://a:2"
+    told = f"{required}Each listener must have a different name, listeners: {twice}"
+    assert refusal(version, listeners=twice) == told
+    same_port = "PLAINTEXT://a:1,SSL://b:1"
+    told = f"{required}Each listener must have a different port, listeners: {same_port}"
+    assert refusal(version, listeners=same_port) == (None if version == "3.9" else told)
+    protocols = {"listener.security.protocol.map": "PLAINTEXT:x"}
+    assert refusal(version, protocols) == (
+        "Invalid security protocol `x` defined in listener.security.protocol.map"
+    )
+    assert refusal(version, {"listener.security.protocol.map": "PLAINTEXT:SSL"}) == WRAPPED.format(
+        "Security protocol cannot be updated for existing listener ListenerName(PLAINTEXT)"
+    )
+    assert refusal(version, {"listener.security.protocol.map": "SSL:SSL"}) == (
+        f"{creating}'PLAINTEXT://a:1': No security protocol defined for listener PLAINTEXT"
+    )
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_a_listener_that_there_is_changes_little_together_with_others(version: str) -> None:
+    """Kafka: ``DynamicListenerConfig.validateReconfiguration``; before 2.7 it compares what is
+    wanted with itself."""
+    other = {"listeners": "PLAINTEXT://a:1,SSL://a:2"}
+    told = WRAPPED.format(
+        "Configs cannot be updated dynamically for existing listener ListenerName(PLAINTEXT), "
+        "restart broker or create a new listener for update"
+    )
+    custom = {"listener.name.plaintext.my.custom": "1"}
+    assert refusal(version, {**other, **custom}) == (None if version == "1.1" else told)
+    assert refusal(version, custom) is None
+    assert refusal(version, {**other, "listener.name.ssl.my.custom": "1"}) is None
+    for name in ("ssl.keystore.location", "max.connections"):
+        if version != "1.1":
+            assert refusal(version, {**other, f"listener.name.plaintext.{name}": "1"}) is None
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_what_is_deleted_is_checked_since_2_6(version: str) -> None:
+    """From 32 threads a broker does not come back to 8 at once."""
+    expected = None
+    if version != "1.1":
+        expected = WRAPPED.format(
+            "Dynamic thread count update validation failed for num.io.threads=8, value should be "
+            "at least half the current value 32"
+        )
+    assert refusal(version, now={"num.io.threads": "32"}) == expected
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_classes_are_those_of_kafka(version: str) -> None:
+    """No other can be loaded."""
+    name = "principal.builder.class"
+    assert refusal(version, {name: "a.B"}) == (
+        f"Invalid value a.B for configuration {name}: Class a.B could not be found."
+    )
+    kafkas = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+    assert refusal(version, {name: kafkas}) is None
+
+
+def test_a_level_has_two_ranges() -> None:
+    """Kafka: ``GzipCompression.LevelValidator``."""
+    for value in ("0", "10", "-2"):
+        assert refusal("3.9", compression_gzip_level=value) == (
+            f"Invalid value {value} for configuration compression.gzip.level: Value must be "
+            "between 1 and 9 or equal to -1"
+        )
+    for value in ("-1", "1", "9"):
+        assert refusal("3.9", compression_gzip_level=value) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("log.cleaner.io.buffer.load.factor", "5", "5.0"),
+        ("log.cleaner.io.buffer.load.factor", "1e7", "1.0E7"),
+        ("log.cleaner.io.buffer.load.factor", "12345678.5", "1.23456785E7"),
+        ("log.cleaner.io.buffer.load.factor", "0.0001", "1.0E-4"),
+        ("log.cleaner.io.max.bytes.per.second", "1.7976931348623157E308", "1.7976931348623157E308"),
+        ("num.io.threads", " +5 ", "5"),
+        ("log.preallocate", " TRUE", "true"),
+        ("log.cleanup.policy", "compact , delete", "compact,delete"),
+        ("num.io.threads", "x", "x"),
+    ],
+)
+def test_a_value_is_shown_as_it_was_parsed(name: str, text: str, shown: str) -> None:
+    """Kafka: ``ConfigDef.convertToString``."""
+    assert release_configs("3.9").broker[name].shown(text) == shown
