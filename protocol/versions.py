@@ -90,6 +90,7 @@ class Behaviour:
     config_changes_preprocessed: bool  # >= 3.2: ``ConfigAdminManager``
     truststores_change_live: bool  # >= 2.0, KAFKA-6810: dynamic configurations of a listener
     types_of_dynamic_configs_told: bool  # >= 2.6: of throttled rates; before, they are secrets
+    unknown_topic_configs_secret: bool  # >= 2.6: their values are not shown
     synonyms_shown_as_dynamic: bool  # < 2.4: where another name of it may change
     network_threads_per_listener: bool  # >= 3.2: dynamic
     unexpected_errors_told: bool  # < 2.6: administration says what failed; later, it is secret
@@ -294,6 +295,7 @@ _V28 = Behaviour(
     config_changes_preprocessed=False,
     truststores_change_live=True,
     types_of_dynamic_configs_told=True,
+    unknown_topic_configs_secret=True,
     synonyms_shown_as_dynamic=False,
     network_threads_per_listener=False,
     unexpected_errors_told=False,
@@ -494,6 +496,7 @@ _V11 = _derive(
     kafka_version="1.1",
     truststores_change_live=False,
     types_of_dynamic_configs_told=False,
+    unknown_topic_configs_secret=False,
     synonyms_shown_as_dynamic=True,
     unexpected_errors_told=True,
     deleted_configs_checked=False,

@@ -27,8 +27,11 @@ DEFAULT_SOURCE = 5
 LOGGER_SOURCE = 6
 
 UNKNOWN_TYPE = "unknown"
+"""Of what may be a secret."""
+UNTYPED = "untyped"
 _CONFIG_TYPES = {
     UNKNOWN_TYPE: 0,
+    UNTYPED: 0,
     "boolean": 1,
     "string": 2,
     "int": 3,
@@ -159,6 +162,13 @@ class ConfigValues:
         include_synonyms: bool,
         include_documentation: bool,
     ) -> tuple[ConfigEntry, ...]:
+        topic = self._release.topic
+        type_ = UNKNOWN_TYPE if self._behaviour.unknown_topic_configs_secret else UNTYPED
+        custom = [
+            ReleaseConfig(name, type_, None, "", "", "")
+            for name in overrides  # which only a tool that writes to ZooKeeper can have set
+            if name not in topic and (not names or name in names)
+        ]
         return tuple(
             _entry(
                 known,
@@ -166,9 +176,9 @@ class ConfigValues:
                 self._topic_synonyms(known, overrides),
                 False,
                 include_synonyms,
-                include_documentation,
+                include_documentation and known.name in topic,
             )
-            for known in _chosen(self._release.topic, names)
+            for known in (*_chosen(topic, names), *custom)
         )
 
     def _topic_synonyms(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> list[Synonym]:

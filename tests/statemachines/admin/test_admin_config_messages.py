@@ -420,3 +420,22 @@ def test_throttled_replicas_are_all_or_a_list(kafka_version: str, told: str) -> 
         assert text.endswith(f"Invalid value [{shown}] for configuration {name}: {name}{told}")
     asterisk = altered(cluster, TOPIC, (name, SET, "*,0"), incremental=False)
     assert (asterisk[0] is ErrorCode.NONE) is (kafka_version == "1.1")
+
+
+@pytest.mark.parametrize(
+    ("kafka_version", "shown"),
+    [("1.1", ("1", False)), ("2.8", (None, True)), ("3.9", (None, True))],
+)
+def test_a_topics_configuration_nobody_knows_is_described(
+    kafka_version: str, shown: tuple[str | None, bool]
+) -> None:
+    """Only a tool can have written it to ZooKeeper; it may be a secret since 2.6."""
+    cluster = ControllerCluster([1], kafka_version)
+    cluster.create_topic("t", (1,), config={"my.custom": "1", "retention.ms": " 5 "})
+    (entry,) = described(cluster, TOPIC, "my.custom").entries
+    assert (entry.value, entry.is_sensitive) == shown
+    assert (entry.source, entry.read_only, entry.config_type) == (1, False, 0)
+    assert entry.synonyms == (("my.custom", shown[0], 1),)
+    entry = entries_of(cluster, TOPIC)["retention.ms"]
+    assert (entry.value, entry.synonyms) == ("5", (("retention.ms", "5", 1),))
+    assert "my.custom" in entries_of(cluster, TOPIC)
