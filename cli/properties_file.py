@@ -16,7 +16,7 @@ from ..protocol.versions import behaviour
 
 _OPTIONS = {
     "broker.id": "--first-broker-id",
-    "broker.rack": "the brokers have no racks here",
+    "broker.rack": "--racks",
     "listeners": "--listener",
     "advertised.listeners": "--advertised-host",
     "host.name": "--host",

@@ -49,7 +49,9 @@ def command(
     kafka_version: str | None = typer.Option(
         None, help="emulated version; a story is run for all of its versions by default"
     ),
-    output: Path | None = typer.Option(None, "--out", "-o", help="file to record to, .fktrace"),
+    output: Path | None = typer.Option(
+        None, "--out", "-o", help="file to record to, .fktrace; of a story one a version"
+    ),
     settings: list[str] = typer.Option([], "--set", help="key=value over the file, repeatable"),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
@@ -60,21 +62,29 @@ def command(
 
     try:
         specs = _specs(scenario, settings, kafka_version)
-        if output is not None:
-            _check_output(output, scenario)
-        if output is not None and len(specs) > 1:
-            told = ", ".join(spec.cluster.kafka_version for spec in specs)
-            raise UsageError(f"only one run can be recorded: give --kafka-version, one of {told}")
-        results = [_run(spec, seed, output, as_json) for spec in specs]
+        outputs = _outputs(output, specs)
+        for one in outputs:
+            if one is not None:
+                _check_output(one, scenario)
+        results = [_run(spec, seed, one, as_json) for spec, one in zip(specs, outputs, strict=True)]
     except UsageError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
     if as_json:
-        found = [_json(result) for result in results]
+        found = [_json(result, one) for result, one in zip(results, outputs, strict=True)]
         typer.echo(json.dumps(found[0] if len(found) == 1 else found))
     elif len(results) > 1:
         _print_summary(results)
     raise typer.Exit(0 if all(result.ok for result in results) else 1)
+
+
+def _outputs(output: Path | None, specs: list[ScenarioSpec]) -> list[Path | None]:
+    """The file of each run. Several runs are those of a story in its versions, and the name of
+    each file says which: ``loss.fktrace`` becomes ``loss-0.10.fktrace`` and so on."""
+    if output is None or len(specs) == 1:
+        return [output] * len(specs)
+    versions = [spec.cluster.kafka_version for spec in specs]
+    return [output.with_name(f"{output.stem}-{v}{output.suffix}") for v in versions]
 
 
 def _check_output(output: Path, scenario: Path) -> None:
@@ -126,7 +136,7 @@ def _run(
     return result
 
 
-def _json(result: ScenarioResult) -> dict[str, Any]:
+def _json(result: ScenarioResult, output: Path | None) -> dict[str, Any]:
     from .story_table import story_json
 
     found: dict[str, Any] = {
@@ -138,6 +148,8 @@ def _json(result: ScenarioResult) -> dict[str, Any]:
         "fingerprint": result.fingerprint,
         "virtual_ms": result.virtual_ms,
     }
+    if output is not None:
+        found["trace"] = str(output)
     return found if result.story is None else {**found, **story_json(result.story)}
 
 

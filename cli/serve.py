@@ -92,6 +92,21 @@ def _ids(first: int, brokers: int) -> int | list[int]:
     return list(range(first, first + brokers)) if brokers > 0 else brokers
 
 
+def _racks(text: str | None, count: int) -> list[str | None] | None:
+    """``a,b,,a``: a rack for each broker, and none for the third."""
+    from ..protocol.errors import UsageError
+
+    if text is None:
+        return None
+    racks = [word.strip() or None for word in text.split(",")]
+    if len(racks) != count:
+        raise UsageError(
+            f"--racks {text} names {len(racks)} racks for {count} brokers; write one for each, as "
+            "in a,b,a, and nothing between two commas for a broker without a rack"
+        )
+    return racks
+
+
 def _security(listeners: list[str], users: list[str], brokers: int) -> Any:
     """The listeners and users, None for one listener without security."""
     from ..protocol.errors import UsageError
@@ -175,6 +190,7 @@ def _wait(stopping: threading.Event, with_parent: bool) -> None:
 def command(
     brokers: int = typer.Option(3, help="number of brokers"),
     first_broker_id: int = typer.Option(1, help="id of the first broker; the others follow"),
+    racks: str | None = typer.Option(None, help="rack of each broker: a,b,a"),
     host: str = typer.Option("127.0.0.1", help="address to listen on"),
     advertised_host: str | None = typer.Option(None, help="host that clients are told"),
     port: str | None = typer.Option(None, help="port of the first broker, or of each: 9092,9094"),
@@ -216,6 +232,7 @@ def command(
                     kafka_version=kafka_version,
                     config=_config(config_file, config, kafka_version),
                     topics=_topics(topic),
+                    racks=_racks(racks, brokers),
                     zookeepers=zookeepers,
                     host=host,
                     advertised_host=advertised_host,

@@ -122,6 +122,14 @@ class NetworkHandle:
             ]
             for group in groups
         ]
+        places: dict[str, int] = {}
+        for place, group in enumerate(named):
+            for name in group:
+                if places.setdefault(name, place) != place:
+                    raise UsageError(
+                        f"{name} is in two groups of the partition {named}; "
+                        "a machine is on one side of a cut"
+                    )
 
         def cut() -> None:
             self._fault(f"partition {named}{'' if both_ways else ' (one way)'}")

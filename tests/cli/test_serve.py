@@ -103,6 +103,21 @@ def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_every_broker_has_the_rack_that_the_command_line_gives_it(tmp_path: Path) -> None:
+    """Nothing between two commas is no rack."""
+    from confluent_kafka.admin import AdminClient
+
+    path = tmp_path / "ready.json"
+    with serving("--ready-file", str(path), "--brokers", "3", "--racks", "a,,b") as process:
+        facts = ready(path, process)
+        admin = AdminClient({"bootstrap.servers": facts["bootstrap_servers"]})
+        nodes = admin.describe_cluster(request_timeout=10).result().nodes
+        assert {node.id: node.rack for node in nodes} == {1: "a", 2: None, 3: "b"}
+        process.terminate()
+        assert process.wait(WAIT_S) == 0
+
+
+@pytest.mark.slow
 def test_everything_stays_in_the_data_directory(tmp_path: Path) -> None:
     """The same command line works again, and finds what was there."""
     path, data = tmp_path / "ready.json", tmp_path / "data"
@@ -180,6 +195,7 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (["--host", "203.0.113.7"], "cannot listen on 203.0.113.7"),
         (["--config-file", "/nonexistent/x"], "--config-file /nonexistent/x cannot be read"),
         (["--brokers", "1", "--control-port", "70000"], "70000"),
+        (["--racks", "a,b"], "--racks a,b names 2 racks for 3 brokers"),
         (["--no-such-option"], "No such option"),
     ],
 )

@@ -74,6 +74,7 @@ BOTH: list[tuple[Callable[[Any], object], str]] = [
     (lambda c: c.network.hold(5), "wants must be a function, such as lambda delivery"),
     (lambda c: c.network.hold(None), "wants must be a function, such as lambda delivery"),
     (lambda c: c.network.partition(1, 2), "a group must be a list of machines, such as [1] or"),
+    (lambda c: c.network.partition([1], ["broker-1"]), "broker-1 is in two groups of the partit"),
     (lambda c: c.network.partition([None], [2]), "a machine must be a broker id, or a name such"),
     (lambda c: c.network.latency(NAN), "constant_ms must be a finite number of milliseconds >= 0"),
     (lambda c: c.network.latency(-1), "constant_ms must be a finite number of milliseconds >= 0"),

@@ -15,6 +15,7 @@ from fakekafka.testing.scenarios.spec import ROUNDS
 from fakekafka.testing.scenarios.verdict import ScenarioResult
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.present import present
+from fakekafka.tracing.reading.reader import open_trace
 from fakekafka.tracing.recording.recorder import Recorder
 
 FOLDER = ROOT / "examples" / "scenarios"
@@ -292,6 +293,31 @@ def test_without_a_version_a_story_is_played_for_all(capsys: pytest.CaptureFixtu
     assert all("the logs are the same" in line for line in end[1:])
 
 
+def test_a_story_is_recorded_once_for_each_of_its_versions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file's name says the version, the command's output names the file, and the trace in it is
+    that of the version."""
+    story = FOLDER / "kip_279_fast_failover.toml"
+    assert fakekafka("run", story, "-o", tmp_path / "fast.fktrace", "--json") == 0
+    runs = json.loads(capsys.readouterr().out)
+    versions = ["1.1", ROUNDS, "2.8", "3.9"]
+    paths = [tmp_path / f"fast-{version}.fktrace" for version in versions]
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+    assert [run["trace"] for run in runs] == list(map(str, paths))
+    for run, path, version in zip(runs, paths, versions, strict=True):
+        with open_trace(path) as trace:
+            assert trace.header["kafka_version"] == version
+            assert trace.stored.fingerprint == run["fingerprint"]
+
+
+def test_one_version_of_a_story_is_recorded_under_the_very_name(tmp_path: Path) -> None:
+    path = tmp_path / "one.fktrace"
+    story = FOLDER / "kip_279_fast_failover.toml"
+    assert fakekafka("run", story, "--kafka-version", "2.8", "-o", path) == 0
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_story_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     path = FOLDER / "kip_101_divergence.toml"
     assert fakekafka("run", path, "--kafka-version", "0.10", "--json") == 0
@@ -309,10 +335,7 @@ def test_a_story_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["--kafka-version", "2.9"], "cluster.kafka_version: '2.9' is not possible"),
-        (
-            ["-o", "all.fktrace"],
-            "only one run can be recorded: give --kafka-version, one of 0.10, 1.1",
-        ),
+        (["-o", "nowhere/all.fktrace"], "cannot record to nowhere/all-0.10.fktrace: its directory"),
     ],
 )
 def test_what_cannot_be_played_is_refused(
