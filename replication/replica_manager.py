@@ -187,6 +187,11 @@ class ReplicaManager:
     def at_min_isr_count(self) -> int:
         return self._count(lambda partition: partition.is_at_min_isr)
 
+    def clear_counts(self) -> None:
+        """Begin to count anew what happens to ISRs."""
+        context = self.hosted.context
+        context.isr_shrinks = context.isr_expands = context.isr_failed_updates = 0
+
     @property
     def isr_shrinks(self) -> int:
         """Committed removals from an ISR since the start."""

@@ -355,15 +355,17 @@ class Cluster(EmulatedCluster):
     def reset(self) -> None:
         """Empty the cluster; this is faster than starting a new one.
 
-        Every topic is deleted, with the committed offsets and every dynamic configuration. Every
-        broker and ZooKeeper server is started. Cuts, losses, delays, holds, injections and
-        observers that a test set up are ended.
+        Every topic is deleted, with groups, transactions, producer ids, dynamic configurations,
+        quotas, ACLs, tokens, counts of metrics and every znode of others. The users are those that
+        are configured. Every broker and ZooKeeper server is started. Cuts, losses, delays, holds,
+        injections and observers that a test set up are ended. What stays is the cluster's id, who
+        is controller, the epochs of controller and brokers, and the clients' connections.
 
         Raises ``UsageError`` if a topic has replicas at brokers that this cluster does not have:
-        as in Kafka, the topic cannot be deleted without them.
+        as in Kafka, the topic cannot be deleted without them. The same if clients create topics
+        again as soon as they are deleted; it names both.
         """
-        reset(self.running)
-        self._security.restore()
+        reset(self.running, self._security.restore)
 
     # -- the recording -------------------------------------------------------------------------
 

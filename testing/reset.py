@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..protocol.errors import NotThereYet, UsageError
-from ..protocol.znode_payloads import decode_topic
+from ..protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from ..protocol.data import MetadataRequest
+from ..protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError
+from ..protocol.znode_paths import (
+    BROKERS,
+    CLUSTER_ID,
+    CONFIG,
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    FEATURE,
+    PRODUCER_ID_BLOCK,
+    USERS,
+    persistent_paths,
+)
+from ..protocol.znode_payloads import decode_config, decode_topic
 from .handles.admin import AdminClient
 from .handles.broker import BrokerHandle
 from .handles.network import NetworkHandle
@@ -15,13 +30,30 @@ from .handles.zookeeper import ZooKeeperHandle
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
+    from ..actors.delivery import Delivery
     from .running import RunningCluster
 
 _TIMEOUT_S = 30
+_DELETION_MS = 30_000
+_ROUNDS_MAX = 5
+"""So often topics are deleted that clients create again at once."""
+_DELETED = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.REQUEST_TIMED_OUT)
+_USERS = f"{CONFIG}/{USERS}/"
+_KEPT_BELOW = (
+    "/brokers/ids/",
+    "/brokers/seqid",
+    "/brokers/topics/",
+    "/delegation_token",
+    "/kafka-acl",
+    "/zookeeper",
+)
 
 
-def reset(running: RunningCluster) -> None:
-    """Empty the cluster as ``Cluster.reset`` describes."""
+def reset(running: RunningCluster, restore_security: Callable[[], None]) -> None:
+    """Empty the cluster as ``Cluster.reset`` describes.
+
+    ``restore_security`` gives back the users that are configured, and takes all others.
+    """
     running.require_waiting()
     _end_interventions(running)
     for server_id, zookeeper in running.zookeepers.items():
@@ -36,10 +68,45 @@ def reset(running: RunningCluster) -> None:
     running.wait_until(is_settled, _TIMEOUT_S)
     _forget_dynamic_configs(running)
     _require_deletable(running)
-    admin = AdminClient(running)
-    topics = Partitions(running).topics()
+    _delete_topics(running)
+    restore_security()
+    _remove_tokens(running)
+    _forget_znodes(running)
+    _forget_past(running)
+
+
+def _delete_topics(running: RunningCluster) -> None:
+    """Delete every topic; ``UsageError`` if clients create some again and again."""
+    seen = Creations(running)
+    network = running.runtime.network
+    running.in_process(None, lambda: network.observe(seen.look))
+    try:
+        for _ in range(_ROUNDS_MAX):
+            topics = Partitions(running).topics()
+            _delete(running, topics)
+            again = Partitions(running).topics()
+            if not again:
+                return
+    finally:
+        running.in_process(None, lambda: network.stop_observing(seen.look))
+    told = "; ".join(f"{topic!r} {seen.by_whom(topic)}" for topic in again)
+    raise UsageError(
+        f"reset deleted every topic {_ROUNDS_MAX} times, and each time clients created some "
+        f"again: {told}. Close the clients of the test before, or let the cluster have "
+        "config={'auto.create.topics.enable': False}"
+    )
+
+
+def _delete(running: RunningCluster, topics: Sequence[str]) -> None:
+    """Delete topics, and wait until the deletion of all there are has come to its end.
+
+    Not until they are unknown: a client may have created them again by then.
+    """
     if topics:
-        admin.delete_topics(topics)
+        response = AdminClient(running).request(DeleteTopicsRequest(tuple(topics), _DELETION_MS))
+        for result in response.topics:
+            if result.error not in _DELETED:
+                raise KafkaError(result.error, f"reset cannot delete {result.name!r}")
 
     def every_topic_is_deleted() -> bool:
         controller = running.active_controller()
@@ -47,6 +114,85 @@ def reset(running: RunningCluster) -> None:
 
     # What was being deleted before is no topic any more, but still has to go.
     running.wait_until(every_topic_is_deleted, _TIMEOUT_S)
+
+
+def _remove_tokens(running: RunningCluster) -> None:
+    brokers = running.living_brokers()
+    if not any(broker.security.tokens.all() for broker in brokers):
+        return
+    broker = brokers[0]
+    running.in_process(
+        broker.process, lambda: broker.start_task(broker.security.tokens.remove_all())
+    )
+
+    def no_broker_knows_a_token() -> bool:
+        return not any(broker.security.tokens.all() for broker in running.living_brokers())
+
+    running.wait_until(no_broker_knows_a_token)
+
+
+def _forget_znodes(running: RunningCluster) -> None:
+    """Delete what a new cluster has not, and let producer ids be counted from 0 again."""
+    zookeeper = ZooKeeperHandle(running)
+    flags = next(iter(running.processes.values())).spec.behaviour
+    kept = {CONTROLLER, CONTROLLER_EPOCH, CLUSTER_ID, FEATURE, *persistent_paths(flags)}
+    kept |= {path.rpartition("/")[0] for path in kept}
+    strange = [
+        path
+        for path, data in zookeeper.tree().items()
+        if path not in kept and not _is_kept(path, data)
+    ]
+    for path in sorted(strange, reverse=True):  # what is below a node comes before it
+        with contextlib.suppress(UsageError):  # gone by itself, or just got a child
+            zookeeper.delete(path)
+    if flags.idempotent_producers and zookeeper.get(PRODUCER_ID_BLOCK):
+        zookeeper.set(PRODUCER_ID_BLOCK, None)
+
+
+def _is_kept(path: str, data: bytes | None) -> bool:
+    """Whether brokers need a znode, or have taken back themselves what was in it."""
+    if path.startswith(_USERS):
+        return bool(data and decode_config(data))  # of a configured user
+    return path == "/" or path.startswith(_KEPT_BELOW)
+
+
+def _forget_past(running: RunningCluster) -> None:
+    """Let every broker be as one of a new cluster."""
+    for broker in running.living_brokers():
+        running.in_process(broker.process, broker.forget_past)
+
+    def groups_are_forgotten() -> bool:
+        return not any(broker.groups.is_loading for broker in running.living_brokers())
+
+    running.wait_until(groups_are_forgotten)
+
+
+class Creations:
+    """Who asks for topics, so that they are created."""
+
+    def __init__(self, running: RunningCluster) -> None:
+        self._asked: dict[str, str] = {}
+        """By topic: who asked for it last."""
+
+    def look(self, delivery: Delivery) -> None:
+        """Called with every message that arrives."""
+        message = delivery.message
+        if isinstance(message, MetadataRequest):
+            names: Iterable[str] = message.topics or ()
+            if not message.allow_auto_topic_creation:
+                return
+        elif isinstance(message, CreateTopicsRequest):
+            names = (topic.name for topic in message.topics)
+        else:
+            return
+        context = delivery.context
+        client_id = getattr(context, "client_id", "")
+        who = f"by {type(message).__name__} of client {client_id!r} ({delivery.sender.name})"
+        self._asked.update(dict.fromkeys(names, who))
+
+    def by_whom(self, topic: str) -> str:
+        """Who asked for a topic, as far as it was seen."""
+        return self._asked.get(topic, "by a request that was under way before")
 
 
 def _end_interventions(running: RunningCluster) -> None:
@@ -75,12 +221,24 @@ def _revive(running: RunningCluster, process: BrokerProcess) -> None:
 
 
 def _forget_dynamic_configs(running: RunningCluster) -> None:
-    """Undo dynamic configurations, those of single brokers and the cluster-wide ones."""
+    """Undo dynamic configurations, those of single brokers and the cluster-wide ones.
+
+    What ZooKeeper has counts: a broker may not have heard of it yet.
+    """
+    zookeeper = ZooKeeperHandle(running)
+    below = f"{CONFIG}/{BROKERS}/"
+
+    def is_any_stored() -> bool:
+        tree = zookeeper.tree().items()
+        return any(path.startswith(below) and decode_config(data) for path, data in tree)
+
+    if not is_any_stored():
+        return
     for process in running.processes.values():
         running.in_process(process.process, partial(_begin_to_forget, process))
 
     def no_broker_has_dynamic_configs() -> bool:
-        return not any(
+        return not is_any_stored() and not any(
             broker.config.dynamic_of_broker or broker.config.dynamic_default
             for broker in running.living_brokers()
         )
@@ -91,8 +249,6 @@ def _forget_dynamic_configs(running: RunningCluster) -> None:
 def _begin_to_forget(process: BrokerProcess) -> None:
     broker = process.broker
     if broker is not None:
-        broker.replica_manager.quotas.forget()
-    if broker is not None and (broker.config.dynamic_of_broker or broker.config.dynamic_default):
         broker.start_task(broker.dynamic_config.forget_all())
 
 

@@ -229,6 +229,20 @@ class Broker(Node):
             send=self._controller_channel(retry_timeout_ms=None).send,
         )
 
+    def forget_past(self) -> None:
+        """Be as a broker of a new cluster, once all topics and what they were for are deleted.
+
+        It stays registered, and in the epochs that it has.
+        """
+        self.groups.forget_past()
+        self.transactions.forget_past()
+        self.producer_ids.forget_block()
+        self.start_task(self.producer_ids.start())
+        self.security.quotas.forget_usage()
+        self.replica_manager.quotas.forget()
+        self.replica_manager.clear_counts()
+        self.controller.metrics.clear()
+
     def _broker_epoch(self) -> int:
         return self.controller.registration.broker_epoch  # asked for every fetch of a follower
 

@@ -34,6 +34,10 @@ class ProducerIdSource(Protocol):
         """A producer id no other broker hands out; raises ``KafkaError``."""
         ...
 
+    def forget_block(self) -> None:
+        """Take a new block for the next id: blocks are counted from 0 again."""
+        ...
+
 
 class ProducerIds:
     """Hands out ids of the current block; parks callers while a new block is fetched."""
@@ -48,6 +52,9 @@ class ProducerIds:
     async def start(self) -> None:
         """As the constructor of Kafka's ``ProducerIdManager`` did until 2.8."""
         self._next, self._end = await self._allocate(self._broker_id)
+
+    def forget_block(self) -> None:
+        self._next, self._end = 0, -1
 
     async def next_id(self) -> int:
         while self._next > self._end:
@@ -81,6 +88,10 @@ class PrefetchedProducerIds:
 
     async def start(self) -> None:
         """The first block is asked for when somebody wants an id."""
+
+    def forget_block(self) -> None:
+        self._next, self._end = 0, -1
+        self._prefetch_at, self._next_block = -1, None
 
     async def next_id(self) -> int:
         """Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS when no block is there."""

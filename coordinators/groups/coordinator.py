@@ -94,6 +94,15 @@ class GroupCoordinator:
         """Load partitions of the internal topic that this broker leads now, drop the others."""
         self._store.leadership_changed(leaders, followers)
 
+    def forget_past(self) -> None:
+        """Be as in a new cluster; see ``GroupStore.forget_past``."""
+        self._store.forget_past()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether partitions of the internal topic are still to be loaded or dropped."""
+        return self._store.is_loading
+
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
         """Partitions were stopped for good; those of the internal topic are coordinated no more."""
         self._store.partitions_stopped(partitions)

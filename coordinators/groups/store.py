@@ -190,6 +190,30 @@ class GroupStore:
             if partition.topic == OFFSETS_TOPIC:
                 self._schedule(self._unload(partition.partition, None))
 
+    def forget_past(self) -> None:
+        """Be as in a new cluster: no groups, and no leader epoch of the internal topic is known.
+
+        For one whose internal topic was deleted. Kafka keeps the epochs, and coordinates nothing
+        when the topic is created again until its leaders have changed as often as before.
+        """
+        for number in (*self.owned, *self.loading):
+            self._schedule(self._unload(number, None))
+        self._schedule(self._forget_groups())
+
+    def _forget_groups(self) -> Iterator[None]:
+        for group in self.groups.values():
+            self.on_unloaded(group)
+        for modern in self.consumer_groups.values():
+            modern.end(self._host.now_ms())
+        for kept in (self.groups, self.consumer_groups, self._open_groups, self._epochs):
+            kept.clear()
+        yield from ()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether partitions are still to be loaded or dropped."""
+        return bool(self._tasks)
+
     def _schedule(self, task: Iterator[None]) -> None:
         self._tasks.append(task)
         if len(self._tasks) == 1:

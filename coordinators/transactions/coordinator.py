@@ -118,6 +118,11 @@ class TransactionCoordinator:
             if partition.topic == TRANSACTIONS_TOPIC:
                 self._resign(partition.partition)
 
+    def forget_past(self) -> None:
+        """Be as in a new cluster, whose log is deleted: no ids, and no markers to be sent."""
+        for number in self.states.numbers:
+            self._resign(number)
+
     def _resign(self, number: int) -> None:
         self.states.unload(number)
         self.markers.forget_partition(number)

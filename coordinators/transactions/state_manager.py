@@ -97,6 +97,11 @@ class TransactionStateManager:
     def owns_any(self) -> bool:
         return bool(self._owned or self._loading)
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Partitions of the log that are read, or about to be."""
+        return (*self._owned, *self._loading)
+
     # -- lookup --------------------------------------------------------------------------------
 
     def find(self, transactional_id: str) -> Coordinated:

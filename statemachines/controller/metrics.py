@@ -123,6 +123,14 @@ class ControllerMetrics:
         parts = self._parts
         return parts.channels.total_queue_size if parts.tenure.is_active else 0
 
+    def clear(self) -> None:
+        """Begin to count anew."""
+        parts = self._parts
+        parts.context.unclean_leader_elections = 0
+        parts.event_manager.queue_times.clear()
+        for timer in parts.event_manager.timers.values():
+            timer.clear()
+
     def snapshot(self) -> dict[str, float | dict[str, float]]:
         """Every metric by Kafka's name; timers and histograms as dicts of their figures."""
         values: dict[str, float | dict[str, float]] = {

@@ -137,6 +137,11 @@ class ClientQuotas:
             self._used.clear()
             self.on_change(self.is_any)
 
+    def forget_usage(self) -> None:
+        """Begin to count anew what clients use."""
+        self._used.clear()
+        self._connections.clear()
+
     def ip_changed(self, entity: str, values: Mapping[str, str]) -> None:
         """The configuration of an address is another."""
         address = desanitized(entity)

@@ -212,6 +212,11 @@ class DelegationTokens:
         self._tokens[token.token_id] = token
         await self._tell(token.token_id)
 
+    async def remove_all(self) -> None:
+        """Delete every token there is."""
+        for token in self.all():
+            await self._remove(token.token_id)
+
     async def _remove(self, token_id: str) -> None:
         await self._zk.requests.delete_path(
             f"{DELEGATION_TOKENS}/{token_id}", recursive_delete=False
