@@ -179,6 +179,7 @@ class Behaviour:
 
     # security
     sasl_scram: bool  # >= 0.10.2, KIP-84
+    scram_nonce_checked: bool  # >= 3.7.2, CVE-2024-56128: the one of the client's final message
     sasl_oauthbearer: bool  # >= 2.0, KIP-255
     sasl_reauthentication: bool  # >= 2.2, KIP-368: sessions expire, clients authenticate again
     failed_authentication_delayed: bool  # >= 2.1, KIP-306: the answer to a refused client waits
@@ -380,6 +381,7 @@ _V28 = Behaviour(
     message_format_config=True,
     down_conversion_is_lazy=True,
     sasl_scram=True,
+    scram_nonce_checked=False,
     sasl_oauthbearer=True,
     sasl_reauthentication=True,
     failed_authentication_delayed=True,
@@ -431,6 +433,7 @@ def _derive(base: Behaviour, **flags: object) -> Behaviour:
 _V39 = _derive(
     _V28,
     kafka_version="3.9",
+    scram_nonce_checked=True,
     network_threads_per_listener=True,
     default_throttle_rates=True,
     client_metrics_resources=True,

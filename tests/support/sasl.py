@@ -90,7 +90,8 @@ class ScramClient:
     def first(self) -> bytes:
         return (self._header + self._bare).encode()
 
-    def final(self, challenge: bytes) -> bytes:
+    def final(self, challenge: bytes, nonce: str | None = None) -> bytes:
+        """What proves the password; with the broker's nonce, or with another one."""
         fields = dict(part.split("=", 1) for part in challenge.decode().split(","))
         salted = salted_password(
             self._mechanism,
@@ -98,7 +99,8 @@ class ScramClient:
             base64.b64decode(fields["s"]),
             int(fields["i"]),
         )
-        unproved = f"c={base64.b64encode(self._header.encode()).decode()},r={fields['r']}"
+        header = base64.b64encode(self._header.encode()).decode()
+        unproved = f"c={header},r={fields['r'] if nonce is None else nonce}"
         signed = f"{self._bare},{challenge.decode()},{unproved}".encode()
         client_key = mac(self._mechanism, salted, b"Client Key")
         stored = hashlib.new(HASHES[self._mechanism], client_key).digest()

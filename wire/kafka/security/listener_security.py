@@ -44,7 +44,8 @@ class SaslSettings:
             return PlainServer(self.credentials, tells_malformed=tells)
         if mechanism == OAUTHBEARER:
             return OAuthBearerServer(self.validate_token, self.now_ms)
-        return ScramServer(mechanism, self.credentials)
+        checks = self.behaviour.scram_nonce_checked
+        return ScramServer(mechanism, self.credentials, checks_nonce=checks)
 
 
 @frozen

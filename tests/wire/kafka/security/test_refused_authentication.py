@@ -133,6 +133,33 @@ def test_a_bad_proof_is_refused(
     wire.run(test())
 
 
+@pytest.mark.parametrize(
+    ("version", "nonce", "is_taken"),
+    [
+        ("3.9", "clientnonceXYZ", False),
+        ("3.9", "clientnonce", False),
+        ("2.8", "clientnonceXYZ", True),
+        ("1.1", "another", True),
+    ],
+)
+def test_a_proof_over_another_nonce_is_refused_since_3_7_2(
+    make_wire: MakeWire, version: str, nonce: str, is_taken: bool
+) -> None:
+    """CVE-2024-56128: ``ScramSaslServer`` did not look at the nonce of the final message."""
+    wire = serving(make_wire, kafka_version=version)
+    scram = ScramClient("SCRAM-SHA-256", "alice", "secret")
+
+    async def test() -> None:
+        client = await wire.connect()
+        await shake_hands(client, "SCRAM-SHA-256")
+        challenge = (await send_token(client, scram.first(), 0)).auth_bytes
+        answer = await send_token(client, scram.final(challenge, nonce), 0)
+        expected = ErrorCode.NONE if is_taken else ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert answer.error_code == expected
+
+    wire.run(test())
+
+
 REFUSED_BEARERS = {
     "expired": unsecured_token("carol", NOW_S - 100, 50),
     "of the future": unsecured_token("carol", NOW_S + 100),
