@@ -18,6 +18,7 @@ from ..planning.carry_out import carry_out
 SCHEMA = "place long, result binary"
 _PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = ("tests", "docs", "benchmarks", "examples", "out", "build", "dist")
+_SUFFIXES = (".py", ".tsv", ".toml", ".properties")
 _MANY_OBJECTS = 5000
 """To walk through these takes about 2 ms."""
 
@@ -70,15 +71,32 @@ def ship_package(context: Any) -> None:
     context.addPyFile(str(path))
 
 
-def package_zip() -> bytes:
-    """This package as a zip that Python imports from."""
+def package_zip(package: Path = _PACKAGE) -> bytes:
+    """This package as a zip that Python imports from.
+
+    Only what can be in it is walked through: beside the package there may be environments and
+    repositories of many thousand files.
+    """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(_PACKAGE.rglob("*")):
-            inside = path.relative_to(_PACKAGE)
-            hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
-            if hidden or inside.parts[0] in _LEFT_OUT or not path.is_file():
-                continue
-            if path.suffix in (".py", ".tsv", ".toml", ".properties") or path.name == "py.typed":
-                archive.write(path, Path("fakekafka", inside))
+        for path in sorted(_shipped(package)):
+            archive.write(path, Path("fakekafka", path.relative_to(package)))
     return content.getvalue()
+
+
+def _shipped(package: Path) -> Iterator[Path]:
+    """The files of the package that its runs need."""
+    for folder, folders, names in os.walk(package):
+        here = Path(folder)
+        folders[:] = [name for name in folders if _is_shipped(here, name, here == package)]
+        for name in names:
+            is_hidden = name.startswith(".")
+            if not is_hidden and (name.endswith(_SUFFIXES) or name == "py.typed"):
+                yield here / name
+
+
+def _is_shipped(parent: Path, name: str, is_at_the_top: bool) -> bool:
+    """Whether a folder belongs to the package: at the top only those that Python imports do."""
+    if name.startswith((".", "__pycache__")):
+        return False
+    return not is_at_the_top or (name not in _LEFT_OUT and (parent / name / "__init__.py").exists())

@@ -36,6 +36,14 @@ def test_list_names_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
         assert " ".join(about.split()) in " ".join(output.split())
 
 
+def test_list_is_a_line_for_each_suite_where_a_program_reads_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert bench("list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(SUITES)
+
+
 def test_list_as_json_is_an_object_of_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("list", "--json") == 0
     found = json.loads(capsys.readouterr().out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -147,15 +149,37 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
 
 def test_the_package_ships_itself_as_a_zip_without_tests(tmp_path: Path) -> None:
     """Small enough for every job, and with all that a simulation reads."""
-    import io
-    import zipfile
-
     names = zipfile.ZipFile(io.BytesIO(package_zip())).namelist()
     assert "fakekafka/testing/simulation.py" in names
     assert "fakekafka/spark_bench/suites/failover.py" in names
     assert any(name.endswith(".tsv") for name in names)
     assert not [name for name in names if name.startswith(("fakekafka/tests", "fakekafka/."))]
     assert len(package_zip()) < 5_000_000
+
+
+def test_only_folders_of_the_package_are_walked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not an environment, a repository or results beside them, however large they are."""
+    shipped = ["__init__.py", "wire/__init__.py", "wire/kafka/apis.py", "wire/tables/a.tsv"]
+    others = [".venv/lib/python/a.py", ".git/b.py", "env/lib/c.py", "out/d.py", "docs/e.py",
+              "wire/.hidden/f.py", "wire/__pycache__/g.py", "notes.txt"]  # fmt: skip
+    for name in shipped + others:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    seen: list[str] = []
+    scan = os.scandir
+
+    def scandir(path: str | Path) -> object:
+        seen.append(str(Path(path).relative_to(tmp_path)))
+        return scan(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", scandir)
+        content = package_zip(tmp_path)
+    names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert sorted(names) == sorted(f"fakekafka/{name}" for name in shipped)
+    assert sorted(seen) == [".", "wire", "wire/kafka", "wire/tables"]
 
 
 def test_the_data_source_is_imported_from_a_zip_with_a_relative_path(tmp_path: Path) -> None:
