@@ -39,7 +39,13 @@ def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-read
         return
     width = max(map(len, abouts))
     for name, about in abouts.items():
-        console.print(f"{name:{width}} {about}", markup=False, highlight=False)
+        # Programs read lines: only a terminal gets words wrapped.
+        console.print(
+            f"{name:{width}} {' '.join(about.split())}",
+            markup=False,
+            highlight=False,
+            soft_wrap=not console.is_terminal,
+        )
 
 
 @app.command("show")
@@ -182,6 +188,8 @@ def _print_batch(batch: BatchResult, out: Path | None) -> None:
         + (f"; tables in {out}" if out is not None else ""),
         soft_wrap=True,
     )
+    for note in batch.notes:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     for bad in batch.broken[:_SHOWN_BROKEN]:
         text = f"seed {bad['seed']}, {bad['status']}: {bad['problems']}\n    {bad['reproduce']}"
         console.print(text, markup=False, soft_wrap=True)

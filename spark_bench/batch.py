@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from ..protocol.errors import FakeKafkaError
-from .engines.engine import choose_engine, open_engine
+from .engines.engine import Engine, choose_engine, open_engine
 from .planning.past_costs import PastCosts
 from .planning.plan import BatchPlan, make_plan
 from .planning.schedule import CostModel, ProgressMeter, ProgressReport
 from .reports.results import BatchResult
+from .tables.lock import locked
 from .tables.reader import BatchTables
-from .tables.store import BatchStore, check_out, remove_empty
+from .tables.store import BatchStore, make_directory, refuse_other_batch, remove_empty
 
 
 class BatchEnded(FakeKafkaError):
@@ -53,11 +56,12 @@ def run_suite(
     empty one leaves a single configuration. ``engine`` is one of ``ENGINES``; ``master`` and
     ``conf`` are Spark's. ``resume`` goes on with the batch in ``out``. The tables of an earlier
     batch in ``costs_from`` tell how long runs take. ``notice`` is told in words what a Spark
-    cluster is waited for.
+    cluster is waited for, and which damaged files a resumed batch makes again.
 
     Raises ``UsageError`` for an unknown suite, engine or parameter, and for an ``out`` that cannot
-    be written to or has the tables of another batch. Raises ``BatchEnded`` when Ctrl-C or SIGTERM
-    ended the batch, after the tables of the runs that were done are written.
+    be written to, has the tables of another batch, or is written by another process.
+    Raises ``BatchEnded`` when Ctrl-C or SIGTERM ended the batch, after the tables of the runs that
+    were done are written.
     """
     plan = make_plan(
         suite, runs, seed, values=parameters, matrix=matrix, budget=budget, samples=samples
@@ -85,23 +89,53 @@ def run_plan(
     """Run a plan that was made before; otherwise as ``run_suite``."""
     if engine == "auto":
         engine = "spark" if master else choose_engine()[0]
-    made = [] if out is None else check_out(out, overwrite=overwrite, resume=resume)
-    batch = BatchResult(plan, engine, keeps_rows=out is None)
-    store = None if out is None else BatchStore(out, plan, engine, resume=resume)
     past = None
     if costs_from is not None:
         earlier = BatchTables(costs_from).seconds()
         past = PastCosts((values, took_s) for values, _, took_s in earlier)
     model = CostModel(plan, past)
-    done: Iterable[int] = ()
-    if store is not None:
-        done = store.done
-        for row, histograms in store.read_done():
-            batch.add(row, histograms)
-        if store.done and out is not None:
-            numbered = {spec.run_id: spec for spec in plan.specs}
-            for _, run_id, took_s in BatchTables(out).seconds():
-                model.observe(numbered[run_id], took_s * 1000)
+    open_it = functools.partial(open_engine, engine, workers, master, conf, notice)
+    batch = BatchResult(plan, engine, keeps_rows=out is None)
+    if out is None:
+        return _run_rest(plan, batch, model, None, open_it, progress)
+    made = make_directory(out)
+    try:
+        with locked(out):
+            refuse_other_batch(out, overwrite=overwrite, resume=resume)
+            store = BatchStore(out, plan, engine, resume=resume)
+            for line in store.dropped:
+                batch.notes.append(line)
+                if notice is not None:
+                    notice(line)
+            _take_done(store, out, plan, batch, model)
+            return _run_rest(plan, batch, model, store, open_it, progress)
+    finally:
+        if not batch.runs:
+            remove_empty(made)
+
+
+def _take_done(
+    store: BatchStore, out: Path, plan: BatchPlan, batch: BatchResult, model: CostModel
+) -> None:
+    """Take what an earlier call has done of the batch."""
+    for row, histograms in store.read_done():
+        batch.add(row, histograms)
+    if store.done:
+        numbered = {spec.run_id: spec for spec in plan.specs}
+        for _, run_id, took_s in BatchTables(out).seconds():
+            model.observe(numbered[run_id], took_s * 1000)
+
+
+def _run_rest(
+    plan: BatchPlan,
+    batch: BatchResult,
+    model: CostModel,
+    store: BatchStore | None,
+    open_it: Callable[[], AbstractContextManager[Engine]],
+    progress: Callable[[ProgressReport], object] | None,
+) -> BatchResult:
+    """Carry out the runs that are not done, and write what they give."""
+    done = frozenset() if store is None else store.done
     specs = model.longest_first(spec for spec in plan.specs if spec.run_id not in done)
     ended: BaseException | None = None
     opened_at = started = time.perf_counter()
@@ -109,7 +143,7 @@ def run_plan(
         by_id = {spec.run_id: spec for spec in specs}
         meter = ProgressMeter(model, specs, batch.runs, progress)
         try:
-            with open_engine(engine, workers, master, conf, notice) as opened:
+            with open_it() as opened:
                 started = time.perf_counter()
                 try:
                     for outcome in opened.run(plan, specs):
@@ -132,7 +166,6 @@ def run_plan(
         store.finish()
     elif store is not None and not batch.runs:
         store.remove()
-        remove_empty(made)
     if ended is not None:
         raise BatchEnded(batch, ended)
     return batch

@@ -47,6 +47,8 @@ class BatchResult:
         self.statuses: Counter[str] = Counter()
         self.broken: list[dict[str, Any]] = []
         """The first rows that are not ok."""
+        self.notes: list[str] = []
+        """What was damaged in the tables of the batch, and made again."""
         self.configurations: dict[int, Configuration] = {}
         self._rows: list[dict[str, Any]] | None = [] if keeps_rows else None
         self._parameters = [column_name(name) for name, _ in plan.specs[0].parameters]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
+from .files import FACTS, read_facts, read_file, table_files
 from .schema import COLUMNS, TABLES, arrow, fixed_schema
-from .store import table_files
 
 
 class BatchTables:
@@ -20,10 +19,10 @@ class BatchTables:
     def __init__(self, directory: str | Path) -> None:
         """Raises ``UsageError`` for a directory without a batch."""
         self.directory = Path(directory)
-        path = self.directory / "batch.json"
+        path = self.directory / FACTS
         if not path.exists():
             raise UsageError(f"{directory} has no batch: there is no {path}")
-        self.facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        self.facts = read_facts(self.directory)
 
     def table(self, name: str, like: Any = "arrow") -> Any:
         """A table: ``like`` is "arrow", "pandas", "polars" or a Spark session."""
@@ -33,7 +32,7 @@ class BatchTables:
             return self._spark(name, like)
         pyarrow = arrow()
         files = table_files(self.directory, name)
-        tables = [pyarrow.parquet.read_table(path) for path in files]
+        tables = [read_file(path) for path in files]
         if tables:
             found = pyarrow.concat_tables(tables, promote_options="permissive")
             if len(tables) > 1:
@@ -54,6 +53,8 @@ class BatchTables:
 
     def _spark(self, name: str, session: Any) -> Any:
         files = [str(path) for path in table_files(self.directory, name)]
+        for file in files:
+            read_file(Path(file), columns=["run_id"])  # Spark's message is a page long
         if files:
             return session.read.option("mergeSchema", "true").parquet(*files)
         columns = ", ".join(f"{one} {_SQL[kind]}" for one, (kind, _) in COLUMNS[name].items())

@@ -20,6 +20,16 @@ from typing import Any
 from ...protocol.errors import UsageError
 from ..planning.carry_out import Outcome
 from ..planning.plan import BatchPlan, labels, parameter_kinds, varied
+from .files import (
+    FACTS,
+    clean_up,
+    drop_damaged,
+    read_facts,
+    read_file,
+    read_ids,
+    table_files,
+    write_file,
+)
 from .rows import run_row, table_rows
 from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_schema
 
@@ -32,24 +42,17 @@ _ORDER = ("run_id", "metric", "second", "bucket", "at_us")
 _FORMAT = 1
 
 
-def check_out(out: Path, *, overwrite: bool, resume: bool) -> list[Path]:
+def make_directory(out: Path) -> list[Path]:
     """Make sure, before hours of runs, that tables can be written to ``out``.
 
     Gives the directories that it made for that, the innermost first. Raises ``UsageError`` when
-    pyarrow is missing, ``out`` cannot be a directory, it has a batch and neither ``overwrite`` nor
-    ``resume`` is set, or it has other files and no batch.
+    pyarrow is missing, ``out`` cannot be a directory, or has other files and no batch.
     """
     arrow()
-    has_batch = (out / "batch.json").exists()
-    foreign = [] if has_batch else _names_in(out)
+    foreign = [] if (out / FACTS).exists() else _names_in(out)
     if foreign:
         raise UsageError(
             f"{out} has other files and no batch ({foreign[0]}): name a new or an empty directory"
-        )
-    if has_batch and not (overwrite or resume):
-        raise UsageError(
-            f"{out} has the tables of another batch: name another directory, or say --resume to go "
-            "on with that one, or --overwrite to replace it"
         )
     made = [path for path in (out, *out.parents) if not path.exists()]
     try:
@@ -62,6 +65,15 @@ def check_out(out: Path, *, overwrite: bool, resume: bool) -> list[Path]:
     return made
 
 
+def refuse_other_batch(out: Path, *, overwrite: bool, resume: bool) -> None:
+    """Raise ``UsageError`` when ``out`` has a batch and neither ``overwrite`` nor ``resume``."""
+    if (out / FACTS).exists() and not (overwrite or resume):
+        raise UsageError(
+            f"{out} has the tables of another batch: name another directory, or say --resume to go "
+            "on with that one, or --overwrite to replace it"
+        )
+
+
 def _names_in(out: Path) -> list[str]:
     """What is in a directory, but for hidden files; nothing where it cannot be read."""
     try:
@@ -71,7 +83,7 @@ def _names_in(out: Path) -> list[str]:
 
 
 def remove_empty(made: list[Path]) -> None:
-    """Remove the directories that ``check_out`` made, as far as nothing is in them."""
+    """Remove the directories that ``make_directory`` made, as far as nothing is in them."""
     with contextlib.suppress(OSError):
         for path in made:
             path.rmdir()
@@ -92,8 +104,10 @@ class BatchStore:
         self._docs = column_docs(suite.measures, kinds)
         self._about = {"batch_id": plan.batch_id, "suite": plan.source.name, "format": _FORMAT}
         self.done: frozenset[int] = frozenset()
+        self.dropped: list[str] = []
+        """What was damaged, and whose runs are not among ``done`` therefore."""
         self._next_part = 0
-        if resume and (out / "batch.json").exists():
+        if resume and (out / FACTS).exists():
             self._go_on()
         else:
             for name in TABLES:
@@ -101,13 +115,14 @@ class BatchStore:
             self._write_json(is_complete=False)
 
     def _go_on(self) -> None:
-        found = json.loads((self._out / "batch.json").read_text(encoding="utf-8"))
+        found = read_facts(self._out)
         if found["batch_id"] != self._plan.batch_id:
             raise UsageError(
                 f"{self._out} has another batch ({found['command']}): resume it with the suite, "
                 "the parameters, the seeds and the budgets that it was begun with"
             )
         clean_up(self._out)
+        self.dropped = drop_damaged(self._out)
         parts = [int(path.stem.split("-")[1]) for path in (self._out / "runs").glob("part-*")]
         self._next_part = max(parts, default=-1) + 1
         self.done = frozenset(read_ids(self._out))
@@ -139,7 +154,7 @@ class BatchStore:
                         "cores": os.cpu_count()},
             "complete": is_complete,
         }  # fmt: skip
-        _replace(self._out / "batch.json", json.dumps(facts, indent=2).encode())
+        _replace(self._out / FACTS, json.dumps(facts, indent=2).encode())
 
     def add(self, outcome: Outcome) -> None:
         """Take a run; it is on disk soon."""
@@ -163,31 +178,30 @@ class BatchStore:
         own = [run_row(outcome) for outcome in pending]
         names = dict.fromkeys(column for row in own for column in row)
         schema = runs_schema(names, own, self._parameters, self._about, self._docs)
-        _write_table(arrow().Table.from_pylist(own, schema=schema), self._out / "runs" / name)
+        write_file(arrow().Table.from_pylist(own, schema=schema), self._out / "runs" / name)
 
     def _write(self, table: str, name: str, rows: list[tuple[Any, ...]]) -> None:
         schema = fixed_schema(table, self._about)
         columns = [arrow().array(list(column), field.type) for column, field in
                    zip(zip(*rows, strict=True), schema, strict=True)]  # fmt: skip
-        _write_table(arrow().table(columns, schema=schema), self._out / table / name)
+        write_file(arrow().table(columns, schema=schema), self._out / table / name)
 
     def read_done(self) -> Iterator[tuple[dict[str, Any], dict[str, list[tuple[int, int]]]]]:
         """The row and the histograms of every run that is there."""
         if not self.done:
             return
-        parquet = arrow().parquet
         counts: dict[int, dict[str, list[tuple[int, int]]]] = {}
         for path in table_files(self._out, "hist"):
-            found = parquet.read_table(path, columns=["run_id", "metric", "bucket", "n"])
+            found = read_file(path, columns=["run_id", "metric", "bucket", "n"])
             for run_id, metric, bucket, count in zip(*found.to_pydict().values(), strict=True):
                 counts.setdefault(run_id, {}).setdefault(metric, []).append((bucket, count))
         for path in table_files(self._out, "runs"):
-            for row in parquet.read_table(path).to_pylist():
+            for row in read_file(path).to_pylist():
                 yield row, counts.pop(row["run_id"], {})
 
     def remove(self) -> None:
         """No run was done: leave nothing behind."""
-        (self._out / "batch.json").unlink(missing_ok=True)
+        (self._out / FACTS).unlink(missing_ok=True)
 
     def finish(self) -> None:
         """All runs are there: one sorted file per table."""
@@ -197,35 +211,6 @@ class BatchStore:
         for table in TABLES[1:]:
             _merge(self._out / table, runs, fixed_schema(table, self._about))
         self._write_json(is_complete=True)
-
-
-def clean_up(out: Path) -> None:
-    """Remove what a crash left of a part, and parts that were merged already."""
-    for table in TABLES:
-        if (out / table / f"{table}.parquet").exists():
-            for path in (out / table).glob("part-*"):
-                path.unlink()
-    whole = (out / "runs" / "runs.parquet").exists()
-    have = {path.name for path in (out / "runs").glob("part-*.parquet")}
-    for table in TABLES:
-        for path in (out / table).glob("*"):
-            is_part = path.name.startswith("part-")
-            if path.suffix == ".tmp" or (is_part and not whole and path.name not in have):
-                path.unlink()
-
-
-def read_ids(out: Path) -> list[int]:
-    """The runs that are in the tables."""
-    ids: list[int] = []
-    for path in table_files(out, "runs"):
-        ids += arrow().parquet.read_table(path, columns=["run_id"]).column(0).to_pylist()
-    return ids
-
-
-def table_files(out: Path, table: str) -> list[Path]:
-    """The files of a table: one, or the parts of a batch that has not ended."""
-    whole = out / table / f"{table}.parquet"
-    return [whole] if whole.exists() else sorted((out / table).glob("part-*.parquet"))
 
 
 # -- merging -----------------------------------------------------------------------------------
@@ -262,14 +247,12 @@ def _merge(folder: Path, runs: int, schema: Any) -> None:
     keys = [(name, "ascending") for name in _ORDER if name in schema.names]
     cells = sum(part.rows for part in parts) * len(schema)
     step = max(1, runs * _SORT_CELLS // max(1, cells))
-    with parquet.ParquetWriter(temporary, schema) as writer:
+    with parquet.ParquetWriter(temporary, schema, write_page_checksum=True) as writer:
         for first in range(0, runs, step):
             last = first + step - 1
             filters = [("run_id", ">=", first), ("run_id", "<=", last)]
             tables = [
-                _in_schema(
-                    parquet.read_table(part.path, filters=filters, use_threads=False), schema
-                )
+                _in_schema(read_file(part.path, filters=filters, use_threads=False), schema)
                 for part in parts
                 if part.first <= last and part.last >= first
             ]
@@ -301,14 +284,6 @@ def _in_schema(table: Any, schema: Any) -> Any:
         for field in schema
     ]  # fmt: skip
     return pyarrow.table(columns, names=schema.names).cast(schema)
-
-
-def _write_table(table: Any, path: Path) -> None:
-    """Write under another name first, so that a crash leaves no half file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    arrow().parquet.write_table(table, temporary)
-    temporary.replace(path)
 
 
 def _replace(path: Path, content: bytes) -> None:

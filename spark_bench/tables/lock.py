@@ -1,0 +1,65 @@
+"""The lock of a batch's directory: one process at a time writes into it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...protocol.errors import UsageError
+
+if sys.platform != "win32":
+    import fcntl
+
+NAME = ".lock"
+
+
+@contextlib.contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Keep other processes from writing into a directory.
+
+    The operating system gives the lock back when a process ends, however it does. Raises
+    ``UsageError``, which names the process that has it. A file system without locks, and Windows,
+    keep nobody out.
+    """
+    path = out / NAME
+    descriptor = _taken(path)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}".encode(), 0)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _taken(path: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if sys.platform == "win32":
+            return descriptor
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 300, 0).decode(errors="replace")
+            os.close(descriptor)
+            raise UsageError(_refusal(path.parent, holder)) from None
+        except OSError:
+            return descriptor
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        os.close(descriptor)  # who had it has removed the file meanwhile
+
+
+def _refusal(out: Path, holder: str) -> str:
+    pid, _, host = holder.partition(" ")
+    where = "" if host in ("", socket.gethostname()) else f" on {host}"
+    who = f"process {pid}{where}" if pid else "another process"
+    return (
+        f"{who} writes a batch into {out}: name another directory, or wait until that process "
+        "has ended"
+    )

@@ -1,0 +1,173 @@
+"""Damaged tables, and two processes in one directory: told in a line, and mended or refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as parquet
+import pytest
+from fakekafka import UsageError
+from fakekafka.spark_bench.batch import BatchEnded, run_suite
+from fakekafka.spark_bench.planning.carry_out import carry_out
+from fakekafka.spark_bench.planning.plan import make_plan
+from fakekafka.spark_bench.tables.lock import locked
+from fakekafka.spark_bench.tables.reader import BatchTables
+from fakekafka.spark_bench.tables.store import BatchStore
+from fakekafka.tests.spark_bench.suites_for_tests import SMALL, written
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    return written(tmp_path, SMALL, "small.py")
+
+
+def cut(path: Path) -> None:
+    """Keep the first half of a file."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flip(path: Path) -> None:
+    """Change a byte of the values, which a footer does not show."""
+    content = bytearray(path.read_bytes())
+    column = parquet.read_metadata(path).row_group(0).column(0)
+    begins = column.dictionary_page_offset or column.data_page_offset
+    content[begins + column.total_compressed_size - 1] ^= 0xFF
+    path.write_bytes(content)
+
+
+def begun(small: str, out: Path) -> None:
+    """A batch of six runs of which four are done, each in a part of its own."""
+    plan = make_plan(small, 3)
+    out.mkdir()
+    store = BatchStore(out, plan, "serial")
+    for spec in plan.specs[:4]:
+        store.add(carry_out(plan, spec))
+        store.flush()
+
+
+def tables(out: Path) -> dict[str, Any]:
+    return {name: BatchTables(out).table(name).to_pylist() for name in ("runs", "hist", "series")}
+
+
+@pytest.mark.parametrize("damage", [cut, flip])
+@pytest.mark.parametrize("table", ["runs", "hist", "cost"])
+def test_the_runs_of_a_damaged_part_are_made_again(
+    damage: Any, table: str, small: str, tmp_path: Path
+) -> None:
+    """Whatever table it is of; the other parts stay, and the end is that of a whole batch."""
+    out = tmp_path / "out"
+    run_suite(small, engine="serial", runs=3, out=tmp_path / "whole")
+    begun(small, out)
+    kept = (out / "hist" / "part-00002.parquet").stat().st_ino
+    damaged = out / table / "part-00001.parquet"
+    damage(damaged)
+    with pytest.raises(UsageError, match=r"part-00001.parquet is damaged \(.*with --resume$"):
+        BatchTables(out).table(table)
+    again = BatchStore(out, make_plan(small, 3), "serial", resume=True)
+    assert again.dropped == [f"{damaged} is damaged: its runs are made again"]
+    assert again.done == {0, 2, 3}
+    assert (out / "hist" / "part-00002.parquet").stat().st_ino == kept
+    run_suite(small, engine="serial", runs=3, out=out, resume=True)
+    assert tables(out) == tables(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("table", ["runs", "hist"])
+def test_a_damaged_whole_table_makes_every_run_again(
+    table: str, small: str, tmp_path: Path
+) -> None:
+    """The line about it is in the result and told at once."""
+    out = tmp_path / "out"
+    run_suite(small, engine="serial", runs=3, out=out)
+    expected = tables(out)
+    cut(out / table / f"{table}.parquet")
+    heard: list[str] = []
+    batch = run_suite(small, engine="serial", runs=3, out=out, resume=True, notice=heard.append)
+    assert heard == batch.notes
+    assert len(heard) == 1
+    assert f"{table}.parquet is damaged" in heard[0]
+    assert tables(out) == expected
+
+
+def test_a_damaged_part_of_a_merge_that_was_interrupted_makes_every_run_again(
+    small: str, tmp_path: Path
+) -> None:
+    """The runs are in one file already, so nobody knows which of them the part held."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run_suite(small, engine="serial", runs=3, out=whole)
+    run_suite(small, engine="serial", runs=3, out=out)
+    (out / "hist" / "hist.parquet").rename(out / "hist" / "part-00000.parquet")
+    cut(out / "hist" / "part-00000.parquet")
+    store = BatchStore(out, make_plan(small, 3), "serial", resume=True)
+    assert (store.done, len(store.dropped)) == (frozenset(), 1)
+    run_suite(small, engine="serial", runs=3, out=out, resume=True)
+    assert tables(out) == tables(whole)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"suite": "failover"}'])
+def test_damaged_facts_of_a_batch_are_named(text: str, small: str, tmp_path: Path) -> None:
+    run_suite(small, engine="serial", runs=1, out=tmp_path / "out")
+    (tmp_path / "out" / "batch.json").write_text(text)
+    with pytest.raises(UsageError, match=r"batch.json is damaged \(.*--overwrite"):
+        BatchTables(tmp_path / "out")
+    with pytest.raises(UsageError, match=r"batch.json is damaged \(.*--overwrite"):
+        run_suite(small, engine="serial", runs=1, out=tmp_path / "out", resume=True)
+    assert run_suite(small, engine="serial", runs=1, out=tmp_path / "out", overwrite=True).runs == 2
+
+
+HOLDS = """
+import sys
+from pathlib import Path
+from fakekafka.spark_bench.tables.lock import locked
+with locked(Path(sys.argv[1])):
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that writes into ``out``."""
+    (tmp_path / "out").mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(tmp_path / "out")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "holds\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such lock")
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}])
+def test_a_second_process_is_refused_with_the_number_of_the_first(
+    how: dict[str, bool], holder: subprocess.Popen[str], small: str, tmp_path: Path
+) -> None:
+    """A first one that was killed holds nothing back."""
+    out = tmp_path / "out"
+    with pytest.raises(UsageError, match=rf"^process {holder.pid} writes a batch into .*out: "):
+        run_suite(small, engine="serial", runs=1, out=out, **how)
+    assert [path.name for path in out.iterdir()] == [".lock"]
+    holder.kill()
+    holder.wait()
+    assert run_suite(small, engine="serial", runs=1, out=out, **how).runs == 2
+    assert not (out / ".lock").exists()
+
+
+def test_a_batch_that_ended_early_gives_its_directory_back(small: str, tmp_path: Path) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(BatchEnded):
+        run_suite(small, engine="serial", runs=3, out=tmp_path / "out", progress=interrupt)
+    with locked(tmp_path / "out"), pytest.raises(UsageError, match=f"process {os.getpid()} "):
+        run_suite(small, engine="serial", runs=3, out=tmp_path / "out", resume=True)
+    batch = run_suite(small, engine="serial", runs=3, out=tmp_path / "out", resume=True)
+    assert batch.runs == 6
