@@ -148,7 +148,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such lock")
 @pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}])
 def test_a_second_process_is_refused_with_the_number_of_the_first(
-    how: dict[str, bool], holder: subprocess.Popen[str], small: str, tmp_path: Path
+    how: dict[str, Any], holder: subprocess.Popen[str], small: str, tmp_path: Path
 ) -> None:
     """A first one that was killed holds nothing back."""
     out = tmp_path / "out"
