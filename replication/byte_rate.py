@@ -27,6 +27,14 @@ class ByteRate:
         else:
             samples.append((now_ms, size))
 
+    def fill(self, size: int, since_ms: int, now_ms: int) -> None:
+        """Note that so many bytes passed in each window since then, if none are known."""
+        self._forget_old(now_ms)
+        if not self._samples:
+            window_ms = self._window_ms
+            first_ms = max(since_ms, now_ms - (self._samples_max - 1) * window_ms)
+            self._samples = [(begin, size) for begin in range(first_ms, now_ms + 1, window_ms)]
+
     def per_second(self, now_ms: int) -> float:
         """The rate as of now."""
         self._forget_old(now_ms)

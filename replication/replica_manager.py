@@ -89,6 +89,7 @@ class ReplicaManager:
             config["max.incremental.fetch.session.cache.slots"] if sessions_exist else 0, host.rng
         )
         self.quotas = quotas = fetcher_manager.quotas
+        quotas.leader.answers_followers = self._leads_for_followers
         reader = PartitionReader(hosted, config, on_failure, quotas.leader)
         self.followers = followers = FollowerFetchHandler(reader, delayed, FetchCounts(), host)
         self.fetch = FetchHandler(reader, followers, delayed, sessions, host)
@@ -139,6 +140,10 @@ class ReplicaManager:
 
     def _is_unclean_election_allowed(self, topic: str) -> bool:
         return bool(self.hosted.topic_config(topic)["unclean.leader.election.enable"])
+
+    def _leads_for_followers(self) -> bool:
+        """Whether other brokers fetch from this one."""
+        return any(p.is_leader and p.remote_replicas for p in self._by_name.values())
 
     # -- life -------------------------------------------------------------------------------
 

@@ -22,25 +22,35 @@ from ..protocol.values import TopicPartition
 from .byte_rate import ByteRate
 
 ALL_REPLICAS = "*"
+ANSWER_SIZE = 14
+"""Bytes of an answer to a fetch that names no partition."""
 
 
 class ReplicationQuota:
     """One side of a broker: which partitions are throttled there, and how much passed of them."""
 
-    __slots__ = ("_config", "_now_ms", "_passed", "_rate_name", "_stops_at_zero", "topics")
+    __slots__ = (
+        "_begin_ms",
+        "_config",
+        "_now_ms",
+        "_passed",
+        "_rate_name",
+        "answers_followers",
+        "topics",
+    )
 
     def __init__(
         self,
         config: BrokerConfig,
         rate_name: str,
         now_ms: Callable[[], int],
-        *,
-        stops_at_zero: bool = False,
     ) -> None:
+        self.answers_followers: Callable[[], bool] = lambda: False
+        """Whether there are followers that this side answers all the time."""
+        self._begin_ms = now_ms()
         self._config = config
         self._rate_name = rate_name
         self._now_ms = now_ms
-        self._stops_at_zero = stops_at_zero
         self._passed = ByteRate(
             config["replication.quota.window.num"],
             1000 * config["replication.quota.window.size.seconds"],
@@ -50,7 +60,14 @@ class ReplicationQuota:
         very object, which is mostly empty: then nothing is throttled."""
 
     def throttle(self, topic: str, partitions: frozenset[int] | None) -> None:
-        """Throttle these partitions of a topic, None for all, and no others of it."""
+        """Throttle these partitions of a topic, None for all, and no others of it.
+
+        Kafka's leader counts all the time what is around the records of its answers. Here it begins
+        when something is throttled, and what it would have counted before is made up for: how far
+        back the windows reach says how much may pass at once.
+        """
+        if not self.topics and self.answers_followers():
+            self._passed.fill(ANSWER_SIZE, self._begin_ms, self._now_ms())
         self.topics[topic] = partitions
 
     def release(self, topic: str) -> None:
@@ -66,25 +83,17 @@ class ReplicationQuota:
         self._passed.record(size, self._now_ms())
 
     def record_answer(self, responses: Iterable[FetchPartitionResponse]) -> None:
-        """Note what a follower is answered; partitions that are not throttled do not count."""
-        size = 0
+        """Note what a follower is answered; records that are not throttled do not count."""
+        size = ANSWER_SIZE
         for response in responses:
             if response.records and self.is_throttled(response.topic_partition):
                 size += sum(len(batch.data) for batch in response.records)
-        if size:
-            self.record(size)
+        self.record(size)
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more passed than is allowed.
-
-        Kafka's leaders also count what an answer has around its records, so with a rate of 0
-        their quota is always exceeded.
-        """
-        limit: int = self._config[self._rate_name]
-        if not limit and self._stops_at_zero:
-            return True
-        return self.per_second > limit
+        """Whether more passed than is allowed."""
+        return bool(self.per_second > self._config[self._rate_name])
 
     @property
     def per_second(self) -> float:
@@ -99,7 +108,7 @@ class ReplicationQuotas:
 
     def __init__(self, broker_id: int, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
         self._broker_id = broker_id
-        self.leader = ReplicationQuota(config, LEADER_THROTTLED_RATE, now_ms, stops_at_zero=True)
+        self.leader = ReplicationQuota(config, LEADER_THROTTLED_RATE, now_ms)
         self.follower = ReplicationQuota(config, FOLLOWER_THROTTLED_RATE, now_ms)
 
     def topic_changed(self, topic: str, overrides: Mapping[str, str]) -> None:

@@ -70,16 +70,35 @@ def seconds_to_move(simulation: Simulation) -> float:
 
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
-@pytest.mark.parametrize("rate", [LEADER_RATE, FOLLOWER_RATE])
-def test_a_replica_is_added_at_the_rate_that_is_set(version: str, rate: str) -> None:
-    """20 KB at 2 KB a second, of which the first second's come at once."""
+@pytest.mark.parametrize(
+    ("name", "rate", "least", "most"),
+    [(FOLLOWER_RATE, "2000", 8, 16), (LEADER_RATE, "500", 30, 50), (LEADER_RATE, "3000", 0, 1)],
+)
+def test_a_replica_is_added_at_the_rate_that_is_set(
+    version: str, name: str, rate: str, least: int, most: int
+) -> None:
+    """20 KB. A follower gets one second's worth at once, a leader that has answered followers
+    for a while sends ten seconds' worth, and again when these are over; each waits longer than it
+    has to, until its fetch or its back-off ends."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
-        throttled(simulation, **{rate: "2000"})
-        # Up to one of the waits of 500 or 1000 ms for each record is in vain.
-        assert 8 <= seconds_to_move(simulation) <= 16
+        simulation.run_for(15_000)
+        throttled(simulation, **{name: rate})
+        assert least <= seconds_to_move(simulation) <= most
         records = simulation.records("t", 0, replica=3)
         assert [len(present(record.value)) for record in records] == [SIZE] * RECORDS
+
+
+@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+def test_a_leader_sends_nothing_at_a_rate_of_nothing(version: str) -> None:
+    """What is around the records of its answers is too much already."""
+    with running(3, version, topics=TOPIC) as simulation:
+        filled(simulation)
+        throttled(simulation, **{LEADER_RATE: "0"})
+        simulation.reassign_partitions({("t", 0): [1, 2, 3]})
+        simulation.run_for(30_000)
+        assert simulation.partition("t", 0).replica(3).log_end_offset == 0
+        assert set(simulation.partition("t", 0).isr) == {1, 2}
 
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
@@ -109,7 +128,7 @@ def test_a_throttle_is_taken_away_while_it_holds(version: str) -> None:
     """As ``--verify`` does; the follower goes on with its next fetch."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
-        throttled(simulation, **{LEADER_RATE: "1", FOLLOWER_RATE: "1"})
+        throttled(simulation, **{LEADER_RATE: "100", FOLLOWER_RATE: "1"})
         simulation.reassign_partitions({("t", 0): [1, 2, 3]})
         simulation.run_for(5000)
         assert simulation.partition("t", 0).replica(3).log_end_offset in (1, 2)
@@ -143,7 +162,7 @@ def test_rates_of_all_brokers_count_since_3_9(version: str) -> None:
     """KAFKA-10190: before, a broker heeds its own."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
         filled(simulation)
-        set_configs(simulation, BROKERS, DEFAULT_ENTITY, **{LEADER_RATE: "2000"})
+        set_configs(simulation, BROKERS, DEFAULT_ENTITY, **{FOLLOWER_RATE: "2000"})
         set_configs(simulation, TOPICS, "t", **MOVED)
         assert (seconds_to_move(simulation) > 8) is (version == "3.9")
 
@@ -173,7 +192,7 @@ def test_a_throttle_holds_in_real_time_until_it_is_deleted(runtime: str) -> None
             cluster.produce("t", b"%d" % (number % 10) * SIZE)
 
         def change(operation: int) -> None:
-            rates = {LEADER_RATE: "1", FOLLOWER_RATE: "1"}
+            rates = {LEADER_RATE: "100", FOLLOWER_RATE: "1"}
             for broker_id in (1, 2, 3):
                 resource = ConfigResource(BROKER_RESOURCE, str(broker_id))
                 alter(broker_id, resource, rates, operation)
@@ -194,7 +213,7 @@ def test_a_throttle_holds_in_real_time_until_it_is_deleted(runtime: str) -> None
             return all(
                 broker.replica_manager.quotas.follower.topics
                 and broker.replica_manager.quotas.leader.topics
-                and broker.config[FOLLOWER_RATE] == broker.config[LEADER_RATE] == 1
+                and (broker.config[FOLLOWER_RATE], broker.config[LEADER_RATE]) == (1, 100)
                 for broker in brokers
             )
 
