@@ -137,7 +137,7 @@ class TransactionCoordinator:
         ]
         targets = [metadata.prepare_complete(now_ms) for metadata, _ in decided]
         for (metadata, is_commit), target in zip(decided, targets, strict=True):
-            self.markers.add(coordinator_epoch, is_commit, metadata, target)
+            self.markers.add(coordinator_epoch, is_commit, metadata, target, is_loaded=True)
 
     # -- InitProducerId ------------------------------------------------------------------------
 

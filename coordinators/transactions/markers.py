@@ -50,10 +50,14 @@ class SendMarkers(Protocol):
         ...
 
 
+_HEARING_MS = 5000
+"""So long after it was first told who leads what, a broker may not have heard of all there is."""
+
+
 class _PendingTransaction:
     """A decided transaction whose markers are on their way."""
 
-    __slots__ = ("coordinator_epoch", "is_commit", "metadata", "target")
+    __slots__ = ("coordinator_epoch", "is_commit", "is_loaded", "metadata", "target")
 
     def __init__(
         self,
@@ -61,7 +65,10 @@ class _PendingTransaction:
         is_commit: bool,
         metadata: TransactionMetadata,
         target: TransitMetadata,
+        is_loaded: bool,
     ) -> None:
+        self.is_loaded = is_loaded
+        """Whether it was decided before this broker read it in the log."""
         self.coordinator_epoch = coordinator_epoch
         self.is_commit = is_commit
         self.metadata = metadata
@@ -108,6 +115,8 @@ class MarkerChannels:
         self._pending: dict[str, _PendingTransaction] = {}
         self._turn: Timer | None = None
         self._turn_at_ms = 0
+        self._first_told_ms: int | None = None
+        """When this broker heard first who leads what."""
 
     @property
     def pending_count(self) -> int:
@@ -127,9 +136,13 @@ class MarkerChannels:
         is_commit: bool,
         metadata: TransactionMetadata,
         target: TransitMetadata,
+        is_loaded: bool = False,
     ) -> None:
-        """Send the markers of a decided transaction; ``target`` is written when all are there."""
-        pending = _PendingTransaction(coordinator_epoch, is_commit, metadata, target)
+        """Send the markers of a decided transaction; ``target`` is written when all are there.
+
+        ``is_loaded`` says that it was decided before this broker read it in the log.
+        """
+        pending = _PendingTransaction(coordinator_epoch, is_commit, metadata, target, is_loaded)
         self._pending[metadata.transactional_id] = pending
         self._queue(pending, tuple(metadata.partitions))
         self._close_if_done(pending)
@@ -159,6 +172,8 @@ class MarkerChannels:
 
     def metadata_changed(self) -> None:
         """A leader that was missed may be alive; Kafka's sender looks all the time."""
+        if self._first_told_ms is None:
+            self._first_told_ms = self._host.now_ms()
         if self._without_leader:
             self._wake()
 
@@ -170,12 +185,19 @@ class MarkerChannels:
         partitions: Iterable[TopicPartition],
         delay_ms: int = 0,
     ) -> None:
-        """Put partitions into the queues of their leaders; deleted ones need no marker."""
+        """Put partitions into the queues of their leaders; deleted ones need no marker.
+
+        Those of which nothing was heard are deleted, unless the broker was just started and has
+        found the transaction in its log: the controller does not name all of them at once.
+        """
+        is_hearing = pending.is_loaded and self._hears_for_ms() > 0
         by_broker: dict[int | None, list[TopicPartition]] = {}
         deleted: list[TopicPartition] = []
         for partition in partitions:
             state = self._metadata_cache.partition_state(partition)
-            if state is None:
+            if state is None and is_hearing:
+                by_broker.setdefault(None, []).append(partition)
+            elif state is None:
                 deleted.append(partition)
             else:
                 alive = self._metadata_cache.is_alive(state.leader)
@@ -237,6 +259,14 @@ class MarkerChannels:
                 self._send_next(broker_id, channel)
         if self._to_append_again:
             self._wake(self._request_timeout_ms)
+        if self._without_leader and (left_ms := self._hears_for_ms()) > 0:
+            self._wake(left_ms)
+
+    def _hears_for_ms(self) -> int:
+        """How much longer partitions may be named of which nothing was heard yet."""
+        if self._first_told_ms is None:
+            return 0
+        return max(0, self._first_told_ms + _HEARING_MS - self._host.now_ms())
 
     def _send_next(self, broker_id: int, channel: _BrokerMarkers) -> None:
         if channel.is_busy or channel.timer is not None or not channel.unsent:

@@ -167,6 +167,46 @@ def test_all_partitions_deleted(desk: Desk) -> None:
     assert desk.state == "CompleteCommit"
 
 
+def test_a_partition_that_was_not_named_yet_is_waited_for_after_a_start(desk: Desk) -> None:
+    """The coordinator has read its log sooner than it has heard of all leaders: were the marker
+    left out, nobody would ever see what follows the transaction."""
+    decide(desk, ORDERS, AUDIT)
+    desk.resign()
+    known = dict(desk.leaders)
+    restarted = Desk()
+    restarted.log, restarted.leaders = desk.log, {ORDERS: 1, **_of_the_log(known)}
+    restarted.coordinator.metadata_changed()
+    restarted.lead(epoch=7)
+    assert where(restarted) == [(1, [ORDERS])]
+    restarted.answer_markers()
+    assert restarted.state == "PrepareCommit"
+    restarted.clock.advance(2000)
+    restarted.leaders[AUDIT] = 2
+    restarted.coordinator.metadata_changed()
+    assert where(restarted) == [(2, [AUDIT])]
+    restarted.answer_markers()
+    assert restarted.state == "CompleteCommit"
+
+
+def test_a_partition_that_is_never_named_is_deleted(desk: Desk) -> None:
+    """After 5 seconds a coordinator that was just started has heard of all there are."""
+    decide(desk, ORDERS, AUDIT)
+    restarted = Desk()
+    restarted.log, restarted.leaders = desk.log, {ORDERS: 1, **_of_the_log(desk.leaders)}
+    restarted.coordinator.metadata_changed()
+    restarted.lead(epoch=7)
+    restarted.sent()
+    restarted.answer_markers()
+    restarted.clock.advance(4999)
+    assert restarted.state == "PrepareCommit"
+    restarted.clock.advance(1)
+    assert (where(restarted), restarted.state) == ([], "CompleteCommit")
+
+
+def _of_the_log(leaders: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+    return {name: leader for name, leader in leaders.items() if name.topic.startswith("__")}
+
+
 def test_what_cannot_be_closed_is_written_again(desk: Desk) -> None:
     """At once, and then, as Kafka's sender, when something wakes it or 30 seconds have passed."""
     decide(desk)
