@@ -35,6 +35,10 @@ class ByteRate:
             first_ms = max(since_ms, now_ms - (self._samples_max - 1) * window_ms)
             self._samples = [(begin, size) for begin in range(first_ms, now_ms + 1, window_ms)]
 
+    def clear(self) -> None:
+        """Know of nothing that passed."""
+        self._samples = []
+
     def per_second(self, now_ms: int) -> float:
         """The rate as of now."""
         self._forget_old(now_ms)

@@ -74,6 +74,12 @@ class ReplicationQuota:
         """Throttle no partition of a topic."""
         self.topics.pop(topic, None)
 
+    def forget(self) -> None:
+        """Throttle nothing and have counted nothing."""
+        self.topics.clear()
+        self._passed.clear()
+        self._begin_ms = self._now_ms()
+
     def is_throttled(self, topic_partition: TopicPartition) -> bool:
         partitions = self.topics.get(topic_partition.topic, ())
         return partitions is None or topic_partition.partition in partitions
@@ -128,9 +134,9 @@ class ReplicationQuotas:
                 quota.release(topic)
 
     def forget(self) -> None:
-        """Throttle nothing, as a broker that starts."""
-        self.leader.topics.clear()
-        self.follower.topics.clear()
+        """Throttle nothing and have counted nothing, as a broker that starts."""
+        self.leader.forget()
+        self.follower.forget()
 
     def _partitions(self, text: str) -> frozenset[int] | None:
         """Partitions of which this broker's replica is listed; None for all.

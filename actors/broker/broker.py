@@ -172,21 +172,21 @@ class Broker(Node):
         self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
         self.replica_manager.upkeep.on_uncleanable = self._log_uncleanable
         self.replica_manager.failures.on_halt = self._halt_process
-        self.admin = AdminManager(
-            AdminParts(
-                host=self,
-                config=self.config,
-                behaviour=self.behaviour,
-                zk=self.zk,
-                controller=self.controller,
-                metadata=self.metadata_cache,
-                wait=self.waiters.wait,
-                surroundings={
-                    "log.dirs": ",".join(spec.disk.directories),
-                    "zookeeper.connect": ",".join(spec.zookeepers),
-                },
-            )
+        parts = AdminParts(
+            host=self,
+            config=self.config,
+            behaviour=self.behaviour,
+            zk=self.zk,
+            controller=self.controller,
+            metadata=self.metadata_cache,
+            wait=self.waiters.wait,
+            surroundings={
+                "log.dirs": ",".join(spec.disk.directories),
+                "zookeeper.connect": ",".join(spec.zookeepers),
+            },
         )
+        self.dynamic_config.facts = parts.facts
+        self.admin = AdminManager(parts)
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
 
     def _producer_id_blocks(self) -> AllocateBlock:

@@ -62,6 +62,8 @@ class DynamicConfigManager:
         self.on_topic_overrides: Callable[[str, Mapping[str, str]], object] | None = None
         """Told the overrides of a topic at the start and when they changed, but not of a new topic
         (CP-202); raises ``ValueError`` for what it cannot use."""
+        self.facts: Callable[[], Mapping[str, str]] = dict
+        """What the broker's settings file would name that is no setting of this package."""
         self.on_entity_config: dict[str, Callable[[str, Mapping[str, str]], object]] = {}
         """By type of entity, such as ``users``: who is told the values of such entities."""
         self._plain = TopicConfig(config)
@@ -264,7 +266,7 @@ class DynamicConfigManager:
         if not self._is_following or (own == old_own and default == old_default):
             return True
         release = release_configs(config.kafka_version)
-        static = static_texts(config)
+        static = {**static_texts(config), **self.facts()}
         old = in_force(release, static, old_default, old_own)
         new = in_force(release, static, default, own)
         try:

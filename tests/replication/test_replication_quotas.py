@@ -133,6 +133,21 @@ def test_a_second_throttle_forgets_nothing_of_the_first() -> None:
     assert leader.is_exceeded
 
 
+def test_a_quota_that_is_forgotten_begins_as_a_new_one() -> None:
+    """Nothing is throttled, nothing has passed, and no window reaches back."""
+    clock = Clock()
+    both = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms)
+    both.leader.answers_followers = lambda: True
+    both.leader.throttle("t", None)
+    both.leader.record(1000)
+    clock.ms = 5000
+    both.forget()
+    assert not both.leader.topics
+    assert not both.leader.is_exceeded
+    both.leader.throttle("t", None)
+    assert both.leader.per_second == 14
+
+
 # -- followers -----------------------------------------------------------------------------------
 
 

@@ -189,3 +189,47 @@ def test_changes_missed_during_a_session_change_are_caught_up() -> None:
     follower.shutdown()
     change(cluster, "topics", "t", retention_ms="4")
     assert follower.topic_config("t")["retention.ms"] == 3
+
+
+def test_a_broker_that_cannot_follow_takes_nothing_until_it_can() -> None:
+    """Kafka: ``DynamicBrokerConfig.updateBrokerConfig``; whoever writes to ZooKeeper is not
+    checked. A broker that starts takes it."""
+    cluster = ControllerCluster([1, 2])
+    cluster.dynamic_config(1, [])
+    change(cluster, "brokers", "1", num_io_threads="100", min_insync_replicas="2")
+    config = cluster.processes[1].config
+    assert config["min.insync.replicas"] == 1
+    assert cluster.log[-1][:2] == (1, "error")
+    assert "should not be greater than double the current value 8" in cluster.log[-1][2]
+    change(cluster, "brokers", "1", num_io_threads="16", min_insync_replicas="2")
+    assert config["min.insync.replicas"] == 2
+    change(cluster, "brokers", "2", num_io_threads="100", min_insync_replicas="2")
+    cluster.dynamic_config(2, [])
+    assert cluster.processes[2].config["min.insync.replicas"] == 2
+
+
+def test_what_may_not_change_is_left_out_of_what_is_stored() -> None:
+    """Kafka: ``DynamicBrokerConfig.fromPersistentProps``; the rest is in force."""
+    cluster = ControllerCluster([1])
+    cluster.dynamic_config(1, [])
+    change(cluster, "brokers", "1", num_partitions="7", min_insync_replicas="2", my_custom="1")
+    config = cluster.processes[1].config
+    assert (config["num.partitions"], config["min.insync.replicas"]) == (1, 2)
+    assert config.dynamic_of_broker == {"min.insync.replicas": "2", "my.custom": "1"}
+    assert "Cannot update these configs dynamically: Set(num.partitions)" in cluster.log[-1][2]
+
+
+def test_all_can_be_forgotten_however_far_the_way_back() -> None:
+    """A client could halve a pool of threads at most."""
+    cluster = ControllerCluster([1])
+    follower = cluster.dynamic_config(1, [])
+    for threads in ("16", "32"):
+        change(cluster, "brokers", "1", num_io_threads=threads, min_insync_replicas="2")
+    change(cluster, "brokers", "<default>", num_io_threads="100")
+    config = cluster.processes[1].config
+    cluster.ask(follower.forget_all())
+    cluster.settle()
+    assert (dict(config.dynamic_of_broker), dict(config.dynamic_default)) == ({}, {})
+    assert config["min.insync.replicas"] == 1
+    for entity in ("1", "<default>"):
+        assert run_now(cluster.zk.admin.get_entity_configs("brokers", entity)) == {}
