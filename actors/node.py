@@ -89,6 +89,7 @@ class Node(pykka.Actor):
         self.rng: random.Random = runtime.rng
         # Bound here once: cores ask for the time more often than for anything else.
         self.now_ms: Callable[[], int] = runtime.now_ms
+        self.wall_ms: Callable[[], int] = runtime.wall_ms
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked = False  # True while stopped or paused: deliveries take the slow path
         self.stopped = False

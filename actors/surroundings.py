@@ -200,7 +200,11 @@ class Surroundings(Protocol):
         ...
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch, by the runtime's clock."""
+        """Milliseconds by the runtime's clock: see ``Host``."""
+        ...
+
+    def wall_ms(self) -> int:
+        """Milliseconds since the Unix epoch: see ``Host``."""
         ...
 
     def call_later(

@@ -45,7 +45,13 @@ class Host(Protocol):
     """None while no run is recorded; a core asks before it tells."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch, by the clock of the runtime."""
+        """Milliseconds by the clock of the runtime, which leaves out what the process missed: for
+        spans of time, such as sessions and timers."""
+        ...
+
+    def wall_ms(self) -> int:
+        """Milliseconds since the Unix epoch: for dates that others read or have written, such as
+        those of records, znodes and tokens."""
         ...
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:

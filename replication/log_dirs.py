@@ -188,13 +188,12 @@ class LogDirs:
 
     def _copy_next(self) -> None:
         self._timer = None
-        now_ms = self._host.now_ms()
         limit: int = self._config["replica.alter.log.dirs.io.max.bytes.per.second"]
-        if self._copied.per_second(now_ms) > limit:
+        if self._copied.per_second(self._host.now_ms()) > limit:
             self._copy_in(self._config["replica.fetch.backoff.ms"])
             return
         for name in self._chosen():
-            self._copy(name, now_ms)
+            self._copy(name)
         if self._moving:
             self._copy_in(0)
 
@@ -211,7 +210,7 @@ class LogDirs:
         self._in_progress = by_thread
         return list(by_thread.values())
 
-    def _copy(self, name: TopicPartition, now_ms: int) -> None:
+    def _copy(self, name: TopicPartition) -> None:
         partition = self._hosted.partition(name)
         future = self._disk.future_logs.get(name)
         if partition is None or partition.log is None or future is None:
@@ -219,7 +218,7 @@ class LogDirs:
             return
         log = partition.log
         try:
-            self._copy_batches(log, future, now_ms)
+            self._copy_batches(log, future)
             if future.log_end_offset == log.log_end_offset:
                 self._replace(partition, log, future)
         except (KafkaError, OSError):
@@ -228,7 +227,7 @@ class LogDirs:
             directory = future.directory if future.directory in failed else log.directory
             self._on_failure(directory)
 
-    def _copy_batches(self, log: Log, future: Log, now_ms: int) -> None:
+    def _copy_batches(self, log: Log, future: Log) -> None:
         _cut_to_common(log, future)
         if future.log_end_offset < log.log_start_offset:
             future.truncate_fully_and_start_at(log.log_start_offset)
@@ -238,8 +237,8 @@ class LogDirs:
         if future.log_end_offset < end:
             size_max: int = self._config["replica.fetch.max.bytes"]
             read = log.read(future.log_end_offset, size_max, end)
-            append_as_follower(future, whole_batches(read.batches), now_ms)
-            self._copied.record(read.size, now_ms)
+            append_as_follower(future, whole_batches(read.batches), self._host.wall_ms())
+            self._copied.record(read.size, self._host.now_ms())
         future.update_high_watermark(log.high_watermark)
         if log.log_start_offset <= future.log_end_offset:
             future.maybe_increment_log_start_offset(log.log_start_offset, "leader")

@@ -94,9 +94,9 @@ class ReplicaManager:
         self.followers = followers = FollowerFetchHandler(reader, delayed, FetchCounts(), host)
         self.fetch = FetchHandler(reader, followers, delayed, sessions, host)
         self.produce = ProduceHandler(
-            hosted, delayed, followers.complete_fetches, on_failure, host.now_ms
+            hosted, delayed, followers.complete_fetches, on_failure, host.now_ms, host.wall_ms
         )
-        self.verified_produce = VerifiedProduce(hosted, self.produce, host.now_ms)
+        self.verified_produce = VerifiedProduce(hosted, self.produce, host.wall_ms)
         self.offsets = OffsetsHandler(hosted, delayed)
         self.upkeep = Upkeep(hosted, delayed, fetcher_manager, host, config, on_failure)
         self.log_dirs = LogDirs(hosted, host, config, failures.handle_log_dir_failure)

@@ -155,26 +155,26 @@ class Upkeep:
     def expire_producer_ids(self) -> None:
         """Forget idempotent producers that were silent for too long
         (docs/kafka/producer-state.md#forgetting)."""
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         by_themselves = self._hosted.behaviour.producer_ids_expire_by_themselves
         name = "producer" if by_themselves else "transactional"
         expiration_ms: int = self._config[f"{name}.id.expiration.ms"]
         for partition in self._hosted.by_name.values():
             log = partition.log
             if log is not None and log.producers is not None:
-                log.remove_expired_producers(now_ms, expiration_ms)
+                log.remove_expired_producers(wall_ms, expiration_ms)
 
     def apply_retention(self) -> None:
         """Delete segments that retention lets go, on leaders and followers
         (docs/kafka/log.md#retention)."""
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         for name, partition in tuple(self._hosted.by_name.items()):
             log = partition.log
             if log is None:
                 continue
             log_start_offset = log.log_start_offset
             try:
-                delete_old_segments(log, now_ms)
+                delete_old_segments(log, wall_ms)
             except (KafkaError, OSError) as error:
                 self._on_storage_failure(name, error)
                 continue
@@ -185,13 +185,13 @@ class Upkeep:
 
     def flush_dirty_logs(self) -> None:
         """Flush the logs whose last flush is ``flush.ms`` ago (docs/kafka/log.md#flushing)."""
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         for name, partition in tuple(self._hosted.by_name.items()):
             log = partition.log
-            if log is None or now_ms - log.last_flush_ms < log.settings.flush_ms:
+            if log is None or wall_ms - log.last_flush_ms < log.settings.flush_ms:
                 continue
             try:
-                log.flush(now_ms)
+                log.flush(wall_ms)
             except (KafkaError, OSError) as error:
                 self._on_storage_failure(name, error)
 
@@ -201,7 +201,7 @@ class Upkeep:
         A log that cannot be read is left alone until the broker starts again (KIP-346); a new log
         of the same name is another one.
         """
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         uncleanable, self._uncleanable = self._uncleanable, {}
         for name, partition in tuple(self._hosted.by_name.items()):
             log = partition.log
@@ -211,7 +211,7 @@ class Upkeep:
                 self._uncleanable[name] = log
                 continue
             try:
-                compact(log, now_ms)
+                compact(log, wall_ms)
             except (KafkaError, OSError) as error:
                 self._on_storage_failure(name, error)
             except (ValueError, LookupError, struct.error) as error:

@@ -384,6 +384,7 @@ class ClusterSecurity:
                 credentials=BrokerCredentials(self.config.users, gateway, broker_id),
                 validate_token=self._validate,
                 now_ms=gateway.runtime.now_ms,
+                wall_ms=gateway.runtime.wall_ms,
                 behaviour=flags,
                 config=config,
             )

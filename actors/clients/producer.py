@@ -150,7 +150,7 @@ class SimulatedProducer(SimulatedClient):
             and queue.ready_for is self._identity
         ):  # nothing to wait for: without the queue
             alone = ProducerBatch(now)
-            alone.records.append((key, value, now, callback))
+            alone.records.append((key, value, self.wall_ms(), callback))
             self._send(where, queue, alone, leader[0])
             return
         batch = queue.open_batch
@@ -162,7 +162,7 @@ class SimulatedProducer(SimulatedClient):
             if settings.linger_ms:
                 self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
         records = batch.records
-        records.append((key, value, now, callback))
+        records.append((key, value, self.wall_ms(), callback))
         if len(records) >= settings.batch_records:
             queue.open_batch = None
             self._drain(where, queue)

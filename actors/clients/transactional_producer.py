@@ -243,11 +243,11 @@ class SimulatedTransactionalProducer(CoordinatedClient):
     async def _produce(
         self, where: TopicPartition, values: Sequence[bytes | None], operation: ClientOperation
     ) -> int:
-        now_ms = self.now_ms()
-        deadline_ms = now_ms + self.settings.delivery_timeout_ms
+        wall_ms = self.wall_ms()
+        deadline_ms = self.now_ms() + self.settings.delivery_timeout_ms
         sequence = self._sequences.get(where, 0)
         data = build_batch(
-            [Record(index, now_ms, None, value, ()) for index, value in enumerate(values)],
+            [Record(index, wall_ms, None, value, ()) for index, value in enumerate(values)],
             producer_id=self._identity[0],
             producer_epoch=self._identity[1],
             base_sequence=sequence,

@@ -136,9 +136,9 @@ class LiveTimer:
 class LiveRuntime(LoopRuntime):
     """Wall clock, one thread: a handler never waits for a lock or a thread switch.
 
-    The clock leaves out what the loop did not run, because one request took long or the process was
-    stopped: else whatever the cluster's own members had no chance to say in time, heartbeats of
-    their sessions above all, would count as missing.
+    Its own clock leaves out what the loop did not run, because one request took long or the process
+    was stopped: else whatever the cluster's own members had no chance to say in time, heartbeats of
+    their sessions above all, would count as missing. Dates are those of the wall clock.
     """
 
     name = "live"
@@ -183,6 +183,9 @@ class LiveRuntime(LoopRuntime):
         if now_ns > self._latest_ns:
             now_ns = self._latest_ns
         return (self._epoch_ns + now_ns) // 1_000_000
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
 
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]

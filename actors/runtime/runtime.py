@@ -84,7 +84,11 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch, by the runtime's clock."""
+        """Milliseconds by the runtime's clock, which began at the Unix epoch: see ``Host``."""
+
+    @abc.abstractmethod
+    def wall_ms(self) -> int:
+        """Milliseconds since the Unix epoch: see ``Host``."""
 
     @abc.abstractmethod
     def call_later(

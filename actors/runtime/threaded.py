@@ -151,6 +151,9 @@ class ThreadedRuntime(Runtime):
     def now_ms(self) -> int:
         return (self._epoch_ns + time.monotonic_ns() - self._started_ns) // 1_000_000
 
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
     def create_lock(self) -> Any:
         return threading.RLock()
 

@@ -173,7 +173,7 @@ class ConsumerGroup:
     def _shown(self) -> tuple[object, ...]:
         return self.state_name, self.epoch, tuple(self.members)
 
-    def end(self, _now_ms: int) -> None:
+    def end(self, _wall_ms: int) -> None:
         """It was removed, or is coordinated elsewhere."""
         old = self.state_name
         self.is_dead = True
@@ -260,14 +260,14 @@ class ConsumerGroup:
 
     # -- expiry --------------------------------------------------------------------------------
 
-    def remove_expired_offsets(self, now_ms: int, retention_ms: int) -> list[TopicPartition]:
+    def remove_expired_offsets(self, wall_ms: int, retention_ms: int) -> list[TopicPartition]:
         """Forget offsets of topics that no member reads, counted from their commit."""
 
         def is_expired(partition: TopicPartition, value: OffsetValue) -> bool:
             if self.is_subscribed_to(partition.topic):
                 return False
             if value.expire_timestamp_ms >= 0:
-                return now_ms >= value.expire_timestamp_ms
-            return now_ms - value.commit_timestamp_ms >= retention_ms
+                return wall_ms >= value.expire_timestamp_ms
+            return wall_ms - value.commit_timestamp_ms >= retention_ms
 
         return self.offsets.remove_expired(is_expired)

@@ -176,8 +176,8 @@ class Migration:
         self._log.append(group, pairs, appended, done)
 
     def _classic_of(self, group: ConsumerGroup, leaving: ConsumerMember) -> Group:
-        now_ms = self._host.now_ms()
-        classic = Group(group.group_id, now_ms, GroupState.STABLE)
+        wall_ms = self._host.wall_ms()
+        classic = Group(group.group_id, wall_ms, GroupState.STABLE)
         classic.generation = group.epoch
         classic.offsets = group.offsets
         for member in group.members.values():
@@ -203,7 +203,7 @@ class Migration:
         Nobody waits for the records: without them it is found empty, and replaced, once more.
         """
         tombstones = group_records.group_tombstones(group.group_id, ())
-        classic = Group(group.group_id, self._host.now_ms(), listener=self._host.state_listener)
+        classic = Group(group.group_id, self._host.wall_ms(), listener=self._host.state_listener)
         classic.offsets = group.offsets
         pairs = [*map(group_records.encode, tombstones)]
         self._log.append(

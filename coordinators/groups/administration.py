@@ -108,7 +108,7 @@ class GroupAdministration:
             error, group = self._find(group_id)
             if group is not None:
                 if group.is_empty:
-                    group.end(self._host.now_ms())
+                    group.end(self._host.wall_ms())
                     eligible.append(group)
                 else:
                     error = ErrorCode.NON_EMPTY_GROUP

@@ -108,30 +108,30 @@ class Commits:
         self, partitions: tuple[OffsetCommitPartition, ...], retention_time_ms: int = -1
     ) -> dict[TopicPartition, OffsetValue]:
         """What is to be stored for the partitions that exist."""
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         known = self._metadata_cache.takes_offsets
         return {
             partition.topic_partition: OffsetValue(
                 partition.offset,
                 partition.leader_epoch,
                 partition.metadata,
-                now_ms if partition.commit_timestamp_ms < 0 else partition.commit_timestamp_ms,
-                self._expiry_ms(partition, now_ms, retention_time_ms),
+                wall_ms if partition.commit_timestamp_ms < 0 else partition.commit_timestamp_ms,
+                self._expiry_ms(partition, wall_ms, retention_time_ms),
             )
             for partition in partitions
             if known(partition.topic_partition)
         }
 
     def _expiry_ms(
-        self, partition: OffsetCommitPartition, now_ms: int, retention_time_ms: int
+        self, partition: OffsetCommitPartition, wall_ms: int, retention_time_ms: int
     ) -> int:
         """When the offset ends by itself; -1 to leave that to the state of the group (KIP-211)."""
         if self._behaviour.offsets_expire_by_group_state:
-            return -1 if retention_time_ms == -1 else now_ms + retention_time_ms
+            return -1 if retention_time_ms == -1 else wall_ms + retention_time_ms
         if retention_time_ms == -1:
             retention_time_ms = self._config["offsets.retention.minutes"] * 60_000
         committed_ms = partition.commit_timestamp_ms
-        return (now_ms if committed_ms < 0 else committed_ms) + retention_time_ms
+        return (wall_ms if committed_ms < 0 else committed_ms) + retention_time_ms
 
     def _check_commit(
         self, request: OffsetCommitRequest, api_version: int

@@ -76,13 +76,13 @@ class Group:
     def __init__(
         self,
         group_id: str,
-        now_ms: int,
+        wall_ms: int,
         state: GroupState = GroupState.EMPTY,
         listener: StateListener | None = None,
     ) -> None:
         self.group_id = group_id
         self.state = state
-        self.state_timestamp_ms = now_ms
+        self.state_timestamp_ms = wall_ms
         """When the state was entered; -1 if an old record did not say."""
         self.generation = 0
         self.protocol_type: str | None = None
@@ -110,7 +110,7 @@ class Group:
 
     # -- state ---------------------------------------------------------------------------------
 
-    def transition_to(self, state: GroupState, now_ms: int) -> None:
+    def transition_to(self, state: GroupState, wall_ms: int) -> None:
         """Enter a state; there must be a way to it from the present one."""
         old = self.state
         invariant(
@@ -118,7 +118,7 @@ class Group:
             f"group {self.group_id} must not go from {old.value} to {state.value}",
         )
         self.state = state
-        self.state_timestamp_ms = now_ms
+        self.state_timestamp_ms = wall_ms
         if self._listener is not None:
             self._listener(f"groups/{self.group_id}/state", old.value, state.value)
 
@@ -135,9 +135,9 @@ class Group:
     def state_name(self) -> str:
         return self.state.value
 
-    def end(self, now_ms: int) -> None:
+    def end(self, wall_ms: int) -> None:
         """It is removed."""
-        self.transition_to(GroupState.DEAD, now_ms)
+        self.transition_to(GroupState.DEAD, wall_ms)
 
     def tombstones(self) -> list[bytes]:
         """Keys of the records of the group itself, if there are any."""
@@ -151,7 +151,7 @@ class Group:
     def is_consumer_group(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
-    def start_next_generation(self, now_ms: int) -> bool:
+    def start_next_generation(self, wall_ms: int) -> bool:
         """All have joined: agree on a protocol, or be empty.
 
         False where members support none in common: the generation has gone up all the same.
@@ -166,7 +166,7 @@ class Group:
         if self._listener is not None:
             self._listener(f"groups/{self.group_id}/generation", old, self.generation)
         members = GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY
-        self.transition_to(members, now_ms)
+        self.transition_to(members, wall_ms)
         return True
 
     # -- members -------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ class Group:
 
     # -- expiry --------------------------------------------------------------------------------
 
-    def remove_expired_offsets(self, now_ms: int, retention_ms: int) -> list[TopicPartition]:
+    def remove_expired_offsets(self, wall_ms: int, retention_ms: int) -> list[TopicPartition]:
         """Forget offsets as the state of the group allows (KIP-211); gives their partitions."""
         since_state = self.state_timestamp_ms
         kept: Iterable[str] = ()
@@ -423,12 +423,14 @@ class Group:
             if partition.topic in kept:
                 return False
             if value.expire_timestamp_ms >= 0:
-                return now_ms >= value.expire_timestamp_ms
+                return wall_ms >= value.expire_timestamp_ms
             since_ms = value.commit_timestamp_ms if since_state < 0 else since_state
-            return now_ms - since_ms >= retention_ms
+            return wall_ms - since_ms >= retention_ms
 
         return self.offsets.remove_expired(is_expired)
 
-    def remove_offsets_past_their_time(self, now_ms: int) -> list[TopicPartition]:
+    def remove_offsets_past_their_time(self, wall_ms: int) -> list[TopicPartition]:
         """Forget offsets by the time each was given, whoever reads on (before KIP-211)."""
-        return self.offsets.remove_expired(lambda _, value: 0 <= value.expire_timestamp_ms < now_ms)
+        return self.offsets.remove_expired(
+            lambda _, value: 0 <= value.expire_timestamp_ms < wall_ms
+        )

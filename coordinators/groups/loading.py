@@ -105,7 +105,7 @@ class LoadedPartition:
                 self._offsets[key] = commit
 
     def groups(
-        self, now_ms: int, listener: StateListener | None
+        self, wall_ms: int, listener: StateListener | None
     ) -> Iterator[Group | ConsumerGroup]:
         """The groups in the order in which they were stored, those without a record of their own
         (they only commit) behind."""
@@ -121,7 +121,7 @@ class LoadedPartition:
         def group_of(group_id: str) -> Group | ConsumerGroup:
             known = groups.get(group_id)
             if known is None:
-                known = groups[group_id] = Group(group_id, now_ms, listener=listener)
+                known = groups[group_id] = Group(group_id, wall_ms, listener=listener)
             return known
 
         for key, commit in self._offsets.items():

@@ -74,9 +74,9 @@ class OffsetsLog:
         where = self._where(group_id)
         if not self._has_log(where):
             return False
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         data = build_batch(
-            [Record(index, now_ms, key, value, ()) for index, (key, value) in enumerate(pairs)],
+            [Record(index, wall_ms, key, value, ()) for index, (key, value) in enumerate(pairs)],
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,

@@ -151,7 +151,7 @@ class Rebalances:
             waiting = WaitingJoin(True, delay_ms, max(timeout_ms - delay_ms, 0))
         else:
             waiting = WaitingJoin(False, timeout_ms, 0)
-        group.transition_to(GroupState.PREPARING_REBALANCE, self._host.now_ms())
+        group.transition_to(GroupState.PREPARING_REBALANCE, self._host.wall_ms())
         self._log(
             "info",
             f"group {group.group_id} rebalances, generation {group.generation} ends: {reason}",
@@ -205,7 +205,7 @@ class Rebalances:
             # Nobody rejoined: static members hold their places until their sessions end.
             self._wait_for_joins(group, WaitingJoin(False, group.rebalance_timeout_ms, 0))
             return
-        if not group.start_next_generation(self._host.now_ms()):
+        if not group.start_next_generation(self._host.wall_ms()):
             # MemberMetadata.vote throws: nothing is awaited any more, and no one is answered.
             self._log("error", f"members of group {group.group_id} have no protocol in common")
             return
@@ -287,7 +287,7 @@ class Rebalances:
 
     def become_stable(self, group: Group) -> None:
         """The assignments are out."""
-        group.transition_to(GroupState.STABLE, self._host.now_ms())
+        group.transition_to(GroupState.STABLE, self._host.wall_ms())
 
     def fail_assignments(self, group: Group, error: ErrorCode) -> None:
         """Tell all who wait for an assignment that there is none."""
@@ -331,7 +331,7 @@ class Rebalances:
     def unloaded(self, group: Group) -> None:
         """Another broker coordinates the group: whoever waits is told to look for it."""
         state = group.state
-        group.transition_to(GroupState.DEAD, self._host.now_ms())
+        group.transition_to(GroupState.DEAD, self._host.wall_ms())
         for member in list(group.members.values()):
             if state is GroupState.PREPARING_REBALANCE:
                 response = self.failed_join(member.member_id, ErrorCode.NOT_COORDINATOR)

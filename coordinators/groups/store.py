@@ -78,13 +78,13 @@ class AnyGroup(Protocol):
     @property
     def state_name(self) -> str: ...
 
-    def end(self, now_ms: int) -> None: ...
+    def end(self, wall_ms: int) -> None: ...
 
     def tombstones(self) -> list[bytes]: ...
 
     def is_subscribed_to(self, topic: str) -> bool: ...
 
-    def remove_expired_offsets(self, now_ms: int, retention_ms: int) -> list[TopicPartition]: ...
+    def remove_expired_offsets(self, wall_ms: int, retention_ms: int) -> list[TopicPartition]: ...
 
 
 G = TypeVar("G", bound=AnyGroup)
@@ -132,7 +132,7 @@ class GroupStore:
         group = self.groups.get(group_id)
         if group is None:
             listener = self._host.state_listener
-            group = Group(group_id, self._host.now_ms(), listener=listener)
+            group = Group(group_id, self._host.wall_ms(), listener=listener)
             self.groups[group_id] = group
         return group
 
@@ -164,7 +164,7 @@ class GroupStore:
         """The group speaks the classic protocol now."""
         old = self.consumer_groups.pop(group.group_id, None)
         if old is not None:
-            old.end(self._host.now_ms())
+            old.end(self._host.wall_ms())
         self.groups[group.group_id] = group
 
     # -- loading and unloading -----------------------------------------------------------------
@@ -204,7 +204,7 @@ class GroupStore:
         for group in self.groups.values():
             self.on_unloaded(group)
         for modern in self.consumer_groups.values():
-            modern.end(self._host.now_ms())
+            modern.end(self._host.wall_ms())
         for kept in (self.groups, self.consumer_groups, self._open_groups, self._epochs):
             kept.clear()
         yield from ()
@@ -251,7 +251,7 @@ class GroupStore:
         for producer_id, commits in loaded.pending.items():
             for key in commits:
                 self._open_groups.setdefault(producer_id, {})[key.group_id] = None
-        for group in loaded.groups(self._host.now_ms(), self._host.state_listener):
+        for group in loaded.groups(self._host.wall_ms(), self._host.state_listener):
             if self.find(group.group_id) is not None:
                 continue
             if isinstance(group, ConsumerGroup):
@@ -277,7 +277,7 @@ class GroupStore:
                 gone[group_id] = None
         for group_id, modern in list(self.consumer_groups.items()):
             if self.partition_for(group_id) == number:
-                modern.end(self._host.now_ms())
+                modern.end(self._host.wall_ms())
                 del self.consumer_groups[group_id]
                 gone[group_id] = None
         for producer_id, group_ids in list(self._open_groups.items()):
@@ -406,12 +406,12 @@ class GroupStore:
             self._host.call_later_ms(interval_ms - elapsed_ms % interval_ms, self._expire)
 
     def _expire(self) -> None:
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         if self._behaviour.offsets_expire_by_group_state:
             retention_ms = self._retention_ms
-            self.clean_up(self.all(), lambda g: g.remove_expired_offsets(now_ms, retention_ms))
+            self.clean_up(self.all(), lambda g: g.remove_expired_offsets(wall_ms, retention_ms))
         else:
-            self.clean_up(self.groups.values(), lambda g: g.remove_offsets_past_their_time(now_ms))
+            self.clean_up(self.groups.values(), lambda g: g.remove_offsets_past_their_time(wall_ms))
         interval_ms = self._config["offsets.retention.check.interval.ms"]
         self._host.call_later_ms(interval_ms, self._expire)
 
@@ -430,7 +430,7 @@ class GroupStore:
         for group in list(groups):
             removed = remove(group)
             if group.is_empty and group.offsets.is_empty:
-                group.end(self._host.now_ms())
+                group.end(self._host.wall_ms())
             if not self._log.is_here(group.group_id):
                 continue
             pairs: list[tuple[bytes, bytes | None]] = [

@@ -129,13 +129,13 @@ class TransactionCoordinator:
 
     def _loaded(self, coordinator_epoch: int, transactions: list[TransactionMetadata]) -> None:
         """Go on where the coordinator before got to: what is decided wants its markers."""
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         decided = [
             (metadata, metadata.state is TransactionState.PREPARE_COMMIT)
             for metadata in transactions
             if metadata.state.is_prepared
         ]
-        targets = [metadata.prepare_complete(now_ms) for metadata, _ in decided]
+        targets = [metadata.prepare_complete(wall_ms) for metadata, _ in decided]
         for (metadata, is_commit), target in zip(decided, targets, strict=True):
             self.markers.add(coordinator_epoch, is_commit, metadata, target, is_loaded=True)
 
@@ -188,7 +188,7 @@ class TransactionCoordinator:
                         NO_PRODUCER_EPOCH,
                         request.transaction_timeout_ms,
                         TransactionState.EMPTY,
-                        self._host.now_ms(),
+                        self._host.wall_ms(),
                     )
                 )
             if metadata is not None:
@@ -216,16 +216,16 @@ class TransactionCoordinator:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
         if state is TransactionState.ONGOING:
             return metadata.prepare_fence()
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         timeout_ms = request.transaction_timeout_ms
         if metadata.is_epoch_exhausted and (
             not has_expectation or request.producer_epoch == metadata.producer_epoch
         ):
             if new_producer_id is None:
                 return None
-            return metadata.prepare_rotation(new_producer_id, timeout_ms, now_ms, has_expectation)
+            return metadata.prepare_rotation(new_producer_id, timeout_ms, wall_ms, has_expectation)
         expected_epoch = request.producer_epoch if has_expectation else None
-        return metadata.prepare_next_epoch(timeout_ms, expected_epoch, now_ms)
+        return metadata.prepare_next_epoch(timeout_ms, expected_epoch, wall_ms)
 
     # -- AddPartitionsToTxn --------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class TransactionCoordinator:
             partition in metadata.partitions for partition in partitions
         ):
             return _NONE
-        target = metadata.prepare_add_partitions(partitions, self._host.now_ms())
+        target = metadata.prepare_add_partitions(partitions, self._host.wall_ms())
         return await self.states.append(transactional_id, coordinator_epoch, target)
 
     def verify(self, asked: TransactionPartitions) -> AddPartitionsToTxnResult:
@@ -335,7 +335,7 @@ class TransactionCoordinator:
             metadata.pending_state = None
             metadata.producer_epoch = producer_epoch
             metadata.last_producer_epoch = NO_PRODUCER_EPOCH
-        target = metadata.prepare_end(is_commit, self._host.now_ms())
+        target = metadata.prepare_end(is_commit, self._host.wall_ms())
         error = await self.states.append(transactional_id, coordinator_epoch, target)
         if error is not _NONE:
             if is_fence and self._behaviour.failed_fence_remembered:
@@ -365,7 +365,7 @@ class TransactionCoordinator:
             return ErrorCode.CONCURRENT_TRANSACTIONS
         if metadata.state is not decided.state:
             return ErrorCode.INVALID_TXN_STATE
-        target = metadata.prepare_complete(self._host.now_ms())
+        target = metadata.prepare_complete(self._host.wall_ms())
         self.markers.add(coordinator_epoch, is_commit, metadata, target)
         return _NONE
 
@@ -376,7 +376,7 @@ class TransactionCoordinator:
             if (
                 metadata.pending_state is None
                 and metadata.state is TransactionState.ONGOING
-                and metadata.start_ms + metadata.timeout_ms < now_ms
+                and metadata.began_ms + metadata.timeout_ms < now_ms
             ):
                 if self._host.state_listener is not None:
                     self._tell_timeout(metadata)

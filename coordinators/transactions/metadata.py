@@ -47,6 +47,7 @@ class TransactionMetadata:
     """State of one transactional id."""
 
     __slots__ = (
+        "began_ms",
         "fence_failed",
         "last_producer_epoch",
         "last_producer_id",
@@ -86,6 +87,8 @@ class TransactionMetadata:
         self.partitions: dict[TopicPartition, None] = dict.fromkeys(partitions)
         """Those of the transaction; once decided, those whose marker is not acknowledged."""
         self.start_ms = start_ms
+        self.began_ms = start_ms
+        """The same by the clock of the runtime, which the timeout counts by."""
         self.updated_ms = updated_ms
         self.fence_failed = False
         """A raised epoch may not have reached the log; fencing again does not raise it more."""
@@ -120,7 +123,7 @@ class TransactionMetadata:
         )
 
     def prepare_next_epoch(
-        self, timeout_ms: int, expected_epoch: int | None, now_ms: int
+        self, timeout_ms: int, expected_epoch: int | None, wall_ms: int
     ) -> TransitMetadata:
         """Begin anew under the next epoch.
 
@@ -142,19 +145,19 @@ class TransactionMetadata:
                     f"epoch {expected_epoch} of {self.transactional_id} is neither "
                     f"{self.producer_epoch} nor the one before",
                 )
-        return self._begin_anew(self.producer_id, epoch, last_epoch, timeout_ms, now_ms)
+        return self._begin_anew(self.producer_id, epoch, last_epoch, timeout_ms, wall_ms)
 
     def prepare_rotation(
-        self, producer_id: int, timeout_ms: int, now_ms: int, keep_last_epoch: bool
+        self, producer_id: int, timeout_ms: int, wall_ms: int, keep_last_epoch: bool
     ) -> TransitMetadata:
         """Begin anew under another producer id, the epochs of the present one being used up."""
         if self.state is _ONGOING or self.state.is_prepared:
             raise InvariantError(f"{self.transactional_id} has a transaction open")
         last_epoch = self.producer_epoch if keep_last_epoch else NO_PRODUCER_EPOCH
-        return self._begin_anew(producer_id, 0, last_epoch, timeout_ms, now_ms)
+        return self._begin_anew(producer_id, 0, last_epoch, timeout_ms, wall_ms)
 
     def _begin_anew(
-        self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int
+        self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, wall_ms: int
     ) -> TransitMetadata:
         return self._prepare(
             _EMPTY,
@@ -164,33 +167,33 @@ class TransactionMetadata:
             timeout_ms=timeout_ms,
             partitions=(),
             start_ms=-1,
-            updated_ms=now_ms,
+            updated_ms=wall_ms,
         )
 
     def prepare_add_partitions(
-        self, partitions: Iterable[TopicPartition], now_ms: int
+        self, partitions: Iterable[TopicPartition], wall_ms: int
     ) -> TransitMetadata:
         """Take partitions into the transaction; the first ones begin it."""
         return self._prepare(
             _ONGOING,
             partitions=tuple(dict.fromkeys((*self.partitions, *partitions))),
-            start_ms=self.start_ms if self.state is _ONGOING else now_ms,
-            updated_ms=now_ms,
+            start_ms=self.start_ms if self.state is _ONGOING else wall_ms,
+            updated_ms=wall_ms,
         )
 
-    def prepare_end(self, is_commit: bool, now_ms: int) -> TransitMetadata:
+    def prepare_end(self, is_commit: bool, wall_ms: int) -> TransitMetadata:
         """Decide the transaction."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
-        return self._prepare(state, updated_ms=now_ms)
+        return self._prepare(state, updated_ms=wall_ms)
 
-    def prepare_complete(self, now_ms: int) -> TransitMetadata:
+    def prepare_complete(self, wall_ms: int) -> TransitMetadata:
         """Close a decided transaction."""
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         self.fence_failed = False
         return self._prepare(
             TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT,
             partitions=(),
-            updated_ms=now_ms,
+            updated_ms=wall_ms,
         )
 
     def prepare_dead(self) -> TransitMetadata:

@@ -154,14 +154,14 @@ class TransactionStateManager:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         states, producer_ids = dict.fromkeys(request.states), frozenset(request.producer_ids)
         unknown = tuple(title for title in states if title not in STATE_BY_TITLE)
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         return unknown, tuple(
             ListedTransaction(metadata.transactional_id, metadata.producer_id, metadata.state.title)
             for _, metadata in self.transactions()
             if metadata.state is not TransactionState.DEAD
             and (not producer_ids or metadata.producer_id in producer_ids)
             and (not states or metadata.state.title in states)
-            and (request.duration_ms < 0 or now_ms - metadata.start_ms > request.duration_ms)
+            and (request.duration_ms < 0 or wall_ms - metadata.start_ms > request.duration_ms)
         )
 
     # -- leadership ----------------------------------------------------------------------------
@@ -189,6 +189,7 @@ class TransactionStateManager:
             transactions = {} if hosted.log is None else _read(hosted.log)
             self._owned[number] = _OwnedPartition(epoch, hosted, transactions)
             for metadata in transactions.values():
+                self._note_begin(metadata)
                 self._tell(metadata.transactional_id, metadata)
             del self._loading[number]
             loaded(epoch, list(transactions.values()))
@@ -265,8 +266,8 @@ class TransactionStateManager:
                     metadata.pending_state = None
             outcome.set_result(error)
 
-        now_ms = self._host.now_ms()
-        record = Record(0, now_ms, encode_key(transactional_id), encode_value(target), ())
+        wall_ms = self._host.wall_ms()
+        record = Record(0, wall_ms, encode_key(transactional_id), encode_value(target), ())
         self._write(
             self.partition_for(transactional_id), build_batch([record]), target.timeout_ms, appended
         )
@@ -298,15 +299,23 @@ class TransactionStateManager:
         if metadata is None or found.coordinator_epoch != coordinator_epoch:
             return ErrorCode.NOT_COORDINATOR
         before = metadata.state.title
+        is_open = metadata.state is TransactionState.ONGOING
         metadata.complete(target)
+        if not is_open:
+            self._note_begin(metadata)
         self._tell(transactional_id, metadata, before)
         return _NONE
+
+    def _note_begin(self, metadata: TransactionMetadata) -> None:
+        """Its timeout counts from here on what the clock of the runtime counts."""
+        open_ms = self._host.wall_ms() - metadata.start_ms
+        metadata.began_ms = self._host.now_ms() - open_ms
 
     # -- expiry --------------------------------------------------------------------------------
 
     def expire(self) -> None:
         """Write tombstones for the ids that nobody has used for a long time."""
-        latest_ms = self._host.now_ms() - self._config["transactional.id.expiration.ms"]
+        latest_ms = self._host.wall_ms() - self._config["transactional.id.expiration.ms"]
         for number, owned in tuple(self._owned.items()):
             log = owned.hosted.log
             if log is None:
@@ -352,9 +361,9 @@ class TransactionStateManager:
                 else:
                     metadata.pending_state = None
 
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         records = [
-            Record(index, now_ms, encode_key(name), None, ()) for index, name in enumerate(epochs)
+            Record(index, wall_ms, encode_key(name), None, ()) for index, name in enumerate(epochs)
         ]
         self._write(number, build_batch(records), self._config["request.timeout.ms"], appended)
 

@@ -88,6 +88,7 @@ class ReplicaFetcher:
         "_throttled_topics",
         "_truncates_on_fetch",
         "_wait_ms_max",
+        "_wall_ms",
         "_withheld",
         "broker_id",
         "fetcher_id",
@@ -120,6 +121,7 @@ class ReplicaFetcher:
         self.is_running = True
         """False once stopped, or (0.10) dead of an exception: nothing is asked any more."""
         self._now_ms = host.now_ms
+        self._wall_ms = host.wall_ms
         self._behaviour = behaviour
         self._broker_epoch = broker_epoch
         self._callbacks = callbacks
@@ -442,7 +444,7 @@ class ReplicaFetcher:
                 len(batches) == 1
                 and not callbacks.verify_checksums
                 and answer.log_start_offset <= log.log_start_offset
-                and append_next(log, batches[0], self._now_ms())
+                and append_next(log, batches[0], self._wall_ms())
             ):  # all that ``append_as_follower`` has to do, in most cases
                 previous = log.high_watermark
                 advanced = (

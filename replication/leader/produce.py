@@ -65,6 +65,7 @@ class ProduceHandler:
         "_now_ms",
         "_on_storage_failure",
         "_produces",
+        "_wall_ms",
         "behaviour",
     )
 
@@ -75,6 +76,7 @@ class ProduceHandler:
         complete_fetches: Callable[[Partition], object],
         on_storage_failure: Callable[[TopicPartition, Exception], object],
         now_ms: Callable[[], int],
+        wall_ms: Callable[[], int],
     ) -> None:
         """``complete_fetches`` is told partitions whose log grew."""
         self.behaviour = hosted.behaviour
@@ -86,6 +88,7 @@ class ProduceHandler:
         self._complete_fetches = complete_fetches
         self._on_storage_failure = on_storage_failure
         self._now_ms = now_ms
+        self._wall_ms = wall_ms
 
     def append_records(
         self,
@@ -108,14 +111,13 @@ class ProduceHandler:
             refused = [self._refuse_acks(entry, context, origin) for entry in partitions]
             respond(ProduceResponse(tuple(refused)))
             return
-        now = self._now_ms
-        now_ms = now()
+        now_ms, wall_ms = self._now_ms(), self._wall_ms()
         responses: list[ProducePartitionResponse] = []
         appended: list[_Appended] = []
         for entry in partitions:
             responses.append(
                 self._append_one(
-                    entry, context, origin, acks, now_ms, len(responses), appended, guards
+                    entry, context, origin, acks, now_ms, wall_ms, len(responses), appended, guards
                 )
             )
         # Poked after all appends: completions must not run in the middle of a request.
@@ -194,6 +196,7 @@ class ProduceHandler:
         origin: str,
         acks: int,
         now_ms: int,
+        wall_ms: int,
         index: int,
         appended: list[_Appended],
         guards: Guards | None,
@@ -223,7 +226,7 @@ class ProduceHandler:
                 log,
                 records,
                 partition.leader_epoch,
-                now_ms,
+                wall_ms,
                 origin,
                 api_version if api_version >= 0 else None,
                 UNGUARDED if guards is None else guards.get(topic_partition),

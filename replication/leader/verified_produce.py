@@ -70,14 +70,14 @@ def transactional_producer(records: Readable | None) -> tuple[int, int, int] | N
 class VerifiedProduce:
     """Has the coordinator asked for each partition where a transaction is to begin."""
 
-    __slots__ = ("_hosted", "_now_ms", "_produce", "verify")
+    __slots__ = ("_hosted", "_produce", "_wall_ms", "verify")
 
     def __init__(
-        self, hosted: HostedPartitions, produce: ProduceHandler, now_ms: Callable[[], int]
+        self, hosted: HostedPartitions, produce: ProduceHandler, wall_ms: Callable[[], int]
     ) -> None:
         self._hosted = hosted
         self._produce = produce
-        self._now_ms = now_ms
+        self._wall_ms = wall_ms
         self.verify: Verify | None = None
         """Nothing is verified while there is nobody to ask."""
 
@@ -160,7 +160,7 @@ class VerifiedProduce:
             return None
         producer_id, epoch, sequence = producer
         state = partition.log.producer_state()
-        return state.start_verification(producer_id, sequence, epoch, self._now_ms())
+        return state.start_verification(producer_id, sequence, epoch, self._wall_ms())
 
     def _transactional(
         self, partitions: Sequence[ProducePartition], context: RequestContext

@@ -155,5 +155,5 @@ class HostedPartitions:
         high_watermark = self.high_watermarks.pop(topic_partition, 0)
         log.update_high_watermark(high_watermark)
         if not log.last_flush_ms:
-            log.last_flush_ms = self.context.host.now_ms()
+            log.last_flush_ms = self.context.host.wall_ms()
         return log

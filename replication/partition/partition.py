@@ -460,13 +460,13 @@ class Partition:
             )
         if batches:
             first = batches[0]
-            now_ms = self.context.host.now_ms()
-            if verify or len(batches) != 1 or not append_next(log, first, now_ms):
+            wall_ms = self.context.host.wall_ms()
+            if verify or len(batches) != 1 or not append_next(log, first, wall_ms):
                 start = log.log_start_offset
                 if first.base_offset < start and log.log_end_offset == start <= first.last_offset:
                     # An empty log whose start lies inside the batch begins with the whole batch.
                     log.truncate_fully_and_start_at(first.base_offset)
-                append_as_follower(log, batches, now_ms, verify)
+                append_as_follower(log, batches, wall_ms, verify)
         previous = log.high_watermark
         if leader_log_start > log.log_start_offset:
             log.update_high_watermark(leader_high_watermark)

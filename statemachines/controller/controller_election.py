@@ -75,7 +75,7 @@ class ControllerElection:
                 epoch,
                 zk_version,
             ) = await parts.zk.brokers.register_controller_and_increment_controller_epoch(
-                broker_id, parts.host.now_ms()
+                broker_id, parts.host.wall_ms()
             )
             context.epoch = epoch
             context.epoch_zk_version = zk_version

@@ -68,5 +68,5 @@ class BrokerRegistration:
     async def register_again(self) -> None:
         """Register in a new session; raises ``ZooKeeperError`` (NODEEXISTS) if the id is taken."""
         self.broker_epoch = await self._zk.brokers.register_broker(
-            self._broker_info(), self._host.now_ms()
+            self._broker_info(), self._host.wall_ms()
         )

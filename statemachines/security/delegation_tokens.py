@@ -155,25 +155,25 @@ class DelegationTokens:
         return next((token for token in self._tokens.values() if token.hmac == value), None)
 
     def _is_over(self, token: DelegationToken) -> bool:
-        return min(token.ends_at_ms, token.expires_at_ms) < self._host.now_ms()
+        return min(token.ends_at_ms, token.expires_at_ms) < self._host.wall_ms()
 
     # -- changing ------------------------------------------------------------------------------
 
     async def create(
         self, request: CreateDelegationTokenRequest, requester: str
     ) -> CreateDelegationTokenResponse:
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         most_ms = self._config["delegation.token.max.lifetime.ms"]
         wanted_ms = request.max_lifetime_ms
-        ends_at_ms = now_ms + (most_ms if wanted_ms <= 0 else min(wanted_ms, most_ms))
-        expires_at_ms = min(ends_at_ms, now_ms + self._config["delegation.token.expiry.time.ms"])
+        ends_at_ms = wall_ms + (most_ms if wanted_ms <= 0 else min(wanted_ms, most_ms))
+        expires_at_ms = min(ends_at_ms, wall_ms + self._config["delegation.token.expiry.time.ms"])
         token_id = base64.urlsafe_b64encode(self._host.rng.randbytes(16)).decode().rstrip("=")
         token = DelegationToken(
             token_id,
             request.owner or requester,
             requester,
             request.renewers,
-            now_ms,
+            wall_ms,
             expires_at_ms,
             ends_at_ms,
             self._hmac(token_id),
@@ -192,7 +192,7 @@ class DelegationTokens:
         if period_ms >= 0 or token is None or not _may_renew(principal, token):
             return await self._prolong(value, period_ms, principal)
         await self._remove(token.token_id)
-        return ErrorCode.NONE, self._host.now_ms()
+        return ErrorCode.NONE, self._host.wall_ms()
 
     async def _prolong(self, value: bytes, period_ms: int, who: str) -> tuple[ErrorCode, int]:
         token = self._by_hmac(value)
@@ -202,7 +202,7 @@ class DelegationTokens:
             return ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, -1
         if self._is_over(token):
             return ErrorCode.DELEGATION_TOKEN_EXPIRED, -1
-        expires_at_ms = min(token.ends_at_ms, self._host.now_ms() + period_ms)
+        expires_at_ms = min(token.ends_at_ms, self._host.wall_ms() + period_ms)
         await self._store(replace(token, expires_at_ms=expires_at_ms))
         return ErrorCode.NONE, expires_at_ms
 

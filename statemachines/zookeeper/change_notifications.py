@@ -86,7 +86,7 @@ class ChangeNotifications:
         """Apply what is new, in order; remove what is old. A bad entry is skipped."""
         requests = self._zk.requests
         names = sorted(await requests.get_children(self._path), key=znode_paths.sequence_number)
-        now_ms = self._host.now_ms()
+        wall_ms = self._host.wall_ms()
         paths = [f"{self._path}/{name}" for name in names]
         for path, answer in zip(paths, await requests.get_data_of(paths), strict=True):
             if answer.code != ZkCode.OK or answer.stat is None:
@@ -95,7 +95,7 @@ class ChangeNotifications:
             if number > self._last_executed:
                 await self._apply_one(answer.data or b"")
                 self._last_executed = number
-            if now_ms - answer.stat.ctime > _EXPIRATION_MS:
+            if wall_ms - answer.stat.ctime > _EXPIRATION_MS:
                 await requests.delete_path(path, recursive_delete=False)
 
     async def _apply_one(self, data: bytes) -> None:

@@ -60,9 +60,9 @@ class RecordClient:
         values = arguments.record_values(value)
         key = arguments.record_bytes("key", key)
         pairs = arguments.headers(headers)
-        now_ms = self._running.runtime.now_ms()
+        wall_ms = self._running.runtime.wall_ms()
         data = build_batch(
-            [Record(index, now_ms, key, item, pairs) for index, item in enumerate(values)]
+            [Record(index, wall_ms, key, item, pairs) for index, item in enumerate(values)]
         )
         request = ProduceRequest(acks, _TIMEOUT_MS, (ProducePartition(where, data),))
 

@@ -53,6 +53,8 @@ class VirtualHost:
     def now_ms(self) -> int:
         return self.now
 
+    wall_ms = now_ms
+
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
         timer = _Timer(callback)
         heapq.heappush(self._timers, (self.now + int(delay_ms), next(self._sequence), timer))

@@ -63,6 +63,8 @@ class ManualHost:
     def now_ms(self) -> int:
         return self.now
 
+    wall_ms = now_ms
+
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> ManualTimer:
         timer = ManualTimer()
         self._made += 1

@@ -109,6 +109,8 @@ class HandClock:
     def now_ms(self) -> int:
         return self.time_ms
 
+    wall_ms = now_ms
+
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> HandTimer:
         timer = HandTimer(self, self.time_ms + int(delay_ms), callback)
         self.timers.append(timer)

@@ -35,6 +35,8 @@ class FakeClock:
 
     def __init__(self) -> None:
         self.now_ms = START_MS
+        self.missed_ms = 0
+        """What the wall clock is ahead, as after a stall of the process."""
         self._queue: list[tuple[float, int, FakeTimer, Any]] = []
         self._sequence = 0
 
@@ -68,6 +70,9 @@ class FakeHost:
 
     def now_ms(self) -> int:
         return self.clock.now_ms
+
+    def wall_ms(self) -> int:
+        return self.clock.now_ms + self.clock.missed_ms
 
     def call_later_ms(self, delay_ms: float, callback: Any) -> FakeTimer:
         def run() -> None:

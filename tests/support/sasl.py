@@ -60,16 +60,19 @@ def sasl_listener(
     *,
     kafka_version: str = "3.9",
     clock: Clock | None = None,
+    wall_clock: Clock | None = None,
     required_scope: Sequence[str] = (),
     **config: Any,
 ) -> ListenerSecurity:
     """SASL_PLAINTEXT with the users above; refused clients wait for nothing."""
+    clock = clock or Clock()
     values = {"connection.failed.authentication.delay.ms": 0, **config}
     settings = SaslSettings(
         tuple(mechanisms),
         KnownUsers(),
         lambda token, now_ms: check_unsecured(token, now_ms, required_scope),
-        clock or Clock(),
+        clock,
+        wall_clock or clock,
         behaviour(kafka_version),
         BrokerConfig(values, kafka_version),
     )

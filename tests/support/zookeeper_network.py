@@ -43,6 +43,8 @@ class _Host:
     def now_ms(self) -> int:
         return EPOCH_MS + self.network.now_us // 1000
 
+    wall_ms = now_ms
+
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
         timer = _Timer(callback)
 

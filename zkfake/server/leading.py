@@ -342,8 +342,8 @@ class Leading:
             self._give_up()  # the epoch is used up
             return
         self._next_zxid = zxid + 1
-        now_ms = self._server.host.now_ms()
-        transaction = Txn(zxid, now_ms, session_id, request, origin, connection_id, xid)
+        wall_ms = self._server.host.wall_ms()
+        transaction = Txn(zxid, wall_ms, session_id, request, origin, connection_id, xid)
         self._server.storage.append(transaction)
         for follower in self._followers.values():
             if follower.is_sent_history:

@@ -82,8 +82,8 @@ class ZooKeeperServer:
         self.election = FastLeaderElection(host, server_id, self.peers, self._on_elected)
         self.role: Role = self._first_role()
         self._running = False
-        now_ms = host.now_ms()
-        first_id = (server_id << 56) | ((now_ms << 24 & (1 << 64) - 1) >> 8)
+        wall_ms = host.wall_ms()
+        first_id = (server_id << 56) | ((wall_ms << 24 & (1 << 64) - 1) >> 8)
         storage.next_session_id = max(storage.next_session_id, first_id)
 
     # --- life

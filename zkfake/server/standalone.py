@@ -52,10 +52,10 @@ class Standalone:
                 server.answer_sync(connection, xid)
             return
         zxid = tree.last_zxid + 1
-        now_ms = server.host.now_ms()
+        wall_ms = server.host.wall_ms()
         if storage.journal is not None:
-            storage.write_down(Txn(zxid, now_ms, session_id, request))
-        response = tree.apply(zxid, now_ms, session_id, request)
+            storage.write_down(Txn(zxid, wall_ms, session_id, request))
+        response = tree.apply(zxid, wall_ms, session_id, request)
         if type(request) is CreateSession:
             self._tracker.add(session_id, request.session_timeout_ms)
         elif type(request) is CloseSession:

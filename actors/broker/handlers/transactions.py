@@ -255,7 +255,7 @@ class TransactionHandlers:
             marker.producer_epoch,
             marker.is_commit,
             marker.coordinator_epoch,
-            self._node.now_ms(),
+            self._node.wall_ms(),
         )
         appended: Pending[_Errors] = Pending()
 

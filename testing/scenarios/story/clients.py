@@ -65,7 +65,7 @@ class StoryClients:
 
     def _produce_once(self, destination: str, value: str, acks: int, timeout_ms: int) -> None:
         admin = self._simulation.running.admin
-        data = build_batch([Record(0, admin.now_ms(), None, value.encode(), ())])
+        data = build_batch([Record(0, admin.wall_ms(), None, value.encode(), ())])
         request = ProduceRequest(acks, timeout_ms, (ProducePartition(self._where, data),))
         if acks == 0:
             self.answers[value] = SENT

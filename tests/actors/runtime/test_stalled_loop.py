@@ -1,4 +1,7 @@
-"""Time that the live loop did not run is no time: nothing expires that had no chance to speak."""
+"""Time that the live loop did not run is no time: nothing expires that had no chance to speak.
+
+Dates are those of the wall clock.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.actors.runtime import live
+from fakekafka.actors.runtime import live, threaded
 from fakekafka.actors.runtime.live import LiveRuntime
+from fakekafka.actors.runtime.threaded import ThreadedRuntime
 
 
 class Clock:
@@ -18,9 +22,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.missed_ns = 0
+        self.set_forward_ns = 0
+        """By this the wall clock alone is ahead."""
 
     def monotonic_ns(self) -> int:
         return time.monotonic_ns() + self.missed_ns
+
+    def time_ns(self) -> int:
+        return time.time_ns() + self.missed_ns + self.set_forward_ns
 
     def __getattr__(self, name: str) -> Any:
         return getattr(time, name)
@@ -101,6 +110,49 @@ def test_a_timer_waits_no_longer_than_the_clock_says(runtime: LiveRuntime, clock
         beat_passes(runtime)
     assert len(fired_us) == 1
     assert due_us <= fired_us[0] < due_us + 30_000_000
+
+
+def test_dates_are_those_of_the_wall_clock(runtime: LiveRuntime, clock: Clock) -> None:
+    """No stall is left out of them."""
+    clock.missed_ns += 60_000_000_000
+    beat_passes(runtime)
+    assert 0 <= clock.time_ns() // 1_000_000 - runtime.wall_ms() < 30_000
+    assert runtime.wall_ms() - runtime.now_ms() > 30_000
+
+
+def test_the_threaded_runtime_has_dates_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suspended machine, or one whose clock was set, changes none of its spans."""
+    clock = Clock()
+    monkeypatch.setattr(threaded, "time", clock)
+    runtime = ThreadedRuntime(1)
+    try:
+        clock.set_forward_ns = 60_000_000_000
+        assert 0 <= clock.time_ns() // 1_000_000 - runtime.wall_ms() < 30_000
+        assert runtime.wall_ms() - runtime.now_ms() > 30_000
+    finally:
+        runtime.stop()
+
+
+def test_what_brokers_date_after_a_stall_is_not_late(clock: Clock) -> None:
+    """Records, znodes and the limits of clients' timestamps; no session has expired meanwhile."""
+    with Cluster(1) as cluster:
+        cluster.create_topic("stamped", config={"message.timestamp.type": "LogAppendTime"})
+        cluster.create_topic("checked", config={"message.timestamp.after.max.ms": 1000})
+        registered = cluster.zookeeper.stat("/brokers/ids/1")
+        clock.missed_ns += 60_000_000_000
+        assert isinstance(cluster.runtime, LiveRuntime)
+        beat_passes(cluster.runtime)
+        stalled_ms = clock.time_ns() // 1_000_000
+        assert cluster.runtime.now_ms() < stalled_ms - 30_000
+        for topic in ("stamped", "checked"):
+            cluster.produce(topic, b"v")
+            (record,) = cluster.consume(topic)
+            assert record.timestamp >= stalled_ms - 1000
+        cluster.zookeeper.create("/made-since", b"")
+        made = cluster.zookeeper.stat("/made-since")
+        assert made is not None
+        assert made.ctime >= stalled_ms - 1000
+        assert cluster.zookeeper.stat("/brokers/ids/1") == registered
 
 
 @pytest.mark.slow

@@ -271,6 +271,38 @@ def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(des
     assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
 
 
+def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(desk: Desk) -> None:
+    """Its start is a date all the same, as a later stall does not concern the next transaction."""
+    open_transaction(desk)
+    desk.clock.advance(TIMEOUT_MS - 10_000)
+    desk.clock.missed_ms += 10 * TIMEOUT_MS
+    desk.clock.advance(10_000)
+    assert desk.state == "Ongoing"
+    desk.clock.advance(10_000)
+    assert desk.state == "PrepareAbort"
+    desk.answer_markers()
+    desk.answer_markers()
+    began_ms = desk.clock.now_ms + desk.clock.missed_ms
+    assert desk.add(ORDERS, epoch=desk.init().producer_epoch) is E.NONE
+    assert desk.coordinator.describe(ID).start_time_ms == began_ms
+    desk.clock.advance(TIMEOUT_MS)
+    assert desk.state == "Ongoing"
+
+
+def test_a_transaction_that_another_coordinator_reads_goes_on_counting(desk: Desk) -> None:
+    """Its start is a date in the log: a stall since then is left out only while it is known."""
+    desk.clock.missed_ms += 10 * TIMEOUT_MS
+    open_transaction(desk)
+    began_ms = desk.metadata.start_ms
+    desk.clock.advance(TIMEOUT_MS // 2)
+    desk.resign()
+    desk.lead(7)
+    desk.clock.advance(TIMEOUT_MS // 2)
+    assert (desk.metadata.start_ms, desk.state) == (began_ms, "Ongoing")
+    desk.clock.advance(10_000)
+    assert desk.state == "PrepareAbort"
+
+
 def test_a_transaction_whose_change_is_being_written_is_aborted_afterwards(desk: Desk) -> None:
     """DP-133: a pending change goes first; the next look finds the transaction."""
     open_transaction(desk)

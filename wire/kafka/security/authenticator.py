@@ -119,17 +119,16 @@ class Authenticator:
         """For how many milliseconds the client stays authenticated; 0: for ever, or not at all."""
         if not self._settings.behaviour.sasl_reauthentication:
             return 0
-        now_ms = self._settings.now_ms()
         limits = []
         if server.expires_at_ms is not None:
-            limits.append(server.expires_at_ms - now_ms)
+            limits.append(server.expires_at_ms - self._settings.wall_ms())
         if self._settings.config["connections.max.reauth.ms"] > 0:
             limits.append(self._settings.config["connections.max.reauth.ms"])
         if not limits:
             self._expires_at_ms = None
             return 0
         lifetime_ms = max(0, min(limits))
-        self._expires_at_ms = now_ms + lifetime_ms
+        self._expires_at_ms = self._settings.now_ms() + lifetime_ms
         return lifetime_ms
 
     # -- the handshake -----------------------------------------------------------------------------

@@ -27,6 +27,7 @@ class SaslSettings:
     credentials: Credentials
     validate_token: Validator
     now_ms: Callable[[], int]
+    wall_ms: Callable[[], int]
     behaviour: Behaviour
     config: BrokerConfig
 
@@ -43,7 +44,7 @@ class SaslSettings:
             tells = self.behaviour.malformed_plain_tokens_told
             return PlainServer(self.credentials, tells_malformed=tells)
         if mechanism == OAUTHBEARER:
-            return OAuthBearerServer(self.validate_token, self.now_ms)
+            return OAuthBearerServer(self.validate_token, self.wall_ms)
         checks = self.behaviour.scram_nonce_checked
         return ScramServer(mechanism, self.credentials, checks_nonce=checks)
 

@@ -20,13 +20,13 @@ _AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
 class OAuthBearerServer:
     """The broker's side of OAUTHBEARER."""
 
-    __slots__ = ("_now_ms", "_refusal", "_validate", "expires_at_ms", "is_complete", "user")
+    __slots__ = ("_refusal", "_validate", "_wall_ms", "expires_at_ms", "is_complete", "user")
 
     is_token_authenticated = False
 
-    def __init__(self, validate: Validator, now_ms: Callable[[], int]) -> None:
+    def __init__(self, validate: Validator, wall_ms: Callable[[], int]) -> None:
         self._validate = validate
-        self._now_ms = now_ms
+        self._wall_ms = wall_ms
         self._refusal = ""
         """What the client was told; it acknowledges it with a single byte, and then it fails."""
         self.is_complete = False
@@ -38,7 +38,7 @@ class OAuthBearerServer:
             raise SaslAuthenticationError(self._refusal)
         authorization_id, value = _parse(token.decode("utf-8", "replace"))
         try:
-            found = self._validate(value, self._now_ms())
+            found = self._validate(value, self._wall_ms())
         except TokenRefused as refused:
             scope = f', "scope":"{refused.scope}"' if refused.scope is not None else ""
             self._refusal = f'{{"status":"{refused.status}"{scope}}}'

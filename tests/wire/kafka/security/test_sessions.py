@@ -9,13 +9,17 @@ from fakekafka.tests.support.sasl import (
     AUTHENTICATE,
     HANDSHAKE,
     METADATA,
+    NOW_MS,
     Clock,
+    bearer,
     log_in,
     metadata,
     principals,
+    send_token,
     serving,
     shake_hands,
 )
+from fakekafka.wire.kafka.security.tokens import unsecured_token
 
 
 @pytest.fixture
@@ -121,3 +125,28 @@ def test_without_expiring_sessions_a_second_handshake_is_a_request(make_wire: Ma
 
     wire.run(test())
     assert [type(request).__name__ for request in wire.backend.requests] == ["SaslHandshakeRequest"]
+
+
+def test_a_token_is_judged_by_the_wall_clock_and_its_session_by_the_clusters(
+    make_wire: MakeWire, clock: Clock
+) -> None:
+    """A process that was stopped for a minute takes a token issued since. The session lasts as long
+    as the token does, and of that no stall is taken off."""
+    wall_clock = Clock()
+    wire = serving(make_wire, clock=clock, wall_clock=wall_clock)
+
+    async def test() -> None:
+        client = await wire.connect()
+        await shake_hands(client, "OAUTHBEARER")
+        wall_clock.ms += 60_000
+        token = unsecured_token("carol", (NOW_MS + 60_000) // 1000, 5)
+        answer = await send_token(client, bearer(token))
+        assert (answer.error_code, answer.session_lifetime.total_seconds()) == (ErrorCode.NONE, 5)
+        wall_clock.ms += 60_000
+        await metadata(client)
+        clock.ms += 5001
+        client.request(METADATA, 0, 1, topics=())
+        assert await client.ended()
+
+    wire.run(test())
+    assert principals(wire) == ["User:carol"]
