@@ -174,7 +174,16 @@ class CommittedOffset:
 @message
 class OffsetFetchResponse:
     error: ErrorCode
+    """Of the whole group. Version 1 of the API has no field for it."""
     partitions: tuple[CommittedOffset, ...]
+
+    def as_told(self, api_version: int, version_1_tells_errors: bool) -> OffsetFetchResponse:
+        """What a client of a version hears of the group's error: one of version 1, since Kafka 3.5,
+        neither the error nor any partition (``OffsetFetchResponse``, ``KafkaApis``)."""
+        is_lost = api_version == 1 and not version_1_tells_errors
+        if not is_lost or self.error is ErrorCode.NONE:
+            return self
+        return OffsetFetchResponse(ErrorCode.NONE, ())
 
 
 @message

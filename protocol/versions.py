@@ -141,7 +141,7 @@ class Behaviour:
     alter_isr_errors_roll_back: bool  # >= 3.1
     out_of_range_halts_broker: bool  # <= 2.0.0: unless unclean election is allowed
     foreign_follower_is_error: bool  # <= 0.11
-    foreign_follower_refused: bool  # >= 3.3, KAFKA-13837: NOT_LEADER_OR_FOLLOWER, before nothing
+    foreign_follower_refused: bool  # >= 3.3, KAFKA-13837: with an epoch UNKNOWN_LEADER_EPOCH
     follower_failure_stops_fetcher: bool  # < 2.3, KIP-461: a bad partition kills the thread
     fetch_sessions: bool  # >= 1.1, KIP-227
     fetch_from_follower: bool  # >= 2.4, KIP-392
@@ -212,6 +212,7 @@ class Behaviour:
     refused_offsets_stay_pending: bool  # < 3.8, KAFKA-16371: until the group is loaded anew
     offsets_expire_by_group_state: bool  # >= 2.1, KIP-211; before: each at its time
     offsets_go_with_their_topic: bool  # >= 0.10.2, KAFKA-2000
+    offset_fetch_1_tells_errors: bool  # < 3.5: of a group, at each partition; since then, nothing
     empty_offset_fetch_means_all: bool  # < 0.10.2, KIP-88
     offset_value_version: int  # 3 >= 2.1, KIP-320
     group_value_version: int  # 3 >= 2.3, KIP-345
@@ -413,6 +414,7 @@ _V28 = Behaviour(
     refused_offsets_stay_pending=True,
     offsets_expire_by_group_state=True,
     offsets_go_with_their_topic=True,
+    offset_fetch_1_tells_errors=True,
     empty_offset_fetch_means_all=False,
     offset_value_version=3,
     group_value_version=3,
@@ -434,6 +436,7 @@ _V39 = _derive(
     _V28,
     kafka_version="3.9",
     scram_nonce_checked=True,
+    offset_fetch_1_tells_errors=False,
     network_threads_per_listener=True,
     default_throttle_rates=True,
     client_metrics_resources=True,

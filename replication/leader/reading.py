@@ -157,7 +157,7 @@ class PartitionReader:
         if error is not _NONE or log is None:
             return FetchPartitionResponse(topic_partition, error), 0
         if request.replica_id >= 0 and replica is None:
-            return self._read_as_foreigner(operation, topic_partition, log), 0
+            return self._read_as_foreigner(operation, spec, log), 0
         fetch_offset = spec.fetch_offset
         if request.replica_id < 0 and self.selector is not None and operation.has_client_metadata:
             preferred = preferred_replica(
@@ -264,14 +264,23 @@ class PartitionReader:
         )
 
     def _read_as_foreigner(
-        self, operation: DelayedFetch | FollowerFetch, topic_partition: TopicPartition, log: Log
+        self,
+        operation: DelayedFetch | FollowerFetch,
+        spec: FetchPartition | CachedPartition,
+        log: Log,
     ) -> FetchPartitionResponse:
         """A follower that is not assigned to the partition
         (docs/kafka/fetch.md#what-a-followers-fetch-does)."""
+        topic_partition = spec.topic_partition
         if self.behaviour.foreign_follower_is_error:
             return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
         if self.behaviour.foreign_follower_refused:
-            return FetchPartitionResponse(topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            # With the right epoch it may be a replica that the leader has yet to hear of.
+            has_epoch = spec.current_leader_epoch >= 0
+            return FetchPartitionResponse(
+                topic_partition,
+                ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            )
         _leave_unread(operation, topic_partition)
         return empty_response(topic_partition, log, log.last_stable_offset)
 

@@ -253,10 +253,12 @@ class GroupHandlers:
     def offset_fetch(
         self, request: OffsetFetchRequest, delivery: Delivery
     ) -> OffsetFetchResponse | None:
-        if (delivery.context or INTERNAL_CONTEXT).api_version == _IN_ZOOKEEPER:
+        api_version = (delivery.context or INTERNAL_CONTEXT).api_version
+        if api_version == _IN_ZOOKEEPER:
             self._node.reply_with(self._fetch_from_zookeeper(request), delivery)
             return None
-        return self._groups.fetch_offsets(request)
+        response = self._groups.fetch_offsets(request)
+        return response.as_told(api_version, self._behaviour.offset_fetch_1_tells_errors)
 
     async def _commit_to_zookeeper(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
         """Version 0: no group, no member, no coordinator."""

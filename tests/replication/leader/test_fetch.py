@@ -126,6 +126,23 @@ def test_foreign_follower() -> None:
     assert cluster[0].partition(OTHER).replica(2) is None
 
 
+@pytest.mark.parametrize(
+    ("epoch", "error"),
+    [
+        (-1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (0, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_a_foreign_follower_is_refused_since_3_3(epoch: int, error: ErrorCode) -> None:
+    """KAFKA-13837: with the leader's epoch it may be one that the leader has yet to hear of."""
+    cluster = led("3.9", brokers=3)
+    cluster.create((0, 1), OTHER)
+    cluster.produce(0, "b", tp=OTHER)
+    (answer,) = cluster.fetch(0, 0, replica_id=2, tp=OTHER, current_leader_epoch=epoch)
+    assert (answer.error, answer.records) == (error, ())
+
+
 def test_foreign_follower_was_an_error() -> None:
     """0.10 answers a follower that is not assigned with an unknown error."""
     cluster = led("0.10", brokers=3)

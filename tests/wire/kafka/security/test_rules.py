@@ -230,3 +230,21 @@ def test_a_refused_coordinator_is_named_its_error_since_2_4(
     answer = guarded.ask(data.FindCoordinatorRequest(("g",)), api_version=api_version)
     assert answer is not None
     assert [found.error_message for found in answer.coordinators] == [text]
+
+
+@pytest.mark.parametrize(
+    ("version", "api_version", "error"),
+    [
+        ("3.9", 1, ErrorCode.NONE),
+        ("3.9", 2, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+        ("2.8", 1, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    ],
+)
+def test_a_refused_client_of_offset_fetch_1_is_told_nothing_since_3_5(
+    version: str, api_version: int, error: ErrorCode
+) -> None:
+    """There is no field for it; before, the codec named it at each partition asked for."""
+    answer = Guarded(kafka_version=version).ask(
+        groups.OffsetFetchRequest("g", (A,)), api_version=api_version
+    )
+    assert answer == groups.OffsetFetchResponse(error, ())
