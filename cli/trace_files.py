@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ..protocol.errors import UsageError
+from ..protocol.errors import UsageError, nearest_names
 from ..tracing.exports.forms import FORMS, export_file, writer_of
 from ..tracing.expressions import parse_duration_us
 from ..tracing.reading import queries
@@ -37,7 +37,7 @@ def slice_(
         lanes = trace.actors()
         for name in actor or ():
             if name not in lanes:
-                raise UsageError(f"no actor {name!r} in this trace; there are {', '.join(lanes)}")
+                raise UsageError(f"no actor {name!r} in this trace{nearest_names(name, lanes)}")
         start_us, stop_us = _span(time)
         chosen = queries.selected(
             trace.events(),

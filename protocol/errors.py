@@ -252,3 +252,22 @@ def did_you_mean(wanted: object, known: Iterable[str], cutoff: float = 0.6) -> s
     """``; did you mean ...?``, or an empty text if no name is similar (``cutoff``: 0 to 1)."""
     near = difflib.get_close_matches(str(wanted), list(known), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def nearest_names(wanted: object, known: Iterable[str], most: int = 10) -> str:
+    """``; there are ...`` with all names, or with those most like ``wanted`` where they are many:
+    nobody reads hundreds."""
+    names = list(dict.fromkeys(known))
+    if not names:
+        return ""
+    if len(names) <= most:
+        return f"; there are {', '.join(names)}"
+    word = str(wanted).lower()
+
+    def likeness(name: str) -> float:
+        lowered = name.lower()
+        is_part = bool(word) and (word in lowered or lowered in word)
+        return difflib.SequenceMatcher(None, word, lowered).ratio() + 0.2 * is_part
+
+    nearest = sorted(names, key=likeness, reverse=True)[:most]
+    return f"; the nearest of {len(names)} names are {', '.join(nearest)}"

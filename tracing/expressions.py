@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ..protocol.errors import UsageError, did_you_mean
+from ..protocol.errors import UsageError, did_you_mean, nearest_names
 
 Scope = Any
 Evaluate = Callable[[Scope], Any]
@@ -165,8 +165,9 @@ class _Compiler:
         self._words = words
         self._functions = functions
 
-    def _refuse(self, node: ast.expr, what: str) -> UsageError:
-        return UsageError(f"expression {self._text!r}: {what} at column {node.col_offset + 1}")
+    def _refuse(self, node: ast.expr, what: str, more: str = "") -> UsageError:
+        place = f"at column {node.col_offset + 1}"
+        return UsageError(f"expression {self._text!r}: {what} {place}{more}")
 
     def compile(self, node: ast.expr) -> Evaluate:
         method = getattr(self, "_" + type(node).__name__.lower(), None)
@@ -190,8 +191,8 @@ class _Compiler:
         if name in ("true", "false"):
             return lambda scope: name == "true"
         known = [*self._names, *self._words, *self._functions]
-        hint = did_you_mean(name, known) or f"; known: {', '.join(self._names)}"
-        raise self._refuse(node, f"unknown name {name!r}{hint}")
+        hint = did_you_mean(name, known)
+        raise self._refuse(node, f"unknown name {name!r}{hint}", nearest_names(name, known))
 
     def _attribute(self, node: ast.Attribute) -> Evaluate:
         value, name = self.compile(node.value), node.attr
@@ -279,8 +280,8 @@ class _Compiler:
         if function is None:
             near = difflib.get_close_matches(name, self._functions, n=1)
             hint = f"; did you mean {near[0]}()?" if near else ""
-            known = ", ".join(sorted(self._functions))
-            raise self._refuse(node, f"unknown function {name}(){hint} (known: {known})")
+            known = nearest_names(name, sorted(self._functions))
+            raise self._refuse(node, f"unknown function {name}(){hint}", known)
         arguments = [self.compile(argument) for argument in node.args]
         if getattr(function, "takes_scope", False):
             return lambda scope: function(scope, *(part(scope) for part in arguments))

@@ -47,6 +47,7 @@ def command(
     try:
         debugger = opened(target, seed, kafka_version, settings or [])
         with debugger:
+            warn_of_cut(debugger)
             for text in breakpoints or ():
                 debugger.break_on(text)
             if web:
@@ -61,6 +62,12 @@ def command(
                 LineMode(debugger).read(sys.stdin, is_prompting=sys.stdin.isatty())
     except FakeKafkaError as error:
         end_with_error(str(error))
+
+
+def warn_of_cut(debugger: Debugger) -> None:
+    """Say so when only the beginning of a recording is there."""
+    if debugger.problem is not None:
+        print(f"warning: {debugger.problem}; showing what is whole", file=sys.stderr)
 
 
 def _serve(debugger: Debugger, port: int) -> None:

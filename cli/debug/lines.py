@@ -15,6 +15,13 @@ from ...tracing.text import format_event
 _CHANGES_SHOWN = 12
 
 
+_AS_IN_GDB = {
+    "b": "break", "p": "print", "bt": "why", "rs": "back", "rn": "previous", "rc": "reverse",
+    "i": "state", "info": "state",
+}  # fmt: skip
+"""What the fingers of a user of gdb write, where another beginning of a name would be meant."""
+
+
 class _Command(NamedTuple):
     does: Callable[[str], None]
     usage: str
@@ -22,7 +29,8 @@ class _Command(NamedTuple):
 
 
 class LineMode:
-    """Reads commands and writes lines. A command may be shortened to any beginning of its name."""
+    """Reads commands and writes lines. A command may be shortened to any beginning of its name;
+    where several begin so, the one that gdb means is meant."""
 
     def __init__(self, debugger: Debugger, write: Callable[[str], object] = print) -> None:
         self.debugger = debugger
@@ -30,16 +38,20 @@ class LineMode:
         self._write = write
         self._commands = {
             "step": _Command(self._step, "step [N]", "go on by N events (1)"),
-            "back": _Command(self._back, "back [N]", "go back by N events (1)"),
+            "back": _Command(self._back, "back [N]", "go back by N events (1); in short rs"),
             "next": _Command(self._next, "next [ACTOR]", "the next event of this or an actor"),
-            "previous": _Command(self._previous, "previous [ACTOR]", "the one before"),
+            "previous": _Command(self._previous, "previous [ACTOR]", "the one before; in short rn"),
             "continue": _Command(self._continue, "continue", "go on to a breakpoint"),
-            "reverse": _Command(self._reverse, "reverse", "go back to a breakpoint"),
+            "reverse": _Command(self._reverse, "reverse", "go back to a breakpoint; in short rc"),
             "goto": _Command(self._goto, "goto #N|TIME", "go to an event, or a time such as 9.5s"),
-            "break": _Command(self._break, "break [WHERE]", "set a breakpoint, or list them"),
+            "break": _Command(
+                self._break, "break [WHERE]", "set a breakpoint, or list them; in short b"
+            ),
             "delete": _Command(self._delete, "delete N", "remove a breakpoint"),
             "state": _Command(self._state, "state [ACTOR|PATH]", "what is known here"),
-            "print": _Command(self._print, "print", "the event with its payload and changes"),
+            "print": _Command(
+                self._print, "print", "the event with its payload and changes; in short p"
+            ),
             "why": _Command(self._why, "why", "what led to this event"),
             "actors": _Command(self._actors, "actors", "all that act"),
             "do": _Command(
@@ -77,8 +89,10 @@ class LineMode:
     def _command(self, word: str) -> _Command:
         if word in self._commands:
             return self._commands[word]
+        if word in _AS_IN_GDB:
+            return self._commands[_AS_IN_GDB[word]]
         found = [name for name in self._commands if name.startswith(word)]
-        if found:  # the first of the list: s is step, b is back, c is continue
+        if found:  # the first of the list: s is step, c is continue, d is delete
             return self._commands[found[0]]
         hint = did_you_mean(word, self._commands) or "; help lists what there is"
         raise UsageError(f"there is no command {word!r}{hint}")

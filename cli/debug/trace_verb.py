@@ -7,6 +7,7 @@ import importlib.util
 from ...protocol.errors import FakeKafkaError, UsageError
 from ..exits import end_with_error
 from ..trace_app import File, app
+from .command import warn_of_cut
 
 
 @app.command()
@@ -20,6 +21,7 @@ def tui(file: File) -> None:
         from .view import DebuggerApp
 
         with Debugger.of_trace(file) as debugger:
+            warn_of_cut(debugger)
             DebuggerApp(debugger, file.name).run()
     except FakeKafkaError as error:
         end_with_error(str(error))

@@ -31,7 +31,7 @@ from ..scenarios.run import ScenarioRun, header_of
 from ..scenarios.spec import ScenarioSpec
 from ..simulation import Simulation
 from .forks import check_action, standalone_text, with_fault
-from .sources import RecordedSource, Source, live_source
+from .sources import Hit, RecordedSource, Source, live_source
 
 _STARTS_WITH = 0
 
@@ -88,6 +88,11 @@ class Debugger:
     def header(self) -> dict[str, Any]:
         """What describes the run."""
         return self._source.stored.header
+
+    @property
+    def problem(self) -> str | None:
+        """Why the recording ends early; None when it is whole, or no recording."""
+        return self._source.stored.problem
 
     @property
     def is_live(self) -> bool:
@@ -152,6 +157,7 @@ class Debugger:
             self.position = number
             return
         watcher = Watcher([parse_breakpoint(f"at {position.strip()}")], {})
+        # What happens at the time itself is not behind the place yet, even if some of it has.
         hit = self._source.extend_until(watcher, [])
         last = self._source.stored.last_seq if hit is None else hit.number
         self.position = min(seq_at(self._source.stored, position), last)
@@ -208,16 +214,52 @@ class Debugger:
 
     def run_back(self) -> Stop:
         """Go back to the breakpoint that was met last, or to the first event."""
-        stop = self._run_back([point for point in self.breakpoints if point.condition is None])
+        stop = self._run_back(self.breakpoints)
+        asked = self._last_asked(list(conditions(self.breakpoints)), stop.number)
+        if asked is not None:
+            if stop.breakpoint is not None:
+                stop.breakpoint.hits -= 1
+            stop = asked
         self.position = stop.number
         return stop
+
+    def _last_asked(self, asking: list[Breakpoint], after: int) -> Stop | None:
+        """Where a condition about the cluster came to hold for the last time before the place, if
+        it did so behind ``after``. What went before cannot be asked any more: the run is made
+        again from its beginning."""
+        if not asking:
+            return None
+        source = self._source.live_at(self._source.stored.first_seq)
+        if source is self._source:
+            return None  # nothing has happened yet
+        last: Hit | None = None
+        hits = [point.hits for point in asking]
+        try:
+            place = Breakpoint(
+                "place", lambda event, state: "" if event.seq >= self.position else None
+            )
+            watcher = Watcher([place], {})
+            while (hit := source.extend_until(watcher, asking)) is not None:
+                if hit.breakpoint is place or hit.number >= self.position:
+                    break
+                last = hit
+        finally:
+            source.close()
+            for point, count in zip(asking, hits, strict=True):
+                point.hits = count
+        if last is None or last.number <= after:
+            return None
+        last.breakpoint.hits += 1
+        return Stop(last.number, last.reason, last.breakpoint)
 
     def _run(self, breakpoints: list[Breakpoint]) -> Stop:
         asking = list(conditions(breakpoints))
         if asking:
             self._become_live()
         stored = self._source.stored
-        watcher = Watcher(breakpoints, self._state_for(breakpoints))
+        asks_time = any(point.time_us is not None for point in breakpoints)
+        here_us = self.event.time_us if asks_time else -1
+        watcher = Watcher(breakpoints, self._state_for(breakpoints), here_us)
         make = _maker(stored)
         may_hold = _chunks_that_may_hold(stored, breakpoints)
         for index in range(max(stored.chunk_of(self.position), 0), len(stored.chunks)):
@@ -246,11 +288,17 @@ class Debugger:
         for index in range(stored.chunk_of(self.position), -1, -1):
             if not may_hold(index):
                 continue
-            for raw in reversed(stored.raw_events(index)):
+            raws = stored.raw_events(index)
+            for place in range(len(raws) - 1, -1, -1):
+                raw = raws[place]
                 if raw[0] > self.position:
                     continue
                 if raw[0] < self.position:
-                    met = watcher.met(raw, stored.strings, make)
+                    if place:
+                        before_us = raws[place - 1][1] // 1000
+                    else:
+                        before_us = stored.chunks[index - 1].time_last_us if index else -1
+                    met = watcher.met(raw, stored.strings, make, before_us)
                     if met is not None:
                         return Stop(raw[0], met[1], met[0])
                 if raw[10]:

@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import TYPE_CHECKING
 
-from ...protocol.errors import NotThereYet, UsageError
+from ...protocol.errors import NotThereYet, UsageError, nearest_names
 from ...protocol.java_hashing import bucket_of, java_string_hash
 from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
@@ -132,8 +132,8 @@ def broker_process(running: RunningCluster, broker: int | str) -> BrokerProcess:
         if process.name == broker:
             return process
     if re.fullmatch(r"broker--?\d+", broker):
-        names = ", ".join(map(broker_name, running.processes))
-        raise UsageError(f"there is no broker {broker!r}; there are {names}")
+        names = nearest_names(broker, map(broker_name, running.processes))
+        raise UsageError(f"there is no broker {broker!r}{names}")
     return running.broker_process(BrokerReference(broker).require(running))
 
 
@@ -149,4 +149,4 @@ def machine_name(running: RunningCluster, machine: int | str) -> str:
         return machine
     if machine in ("controller", "random") or ":" in machine:
         return broker_process(running, machine).name
-    raise UsageError(f"there is no machine {machine!r}; there are {', '.join(known)}")
+    raise UsageError(f"there is no machine {machine!r}{nearest_names(machine, known)}")

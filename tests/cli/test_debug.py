@@ -36,7 +36,7 @@ def said(debugger: Debugger, *commands: str) -> list[str]:
 def test_a_dialogue_about_a_trace(trace: Path) -> None:
     """Every move shows the event and what it changed; a command may be cut short."""
     with Debugger.of_trace(trace) as debugger:
-        told = said(debugger, "step 2", "b", "goto #12", "why", "print", "goto 7s", "next zk-1")
+        told = said(debugger, "step 2", "rs", "goto #12", "why", "print", "goto 7s", "next zk-1")
         assert told[0].startswith("#2 ")
         assert told[1] == "    broker-1/orders-0/role: None -> leader" or "orders-0" in told[1]
         assert any(line.startswith("#1 ") for line in told)
@@ -44,6 +44,34 @@ def test_a_dialogue_about_a_trace(trace: Path) -> None:
         crash = said(debugger, "goto 0", "c crash", "state broker-2", "actors")
         assert crash[1].startswith("#0 ") or "stopped: crash" in crash
         assert "broker-1" in crash[-1]
+
+
+def test_short_commands_mean_what_gdb_means(trace: Path) -> None:
+    """b sets a breakpoint, p prints, bt tells what led here, and r with a letter goes back."""
+    with Debugger.of_trace(trace) as debugger:
+        assert said(debugger, "b crash") == ["  1  crash  (0 hits)"]
+        assert said(debugger, "c")[0] == "stopped: crash"
+        assert said(debugger, "bt") == said(debugger, "why")
+        here = debugger.position
+        said(debugger, "p")
+        assert debugger.position == here
+        said(debugger, "rs")
+        assert debugger.position == here - 1
+        told = said(debugger, "b 5")
+        assert told == ["error: breakpoint '5': write `at 5` for an event's number or a time"]
+
+
+def test_a_cut_file_is_opened_with_a_warning(
+    trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace.write_bytes(trace.read_bytes()[:-60])
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    with pytest.raises(SystemExit) as ended:
+        main(["debug", str(trace)])
+    assert not ended.value.code
+    warning = capsys.readouterr().err
+    assert warning.startswith("warning: ")
+    assert warning.endswith("showing what is whole\n")
 
 
 def test_mistakes_are_told_and_change_nothing(trace: Path) -> None:

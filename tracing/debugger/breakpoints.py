@@ -58,6 +58,7 @@ class Breakpoint:
         needs_change: Callable[[str], bool] | None = None,
         is_plain: bool = False,
         condition: str | None = None,
+        time_us: int | None = None,
     ) -> None:
         self.text = text
         self.columns = dict(columns or {})
@@ -67,6 +68,8 @@ class Breakpoint:
         """Whether its columns are all it asks for."""
         self.condition = condition
         """A condition about the running cluster, which a recording cannot answer."""
+        self.time_us = time_us
+        """A time: the first event at or after it is meant, whichever way one comes to it."""
         self.hits = 0
         self._test = test
 
@@ -138,6 +141,8 @@ def breakpoint_of(what: str | Callable[[Event], object]) -> Breakpoint:
 
 def _unknown(text: str, word: str) -> UsageError:
     known = ("change", "when", "if", "at", "invariant", *KINDS, *message_type_names())
+    if number_or_time(word) != (None, None):
+        raise UsageError(f"breakpoint {text!r}: write `at {word}` for an event's number or a time")
     near = difflib.get_close_matches(word, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else "write a message type, a kind, or `if ...`"
     return UsageError(f"breakpoint {text!r}: there is no message or kind {word!r}; {hint}")
@@ -149,16 +154,7 @@ def _at(text: str, rest: str) -> Breakpoint:
         return Breakpoint(text, lambda event, state: text if event.seq == number else None)
     if time_us is None:
         raise UsageError(f"breakpoint {text!r}: write a time or an event, as in at 9.5s or at #12")
-    # The event just before may be at the time itself; a time that has passed is not met again.
-    seen = [False]
-
-    def reached(event: Event, state: Mapping[str, Any]) -> str | None:
-        if event.time_us < time_us or seen[0]:
-            return None
-        seen[0] = True
-        return text
-
-    return Breakpoint(text, reached)
+    return Breakpoint(text, lambda event, state: text, time_us=time_us)
 
 
 def _compiled(text: str, condition: str, *more: str) -> Expression:
@@ -224,12 +220,16 @@ def _invariant(event: Event, state: Mapping[str, Any]) -> str | None:
 class Watcher:
     """Looks at raw events one after the other, keeps the state, and tells which breakpoint stops.
 
-    Events are decoded only where a breakpoint asks for more than their columns.
+    Events are decoded only where a breakpoint asks for more than their columns. ``time_us`` is the
+    time of the event before the first that is seen, from which on a breakpoint's time is ahead.
     """
 
-    def __init__(self, breakpoints: list[Breakpoint], state: dict[str, Any]) -> None:
+    def __init__(
+        self, breakpoints: list[Breakpoint], state: dict[str, Any], time_us: int = -1
+    ) -> None:
         self.breakpoints = [point for point in breakpoints if point.condition is None]
         self.state = state
+        self._before_us = time_us
         self._codes: list[tuple[Breakpoint, list[tuple[int, Any]], dict[int, bool]]]
         self._codes = [(point, self._wanted(point), {}) for point in self.breakpoints]
 
@@ -247,17 +247,25 @@ class Watcher:
         """Take an event; the breakpoint at which the run stops after it, and why."""
         if raw[10]:
             apply(self.state, raw, strings)
-        return self.met(raw, strings, decoded)
+        before_us, self._before_us = self._before_us, raw[1] // 1000
+        return self.met(raw, strings, decoded, before_us)
 
     def met(
-        self, raw: list[Any], strings: list[str], decoded: Callable[[list[Any]], Event]
+        self,
+        raw: list[Any],
+        strings: list[str],
+        decoded: Callable[[list[Any]], Event],
+        before_us: int,
     ) -> tuple[Breakpoint, str] | None:
-        """The breakpoint of an event that ``state`` follows."""
+        """The breakpoint of an event that ``state`` follows; ``before_us`` is the time of the
+        event before it."""
         event: Event | None = None
         for point, wanted, paths in self._codes:
             if not _has(raw, wanted, strings):
                 continue
             if point.needs_change and not _changes(raw, point.needs_change, paths, strings):
+                continue
+            if point.time_us is not None and not before_us < point.time_us <= raw[1] // 1000:
                 continue
             if event is None:
                 event = decoded(raw)

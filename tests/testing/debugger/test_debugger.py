@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fakekafka.testing.debugger.forks import parse_action
 from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.testing.scenarios.spec import ScenarioSpec
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.traces import write_failover
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import StoredTrace
@@ -158,6 +160,77 @@ def test_a_condition_about_the_cluster(recorded: Path) -> None:
         assert debugger.is_live
         with pytest.raises(UsageError, match="did you mean leader"):
             debugger.break_on("when leadr('orders', 0) == 2")
+
+
+@pytest.mark.parametrize("kind", ["live", "recorded"])
+def test_a_time_is_met_each_time_and_from_both_sides(kind: str, recorded: Path) -> None:
+    """The first event at or after it, whichever way one comes; not where one stands there."""
+    debugger = (
+        Debugger.of_trace(recorded) if kind == "recorded" else Debugger.of_scenario(spec(), 3)
+    )
+    with debugger:
+        point = debugger.break_on("at 2.5s")
+        place = debugger.run().number
+        assert debugger.event.time_us >= 2_500_000
+        assert debugger.trace.stored.event(place - 1).time_us < 2_500_000
+        assert debugger.run().breakpoint is None
+        assert debugger.run_back().number == place
+        assert debugger.run_back().breakpoint is None
+        assert debugger.run().number == place
+        debugger.back(5)
+        assert debugger.run().number == place
+        assert point.hits == 4
+
+
+def test_a_time_between_two_parts_of_a_file_is_met_in_reverse(tmp_path: Path) -> None:
+    """The event before may be the last of the chunk before."""
+    path = tmp_path / "run.fktrace"
+    recorder = Recorder()
+    run = ScenarioRun(spec(), 3, recorder)
+    run.run()
+    recorder.save(path, header_of(run))
+    with Debugger.of_trace(path) as debugger:
+        stored = debugger.trace.stored
+        firsts = [
+            stored.event(info.first_seq) for before, info in pairwise(stored.chunks)
+            if before.time_last_us < info.time_first_us
+        ]  # fmt: skip
+        assert firsts
+        for event in firsts[:5]:
+            debugger.goto(stored.last_seq)
+            debugger.breakpoints.clear()
+            debugger.break_on(f"at {event.time_us}us")
+            assert debugger.run_back().number == event.seq
+
+
+def test_a_condition_about_the_cluster_is_met_in_reverse(recorded: Path) -> None:
+    """Where it came to hold for the last time, unless another breakpoint is nearer."""
+    with Debugger.of_trace(recorded) as debugger:
+        debugger.break_on("when leader('orders', 0) == 2")
+        elected = debugger.run().number
+        assert debugger.run_back().breakpoint is None
+        debugger.goto(debugger.trace.stored.last_seq)
+        point = debugger.break_on("when leader('orders', 0) == 1")
+        early = debugger.run_back()
+        assert early.reason == "leader('orders', 0) == 2 holds" or early.number < elected
+        debugger.run()
+        debugger.step(50)
+        stop = debugger.run_back()
+        assert (stop.number, stop.reason) == (elected, "leader('orders', 0) == 2 holds")
+        debugger.step(50)
+        debugger.break_on(f"at #{elected + 3}")
+        assert debugger.run_back().number == elected + 3
+        assert debugger.run_back().number == elected
+        assert debugger.run_back().breakpoint is point
+        assert debugger.run_back().breakpoint is None
+
+
+def test_a_cut_recording_says_so(recorded: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.fktrace"
+    cut.write_bytes(recorded.read_bytes()[:-100])
+    with Debugger.of_trace(cut) as debugger, Debugger.of_trace(recorded) as whole:
+        assert "cut off inside" in present(debugger.problem)
+        assert whole.problem is None
 
 
 def test_a_fault_makes_another_run_that_is_a_scenario(live: Debugger, tmp_path: Path) -> None:
