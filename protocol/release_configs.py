@@ -11,9 +11,11 @@ last the check of its value.
 
 from __future__ import annotations
 
+import math
 import pkgutil
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -44,6 +46,8 @@ _THROTTLED_FORMATS = {
     "[partitionId],[brokerId] etc",
 }
 """What the releases say of a list of throttled replicas that they refuse."""
+_COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
+_KRAFT_ONLY = ("remote.log.delete.on.disable", "remote.log.copy.disable")
 LEADER_THROTTLED_RATE = "leader.replication.throttled.rate"
 FOLLOWER_THROTTLED_RATE = "follower.replication.throttled.rate"
 LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
@@ -54,8 +58,8 @@ class ConfigException(ValueError):
     """A value that Kafka's ``ConfigDef`` refuses."""
 
 
-class UnknownConfig(ValueError):
-    """A topic configuration that the release does not have."""
+class InvalidTopicConfig(ValueError):
+    """Topic configurations that the release does not have, or not together."""
 
 
 @frozen
@@ -163,19 +167,21 @@ class ReleaseConfig:
             raise self._refused(value, f"Version {shown} is not a valid version")
 
     def _refused(self, value: object, reason: str) -> ConfigException:
+        value = _java_double(value) if isinstance(value, float) else value
         return ConfigException(f"Invalid value {value} for configuration {self.name}: {reason}")
+
+
+def _is_true(value: str | None) -> bool:
+    return value is not None and value.strip().lower() == "true"
 
 
 def _java_double(value: float) -> str:
     """A number as ``Double.toString`` of Java writes it."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
+    if value == 0 or 1e-3 <= abs(value) < 1e7 or not math.isfinite(value):
         return repr(value)
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    if not exponent:
-        digits = f"{value:e}".partition("e")
-        exponent = digits[2]
-        mantissa = repr(value / 10.0 ** int(exponent))
-    return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}E{int(exponent)}"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{first}.{rest}E{len(digits) - 1 + int(exponent)}"
 
 
 def _is_replica_or_nothing(item: str) -> bool:
@@ -204,12 +210,34 @@ class ReleaseConfigs:
         return known if base is None else self.broker.get(base)
 
     def validate_topic(self, values: Mapping[str, str]) -> None:
-        """Raises ``UnknownConfig`` first, then ``ConfigException`` (``LogConfig.validate``)."""
+        """Raises ``InvalidTopicConfig`` for unknown names, then ``ConfigException`` for values, and
+        either for those that do not go together (``LogConfig.validate``)."""
         for name in values:
             if name not in self.topic:
-                raise UnknownConfig(f"Unknown topic config name: {name}")
+                raise InvalidTopicConfig(f"Unknown topic config name: {name}")
         for name, value in values.items():
             self.topic[name].validate(value)
+        least, most = (self._topic_text(values, name) for name in _COMPACTION_LAGS)
+        if least is not None and most is not None and int(least) > int(most):
+            raise InvalidTopicConfig(
+                f"conflict topic config setting {_COMPACTION_LAGS[0]} ({int(least)}) > "
+                f"{_COMPACTION_LAGS[1]} ({int(most)})"
+            )
+        if any(_is_true(values.get(name)) for name in _KRAFT_ONLY):
+            raise InvalidTopicConfig(
+                "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` "
+                "under Zookeeper's mode."
+            )
+        if _is_true(values.get("remote.storage.enable")):
+            raise ConfigException(
+                "Tiered Storage functionality is disabled in the broker. Topic cannot be "
+                "configured with remote log storage."
+            )
+
+    def _topic_text(self, values: Mapping[str, str], name: str) -> str | None:
+        if name in values:
+            return values[name]
+        return self.topic[name].default if name in self.topic else None
 
 
 @cache

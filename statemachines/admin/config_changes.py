@@ -27,9 +27,9 @@ from ...protocol.admin import (
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.release_configs import (
     ConfigException,
+    InvalidTopicConfig,
     ReleaseConfig,
     ReleaseConfigs,
-    UnknownConfig,
     release_configs,
 )
 from ...protocol.topic_names import validate_topic_name
@@ -205,7 +205,7 @@ class ConfigChanges:
             )
         try:
             self._release.validate_topic(config)
-        except UnknownConfig as error:
+        except InvalidTopicConfig as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
     def _check_broker_configs(self, config: Mapping[str, str], per_broker: bool) -> None:

@@ -26,7 +26,7 @@ from ...protocol.admin import (
     TopicResult,
 )
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.release_configs import UnknownConfig, release_configs
+from ...protocol.release_configs import InvalidTopicConfig, release_configs
 from ...protocol.topic_names import TakenNames, has_collision_characters, validate_topic_name
 from ...protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition, changed
 from ...zkfake.messages import ZkCode, ZooKeeperError
@@ -215,7 +215,7 @@ class TopicAdmin:
         except ValueError as error:
             code = ErrorCode.INVALID_CONFIG
             unexpected = self._parts.behaviour.bad_topic_configs_unexpected
-            if unexpected and not isinstance(error, UnknownConfig):
+            if unexpected and not isinstance(error, InvalidTopicConfig):
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
             raise KafkaError(code, str(error)) from None
 

@@ -77,8 +77,14 @@ def check_protocols_stay(old: Text, new: Text) -> None:
 def _protocols(setting: Text) -> dict[str, str]:
     """Listeners and what they speak."""
     protocols = {}
-    for item in (setting(PROTOCOL_MAP) or "").split(","):
-        name, _, protocol = item.strip().rpartition(":")
+    text = (setting(PROTOCOL_MAP) or "").strip()
+    for item in re.split(r"\s*,\s*", text) if text else ():
+        name, colon, protocol = item.rpartition(":")
+        if not colon:
+            raise ConfigException(
+                f"Error parsing configuration property '{PROTOCOL_MAP}': begin 0, end -1, length "
+                f"{len(item)}"
+            )
         if protocol.strip() not in _PROTOCOLS:
             shown = protocol.strip()
             raise ConfigException(

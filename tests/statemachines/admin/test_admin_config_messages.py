@@ -439,3 +439,36 @@ def test_a_topics_configuration_nobody_knows_is_described(
     entry = entries_of(cluster, TOPIC)["retention.ms"]
     assert (entry.value, entry.synonyms) == ("5", (("retention.ms", "5", 1),))
     assert "my.custom" in entries_of(cluster, TOPIC)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (
+            {"remote.storage.enable": "true"},
+            "Invalid config value for resource ConfigResource(type=TOPIC, name='t'): Tiered "
+            "Storage functionality is disabled in the broker. Topic cannot be configured with "
+            "remote log storage.",
+        ),
+        (
+            {"remote.log.copy.disable": "true"},
+            "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` "
+            "under Zookeeper's mode.",
+        ),
+        (
+            {"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"},
+            "conflict topic config setting min.compaction.lag.ms (6) > max.compaction.lag.ms (5)",
+        ),
+        ({"remote.storage.enable": "false", "remote.log.copy.disable": "false"}, None),
+        ({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"}, None),
+    ],
+)
+def test_a_topics_values_go_together(values: dict[str, str], told: str | None) -> None:
+    """Kafka: ``LogConfig.validate``; brokers have no tiered storage and a ZooKeeper."""
+    entries = [(name, SET, value) for name, value in values.items()]
+    expected = (ErrorCode.NONE, None) if told is None else (CONFIG, told)
+    assert altered(clustered("3.9"), TOPIC, *entries) == expected
+    wanted = AlterConfigsRequest(((TOPIC, tuple(entries)),), incremental=False)
+    cluster = clustered("3.9")
+    (result,) = cluster.ask(cluster.admin().alter_configs(wanted)).results
+    assert (result[1], result[2]) == expected

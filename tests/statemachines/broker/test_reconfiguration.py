@@ -334,6 +334,10 @@ def test_listeners_fit_together(version: str) -> None:
     assert refusal(version, protocols) == (
         "Invalid security protocol `x` defined in listener.security.protocol.map"
     )
+    assert refusal(version, {"listener.security.protocol.map": "x"}) == (
+        "Error parsing configuration property 'listener.security.protocol.map': begin 0, end -1, "
+        "length 1"
+    )
     assert refusal(version, {"listener.security.protocol.map": "PLAINTEXT:SSL"}) == WRAPPED.format(
         "Security protocol cannot be updated for existing listener ListenerName(PLAINTEXT)"
     )
@@ -401,6 +405,8 @@ def test_a_level_has_two_ranges() -> None:
         ("log.cleaner.io.buffer.load.factor", "1e7", "1.0E7"),
         ("log.cleaner.io.buffer.load.factor", "12345678.5", "1.23456785E7"),
         ("log.cleaner.io.buffer.load.factor", "0.0001", "1.0E-4"),
+        ("log.cleaner.io.buffer.load.factor", "99999999999", "9.9999999999E10"),
+        ("log.cleaner.io.buffer.load.factor", "-1.5e-7", "-1.5E-7"),
         ("log.cleaner.io.max.bytes.per.second", "1.7976931348623157E308", "1.7976931348623157E308"),
         ("num.io.threads", " +5 ", "5"),
         ("log.preallocate", " TRUE", "true"),
