@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
-from fakekafka import Simulation
+from fakekafka import Cluster, Simulation
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.tests.fidelity.sides.virtual_lines import VirtualListener
@@ -322,3 +324,24 @@ def test_a_queue_hands_on_in_order_and_counts_what_it_holds(simulation: Simulati
     queue.clear()
     simulation.run_for(100)
     assert (len(taken), len(queue), queue.bytes_held) == (2, 0, 0)
+
+
+def test_a_live_cluster_has_the_same_links() -> None:
+    """Over real sockets: ApiVersions and Metadata come one round trip later, and all together."""
+    with Cluster(1) as cluster:
+        host, port = cluster.bootstrap_servers.split(":")
+        cluster.network.latency(100)
+        frames = [api_versions(0), *[metadata(number) for number in range(1, 20)]]
+        with socket.create_connection((host, int(port)), 30) as connection:
+            stream = connection.makefile("rb")
+            began_s = time.monotonic()
+            connection.sendall(b"".join(struct.pack(">i", len(f)) + f for f in frames))
+            answered: list[int] = []
+            for _ in frames:
+                answer = stream.read(*struct.unpack(">i", stream.read(4)))
+                answered += struct.unpack_from(">i", answer)
+                assert time.monotonic() - began_s >= 0.19
+            took_s = time.monotonic() - began_s
+            stream.close()
+    assert answered == list(range(20))
+    assert took_s < 2  # one after the other they take 4 s

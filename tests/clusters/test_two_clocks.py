@@ -1,0 +1,85 @@
+"""Dates ask the wall clock, whatever the clock of the runtime says (docs/ARCHITECTURE.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.actors.runtime.virtual import VirtualRuntime
+from fakekafka.protocol.security.delegation_tokens import CreateDelegationTokenRequest
+
+HOUR_MS = 3_600_000
+CONFIG = {
+    "delegation.token.secret.key": "key",
+    "log.retention.check.interval.ms": 10_000,
+    "transaction.state.log.num.partitions": 1,
+    "offsets.topic.num.partitions": 1,
+}
+
+
+@pytest.fixture
+def simulation(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulation]:
+    """A cluster that has missed an hour."""
+    monkeypatch.setattr(VirtualRuntime, "wall_ms", lambda self: self.now_ms() + HOUR_MS)
+    with Simulation(2, seed=3, config=CONFIG, trace=False) as made:
+        yield made
+        assert made.failures == []
+
+
+def is_dated(simulation: Simulation, time_ms: int) -> bool:
+    """Whether it is a time of the wall clock, and not of the one that is an hour behind."""
+    return -60_000 < time_ms - simulation.runtime.wall_ms() <= 0
+
+
+def test_registrations_and_znodes_are_dated(simulation: Simulation) -> None:
+    for path in ("/brokers/ids/1", "/brokers/ids/2", "/controller"):
+        data, stat = simulation.zookeeper.get(path), simulation.zookeeper.stat(path)
+        assert data is not None
+        assert stat is not None
+        assert is_dated(simulation, int(json.loads(data)["timestamp"])), path
+        assert is_dated(simulation, stat.ctime), path
+
+
+def test_records_of_clients_and_coordinators_are_dated(simulation: Simulation) -> None:
+    """Those of a modelled producer, of commits and of transactions."""
+    simulation.create_topic("orders", replication_factor=2)
+    simulation.producer().produce(("orders", 0), b"v")
+    producer = simulation.transactional_producer("shop")
+
+    async def sell() -> None:
+        await producer.init_transactions()
+        producer.begin()
+        await producer.write(("orders", 0), [b"sold"])
+        await producer.commit()
+
+    producer.start_task(sell())
+    simulation.group_consumer("readers", ["orders"], auto_commit_interval_ms=500)
+    simulation.run_for(10_000)
+    for topic in ("orders", "__transaction_state", "__consumer_offsets"):
+        records = simulation.records(topic, 0)
+        assert len(records) >= 2, topic
+        assert all(is_dated(simulation, record.timestamp) for record in records), topic
+
+
+def test_tokens_are_dated(simulation: Simulation) -> None:
+    broker = simulation.processes[1].broker
+    assert broker is not None
+    broker.start_task(broker.security.tokens.create(CreateDelegationTokenRequest(()), "User:a"))
+    simulation.run_for(1000)
+    (token,) = broker.security.tokens.all()
+    assert is_dated(simulation, token.issued_at_ms)
+
+
+@pytest.mark.parametrize("stamp", ["CreateTime", "LogAppendTime"])
+def test_retention_counts_from_the_dates_of_records(simulation: Simulation, stamp: str) -> None:
+    """Leader and follower let a record go when it is a minute old, and not before."""
+    config = {"message.timestamp.type": stamp, "retention.ms": 60_000}
+    simulation.create_topic("orders", replication_factor=2, config=config)
+    simulation.produce("orders", b"v")
+    simulation.run_for(45_000)
+    assert len(simulation.consume("orders")) == 1
+    simulation.run_for(30_000)
+    partition = simulation.partition("orders", 0)
+    assert [partition.replica(broker).log_start_offset for broker in (1, 2)] == [1, 1]
