@@ -89,7 +89,7 @@ def export(
             export_file(trace, to, out)
         except OSError as error:
             raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
-        print(f"{len(trace)} events written to {out}")
+        print(f"a trace of {len(trace)} events, written to {out} as {to}")
 
 
 @app.command("html")

@@ -2,8 +2,9 @@
 
     file    := magic | header frame | (chunk frame | snapshot frame)* | index frame | trailer
     frame   := kind:u8 | codec:u8 | length:u32 LE | crc32:u32 LE | body
-    trailer := index offset:u64 LE | fingerprint:32 bytes | magic
+    trailer := index offset:u64 LE | fingerprint:32 bytes | crc32 of both:u32 LE | end magic
 
+A file of an earlier release ends without a checksum: ``index offset | fingerprint | magic``.
 ``length`` and ``crc32`` are those of the body as stored. Each frame is complete in itself, so a
 file whose writer died is readable up to its last whole frame.
 """
@@ -29,26 +30,39 @@ HEADER_FRAME, CHUNK_FRAME, INDEX_FRAME, SNAPSHOT_FRAME = 1, 2, 3, 4
 RAW, ZLIB, ZSTD = 0, 1, 2
 CODECS = {"raw": RAW, "zlib": ZLIB, "zstd": ZSTD}
 FRAME_HEAD = struct.Struct("<BBII")
-TRAILER = struct.Struct(f"<Q32s{len(MAGIC)}s")
+END_MAGIC = b"FKTREND1"
+TRAILER = struct.Struct(f"<Q32sI{len(END_MAGIC)}s")
+_TRAILED = struct.Struct("<Q32s")
+OLD_TRAILER = struct.Struct(f"<Q32s{len(MAGIC)}s")
 CHUNK_EVENTS = 1000
 CHUNK_BYTES = 256 * 1024
 _ZSTD_LEVEL = 1
 """A run waits for it; the next level saves a tenth of the bytes and takes twice the time."""
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 """What the body of a frame may take when it is decompressed; those written are far smaller."""
-
+GROWTH_MAX = 100
+"""A frame of this many times its stored bytes is stored as it is. Those of a run grow tenfold."""
+_GROWING_BYTES = 4 * 1024 * 1024
+"""So large may a body be however small it is stored: earlier releases compressed all they wrote."""
 
 CONTAINERS_MAX = 3_000_000
 """Lists and maps in a frame: an empty one takes a byte there and some sixty in memory."""
 _COUNTED_BYTES = 4 * 1024 * 1024
+_CONTAINERS_FLOOR, _CONTAINERS_A_BYTE = 10_000, 16
+"""Those in a frame that grew more than any that is written now."""
 
 
 def encode_frame(kind: int, body: bytes, codec: int) -> bytes:
-    """A frame with its body compressed."""
+    """A frame with its body compressed, unless readers would have to take it for a trap."""
+    packed = body
     if codec == ZLIB:
-        body = zlib.compress(body, 1)
+        packed = zlib.compress(body, 1)
     elif codec == ZSTD:
-        body = bytes(cramjam.zstd.compress(body, level=_ZSTD_LEVEL))
+        packed = bytes(cramjam.zstd.compress(body, level=_ZSTD_LEVEL))
+    if len(body) > GROWTH_MAX * len(packed):
+        codec = RAW
+    else:
+        body = packed
     return FRAME_HEAD.pack(kind, codec, len(body), zlib.crc32(body)) + body
 
 
@@ -72,11 +86,12 @@ def decode_frame(data: Any, offset: int, place: str) -> Frame:
     stored = data[head_end : head_end + length]
     if zlib.crc32(stored) != checksum:
         raise TraceError(f"{place}: wrong checksum of the frame at byte {offset}")
+    limit = min(FRAME_BYTES_MAX, max(_GROWING_BYTES, GROWTH_MAX * length))
     try:
         if codec == ZLIB:
-            body = _inflate(stored)
+            body = _inflate(stored, limit)
         elif codec == ZSTD:
-            body = codecs.decompress(codecs.ZSTD, stored, limit=FRAME_BYTES_MAX)
+            body = codecs.decompress(codecs.ZSTD, stored, limit=limit)
         elif codec == RAW:
             body = bytes(stored)
         else:
@@ -86,16 +101,38 @@ def decode_frame(data: Any, offset: int, place: str) -> Frame:
     return Frame(kind, offset, FRAME_HEAD.size + length, body)
 
 
-def _inflate(stored: Any) -> bytes:
+def _inflate(stored: Any, limit: int) -> bytes:
     """Decompress; raises ``zlib.error`` for what is damaged or too large."""
     stream = zlib.decompressobj()
-    body = stream.decompress(stored, FRAME_BYTES_MAX)
+    body = stream.decompress(stored, limit)
     if not stream.eof:
-        is_too_large = len(body) == FRAME_BYTES_MAX
-        raise zlib.error(
-            f"it has more than {FRAME_BYTES_MAX} bytes" if is_too_large else "it is cut off"
-        )
+        is_too_large = len(body) == limit
+        raise zlib.error(f"it has more than {limit} bytes" if is_too_large else "it is cut off")
     return body
+
+
+def pack_trailer(index_offset: int, digest: bytes) -> bytes:
+    """The end of a file."""
+    checksum = zlib.crc32(_TRAILED.pack(index_offset, digest))
+    return TRAILER.pack(index_offset, digest, checksum, END_MAGIC)
+
+
+def read_trailer(data: Any, place: str) -> tuple[int, bytes] | None:
+    """Offset of the index and fingerprint; None where the file has no end.
+
+    Raises ``TraceError`` for an end that is damaged.
+    """
+    if len(data) >= len(MAGIC) + TRAILER.size:
+        offset, digest, checksum, magic = TRAILER.unpack_from(data, len(data) - TRAILER.size)
+        if magic == END_MAGIC:
+            if zlib.crc32(_TRAILED.pack(offset, digest)) != checksum:
+                raise TraceError(f"{place}: wrong checksum of the trailer")
+            return offset, digest
+    if len(data) >= len(MAGIC) + OLD_TRAILER.size:
+        offset, digest, magic = OLD_TRAILER.unpack_from(data, len(data) - OLD_TRAILER.size)
+        if magic == MAGIC:
+            return offset, digest
+    return None
 
 
 def pack_header(header: Mapping[str, Any]) -> bytes:
@@ -106,7 +143,10 @@ def pack_header(header: Mapping[str, Any]) -> bytes:
 
 
 def unpack_frame_body(frame: Frame, place: str) -> Any:
+    stored = frame.length - FRAME_HEAD.size
     try:
+        if len(frame.body) > GROWTH_MAX * stored:
+            return unpack_counted(frame.body, _CONTAINERS_FLOOR + _CONTAINERS_A_BYTE * stored)
         if len(frame.body) > _COUNTED_BYTES:
             return unpack_counted(frame.body, CONTAINERS_MAX)
         return unpack(frame.body)

@@ -16,9 +16,9 @@ from .format import (
     INDEX_FRAME,
     MAGIC,
     SNAPSHOT_FRAME,
-    TRAILER,
     Frame,
     decode_frame,
+    read_trailer,
     unpack_frame_body,
 )
 from .schema import Schema
@@ -81,15 +81,14 @@ class TraceReader(StoredTrace):
             self._rebuild_index(frame.offset + frame.length)
 
     def _read_index(self) -> bool:
-        data = self._data
-        if len(data) < len(MAGIC) + TRAILER.size:
-            return False
-        offset, digest, magic = TRAILER.unpack_from(data, len(data) - TRAILER.size)
-        if magic != MAGIC:
-            return False
         try:
-            frame = decode_frame(data, offset, str(self.path))
-        except TraceError:
+            trailer = read_trailer(self._data, str(self.path))
+            if trailer is None:
+                return False
+            offset, digest = trailer
+            frame = decode_frame(self._data, offset, str(self.path))
+        except TraceError as error:
+            self.problem = str(error)
             return False
         if frame.kind != INDEX_FRAME:
             return False
@@ -107,7 +106,8 @@ class TraceReader(StoredTrace):
 
     def _rebuild_index(self, offset: int) -> None:
         """Walk the frames up to the first that is not whole."""
-        self.problem = "the file has no end: the run was cut off"
+        if self.problem is None:
+            self.problem = "the file has no end: the run was cut off"
         while offset + FRAME_HEAD.size <= len(self._data):
             try:
                 frame = decode_frame(self._data, offset, str(self.path))

@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation, Trace, UsageError, open_trace
+from fakekafka.testing.scenarios.file import parse_scenario
+from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.exports import forms, mermaid, shiviz
+from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.slices import write_slice
 
 
@@ -167,6 +171,51 @@ def test_otlp_has_a_trace_for_each_operation_and_every_parent_in_it(
         assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
     appended = [e["name"] for span in spans.values() for e in span.get("events", ())]
     assert "broker-2/orders-0/log_end_offset" in appended
+
+
+def test_otlp_links_what_another_operation_set_free(tmp_path: Path) -> None:
+    """A fetch that completes a produce request: the parent is in the operation's own trace."""
+    pytest.importorskip("opentelemetry.proto")
+    spans = _otlp_spans(open_trace(_loaded(tmp_path, 1)), tmp_path)
+    for span in spans.values():
+        if "parentSpanId" in span:
+            assert spans[span["parentSpanId"]]["traceId"] == span["traceId"]
+    links = [(span, link) for span in spans.values() for link in span.get("links", ())]
+    assert links
+    for span, link in links:
+        assert spans[link["spanId"]]["traceId"] == link["traceId"] != span["traceId"]
+
+
+def test_otlp_traces_of_two_runs_have_different_ids(tmp_path: Path) -> None:
+    pytest.importorskip("opentelemetry.proto")
+    ids = []
+    for seed in (1, 2, 1):
+        spans = _otlp_spans(open_trace(_loaded(tmp_path, seed)), tmp_path)
+        ids.append({span["traceId"] for span in spans.values()})
+    assert ids[0] == ids[2]
+    assert not ids[0] & ids[1]
+
+
+def test_otlp_of_a_trace_without_operations_says_what_it_lacks(tmp_path: Path) -> None:
+    pytest.importorskip("opentelemetry.proto")
+    with Simulation(1) as simulation:
+        simulation.run_for(100)
+        simulation.save(tmp_path / "idle.fktrace")
+    with pytest.raises(UsageError, match="holds no operation of a client"):
+        forms.export_file(open_trace(tmp_path / "idle.fktrace").stored, "otlp", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def _loaded(tmp_path: Path, seed: int) -> Path:
+    """A recorded run with a producer that waits for followers, and consumers."""
+    path = tmp_path / f"{seed}.fktrace"
+    text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
+    text = text.replace("rate_per_s = 100", "rate_per_s = 40")
+    recorder = Recorder()
+    run = ScenarioRun(parse_scenario(text, "failover"), seed, recorder)
+    run.run()
+    recorder.save(path, header_of(run))
+    return path
 
 
 def test_parquet_has_a_row_for_each_event_and_the_header(trace: Trace, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from fakekafka.tracing.format import (
     decode_frame,
     encode_frame,
     pack_header,
+    pack_trailer,
 )
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace_file import TraceReader
@@ -52,7 +53,7 @@ def file_of(frames: list[tuple[int, bytes]]) -> bytes:
     for kind, body in frames:
         index = len(parts)
         parts += encode_frame(kind, body, CODECS["raw"])
-    return bytes(parts + TRAILER.pack(index, b"\0" * 32, MAGIC))
+    return bytes(parts + pack_trailer(index, b"\0" * 32))
 
 
 def changed(value: Any, rng: random.Random, depth: int = 0) -> Any:
@@ -116,10 +117,13 @@ def _bomb(body: bytes) -> bytes:
     return MAGIC + head + packed
 
 
+_MANY_MAPS = b"\xdc\xea\x60" + b"\x80" * 60_000
+_GROWTH_MB_MAX = 60
+"""Of memory, at what a small file says that it holds."""
 BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "grows": (lambda: _bomb(b"\xc0" * (FRAME_BYTES_MAX + 1)), "has more than"),
-    "maps": (lambda: _bomb(b"\xdd\x01\x00\x00\x00" + b"\x80" * 2**24), "lists and maps"),
-    "nothings": (lambda: _bomb(b"\xdd\x08\x00\x00\x00" + b"\xc0" * 2**27), "exceeds max_array_len"),
+    "maps": (lambda: _bomb(b"\xdc\x00\x10" + _MANY_MAPS * 16), "lists and maps"),
+    "nothings": (lambda: _bomb(b"\xdd\x00\x20\x00\x00" + b"\xc0" * 2**21), "exceeds max_array_len"),
     "declares": (lambda: _bomb(b"\xdd\xff\xff\xff\xff\x01"), "not valid msgpack"),
     "nests": (lambda: _bomb(b"\x91" * 100_000 + b"\x01"), "not valid msgpack"),
 }
@@ -137,13 +141,17 @@ def test_a_small_file_that_grows_is_refused(name: str, tmp_path: Path) -> None:
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000,) * 2)\n"
         "from fakekafka.tracing.trace_file import TraceReader, TraceError\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
+        "before = peak()\n"
         "try: TraceReader(sys.argv[1])\n"
         "except TraceError as error: print(error)\n"
+        "print(peak() - before)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
     )
     assert told in done.stdout
+    assert int(done.stdout.split()[-1]) < _GROWTH_MB_MAX
 
 
 def test_a_frame_may_hold_as_much_as_any_run_needs() -> None:

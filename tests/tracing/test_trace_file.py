@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import struct
+import zlib
 from pathlib import Path
 
+import cramjam
 import pytest
 from fakekafka import __version__
 from fakekafka.protocol.errors import UsageError
@@ -15,7 +17,10 @@ from fakekafka.tracing.events import TraceError
 from fakekafka.tracing.format import (
     CHUNK_FRAME,
     CODECS,
+    END_MAGIC,
+    FRAME_HEAD,
     MAGIC,
+    OLD_TRAILER,
     TRAILER,
     decode_frame,
     encode_frame,
@@ -48,13 +53,50 @@ def test_file_begins_and_ends_as_specified(tmp_path: Path) -> None:
     recorder = write_failover(tmp_path / "a.fktrace")
     data = (tmp_path / "a.fktrace").read_bytes()
     assert data.startswith(MAGIC)
-    offset, digest, magic = TRAILER.unpack(data[-TRAILER.size :])
-    assert magic == MAGIC
+    offset, digest, checksum, magic = TRAILER.unpack(data[-TRAILER.size :])
+    assert magic == END_MAGIC
+    assert checksum == zlib.crc32(data[-TRAILER.size :][:40])
     assert digest.hex() == recorder.fingerprint()
     assert data[offset] == 3
     kind, codec, length, _ = struct.unpack_from("<BBII", data, 8)
     assert (kind, codec) == (1, 2)
     assert data[8 + 10 + length] == 2
+
+
+def test_a_damaged_fingerprint_is_told_and_believed_by_nobody(tmp_path: Path) -> None:
+    """The events are all there; what they are compared with is not."""
+    path = tmp_path / "a.fktrace"
+    recorder = write_failover(path)
+    for place in (1, 5, 20, 39):
+        data = bytearray(path.read_bytes())
+        data[place - TRAILER.size] ^= 4
+        (tmp_path / "b.fktrace").write_bytes(data)
+        with TraceReader(tmp_path / "b.fktrace") as trace:
+            assert "wrong checksum of the trailer" in str(trace.problem)
+            assert trace.fingerprint is None
+            assert len(trace) == len(recorder)
+
+
+def test_a_file_of_an_earlier_release_ends_without_a_checksum(tmp_path: Path) -> None:
+    """It is read as before, whole and with its fingerprint."""
+    path = tmp_path / "a.fktrace"
+    recorder = write_failover(path)
+    data = path.read_bytes()
+    offset, digest, _, _ = TRAILER.unpack(data[-TRAILER.size :])
+    path.write_bytes(data[: -TRAILER.size] + OLD_TRAILER.pack(offset, digest, MAGIC))
+    with TraceReader(path) as trace:
+        assert (trace.problem, trace.fingerprint) == (None, recorder.fingerprint())
+        assert len(trace) == len(recorder)
+
+
+@pytest.mark.parametrize("codec", ["zlib", "zstd"])
+@pytest.mark.parametrize("size", [50, 100_000, 20_000_000])
+def test_what_grows_too_much_is_stored_as_it_is(codec: str, size: int) -> None:
+    """So whatever a run writes can be read: a record of zeros, kept whole."""
+    frame = encode_frame(CHUNK_FRAME, bytes(size), CODECS[codec])
+    assert decode_frame(frame, 0, "a").body == bytes(size)
+    mixed = bytes(size) + bytes(range(256)) * (size // 4000)
+    assert decode_frame(encode_frame(CHUNK_FRAME, mixed, CODECS[codec]), 0, "a").body == mixed
 
 
 def test_interesting_events_are_indexed(tmp_path: Path) -> None:
@@ -105,13 +147,17 @@ def test_a_frame_that_stands_for_too_much_is_refused(
     codec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few bytes of a file take no more memory than a frame may."""
-    monkeypatch.setattr("fakekafka.tracing.format.FRAME_BYTES_MAX", 1_000_000)
-    fits, more = (
-        encode_frame(CHUNK_FRAME, bytes(size), CODECS[codec]) for size in (1_000_000, 1_000_001)
-    )
-    assert decode_frame(fits, 0, "a").body == bytes(1_000_000)
+    monkeypatch.setattr("fakekafka.tracing.format._GROWING_BYTES", 1_000_000)
+
+    def frame(size: int) -> bytes:
+        whole = bytes(size)
+        packed = zlib.compress(whole) if codec == "zlib" else bytes(cramjam.zstd.compress(whole))
+        head = FRAME_HEAD.pack(CHUNK_FRAME, CODECS[codec], len(packed), zlib.crc32(packed))
+        return head + packed
+
+    assert decode_frame(frame(1_000_000), 0, "a").body == bytes(1_000_000)
     with pytest.raises(TraceError, match=r"damaged frame at byte 0: .*more than 1000000 bytes"):
-        decode_frame(more, 0, "a")
+        decode_frame(frame(1_000_001), 0, "a")
 
 
 def test_damaged_chunk_ends_the_readable_part(tmp_path: Path) -> None:

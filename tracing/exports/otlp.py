@@ -2,19 +2,24 @@
 
 An operation of a client is a trace; its first span is the operation itself, and every message that
 belongs to it is a span from its sending to its arrival. Changes of state are events of the span.
+What an event of another operation set free (a fetch that completes a produce request) hangs on its
+own operation, with a link to the other's span. The first half of a trace's id stands for the run,
+so the operations of two runs stay apart in one store.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status, TracesData
 
+from ...protocol.errors import UsageError
 from ..events import Event, jsonable
 from ..text import summary
 from ..trace import StoredTrace
@@ -26,7 +31,16 @@ _IDS = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
 
 
 def write(trace: StoredTrace, stream: BinaryIO) -> None:
-    """Write lines of at most 500 spans, as OpenTelemetry's file exporter does."""
+    """Write lines of at most 500 spans, as OpenTelemetry's file exporter does.
+
+    Raises ``UsageError`` for a trace without operations, of which nothing could be written.
+    """
+    if "client_invoke" not in trace.counts()[0]:
+        raise UsageError(
+            "this trace holds no operation of a client, and an OpenTelemetry trace is what "
+            "happened to one: only modelled clients tell of theirs (a workload's, "
+            "Simulation.producer() and consumer()); `--to perfetto` shows all messages"
+        )
     waiting: list[tuple[str, Span]] = []
     for actor, span in _spans(trace):
         waiting.append((actor, span))
@@ -53,6 +67,8 @@ def _line(spans: list[tuple[str, Span]]) -> bytes:
     for resource_spans in value["resourceSpans"]:
         for span in resource_spans["scopeSpans"][0]["spans"]:
             _write_ids(span)
+            for link in span.get("links", ()):
+                _write_ids(link)
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
 
 
@@ -63,24 +79,51 @@ def _write_ids(span: dict[str, Any]) -> None:
             span[name] = base64.b64decode(span[name]).hex()
 
 
+class _Sent(NamedTuple):
+    """The span that an event belongs to, the operation that the span belongs to, and when."""
+
+    span: int
+    op: int
+    time_us: int
+
+
 class _Spans:
     """Which span each recent event belongs to."""
 
     def __init__(self) -> None:
-        self._spans: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self._spans: OrderedDict[int, _Sent] = OrderedDict()
 
-    def of(self, cause: int | None, op: int) -> tuple[int, int | None]:
-        """The span of a cause and when the cause was; the operation's if it is forgotten."""
-        return self._spans.get(-1 if cause is None else cause, (op, None))
+    def of(self, cause: int | None) -> _Sent | None:
+        """What is known of a cause; None if it belongs to no operation, or is forgotten."""
+        return None if cause is None else self._spans.get(cause)
 
-    def put(self, seq: int, span: int, time_us: int) -> None:
-        self._spans[seq] = (span, time_us)
+    def put(self, seq: int, sent: _Sent) -> None:
+        self._spans[seq] = sent
         if len(self._spans) > _REMEMBERED:
             self._spans.popitem(last=False)
 
 
+class _Run(NamedTuple):
+    """What all spans of a run share."""
+
+    number: bytes
+    """First half of the ids of its traces."""
+    epoch_ns: int
+
+    def trace_id(self, op: int) -> bytes:
+        """The id of an operation's trace."""
+        return self.number + (op + 1).to_bytes(_IDS["traceId"] - len(self.number))
+
+
+def _run_of(trace: StoredTrace) -> _Run:
+    header = json.dumps(jsonable(trace.header), sort_keys=True)
+    told = f"{trace.fingerprint or ''} {header}".encode()
+    number = hashlib.blake2b(told, digest_size=_IDS["traceId"] // 2).digest()
+    return _Run(number, int(trace.header.get("virtual_epoch_ms") or 0) * 1_000_000)
+
+
 def _spans(trace: StoredTrace) -> Iterator[tuple[str, Span]]:
-    epoch_ns = int(trace.header.get("virtual_epoch_ms") or 0) * 1_000_000
+    run = _run_of(trace)
     spans = _Spans()
     under_way: dict[int, Event] = {}
     last_us = 0
@@ -90,33 +133,38 @@ def _spans(trace: StoredTrace) -> Iterator[tuple[str, Span]]:
             continue
         if event.kind == "client_invoke":
             under_way[op] = event
-        parent, sent_us = spans.of(event.cause, op)
+        sent = spans.of(event.cause) or _Sent(op, op, event.time_us)
         is_arrival = event.kind == "deliver"
-        spans.put(event.seq, event.seq if is_arrival else parent, event.time_us)
         if is_arrival:
-            start_us = event.time_us if sent_us is None else sent_us
-            yield event.actor, _message(event, op, parent, start_us, epoch_ns)
-        elif event.kind in ("client_ok", "client_fail"):
+            spans.put(event.seq, _Sent(event.seq, op, event.time_us))
+            yield event.actor, _message(event, op, sent, run)
+        else:
+            spans.put(event.seq, sent._replace(time_us=event.time_us))
+        if event.kind in ("client_ok", "client_fail"):
             begun = under_way.pop(op, None)
             if begun is not None:
-                yield begun.actor, _operation(begun, event, event.time_us, epoch_ns)
+                yield begun.actor, _operation(begun, event, event.time_us, run)
     for begun in under_way.values():
-        yield begun.actor, _operation(begun, None, last_us, epoch_ns)
+        yield begun.actor, _operation(begun, None, last_us, run)
 
 
-def _span(op: int, span: int, name: str, start_us: int, end_us: int, epoch_ns: int) -> Span:
+def _span(op: int, span: int, name: str, start_us: int, end_us: int, run: _Run) -> Span:
     return Span(
-        trace_id=(op + 1).to_bytes(_IDS["traceId"]),
-        span_id=(span + 1).to_bytes(_IDS["spanId"]),
+        trace_id=run.trace_id(op),
+        span_id=_span_id(span),
         name=name,
-        start_time_unix_nano=epoch_ns + start_us * 1000,
-        end_time_unix_nano=epoch_ns + end_us * 1000,
+        start_time_unix_nano=run.epoch_ns + start_us * 1000,
+        end_time_unix_nano=run.epoch_ns + end_us * 1000,
     )
 
 
-def _operation(begun: Event, ended: Event | None, end_us: int, epoch_ns: int) -> Span:
+def _span_id(span: int) -> bytes:
+    return (span + 1).to_bytes(_IDS["spanId"])
+
+
+def _operation(begun: Event, ended: Event | None, end_us: int, run: _Run) -> Span:
     op = begun.seq
-    span = _span(op, op, begun.type or "operation", begun.time_us, end_us, epoch_ns)
+    span = _span(op, op, begun.type or "operation", begun.time_us, end_us, run)
     span.kind = Span.SPAN_KIND_CLIENT
     if ended is not None:
         failed = ended.kind == "client_fail"
@@ -125,14 +173,16 @@ def _operation(begun: Event, ended: Event | None, end_us: int, epoch_ns: int) ->
     return span
 
 
-def _message(event: Event, op: int, parent: int, start_us: int, epoch_ns: int) -> Span:
-    span = _span(op, event.seq, event.type or "message", start_us, event.time_us, epoch_ns)
-    span.parent_span_id = (parent + 1).to_bytes(_IDS["parentSpanId"])
+def _message(event: Event, op: int, sent: _Sent, run: _Run) -> Span:
+    span = _span(op, event.seq, event.type or "message", sent.time_us, event.time_us, run)
+    span.parent_span_id = _span_id(sent.span if sent.op == op else op)
+    if sent.op != op:
+        span.links.add(trace_id=run.trace_id(sent.op), span_id=_span_id(sent.span))
     span.kind = Span.SPAN_KIND_CONSUMER
     for key, text in (("from", event.peer or ""), ("fields", summary(event))):
         span.attributes.add(key=key).value.string_value = text
     for path, old, new in event.delta:
-        change = span.events.add(name=path, time_unix_nano=epoch_ns + event.time_us * 1000)
+        change = span.events.add(name=path, time_unix_nano=run.epoch_ns + event.time_us * 1000)
         for key, value in (("old", old), ("new", new)):
             text = json.dumps(jsonable(value), ensure_ascii=False)
             change.attributes.add(key=key).value.string_value = text

@@ -19,9 +19,9 @@ from ..format import (
     INDEX_FRAME,
     MAGIC,
     SNAPSHOT_FRAME,
-    TRAILER,
     encode_frame,
     pack_header,
+    pack_trailer,
 )
 
 
@@ -99,7 +99,7 @@ class TraceWriter:
             "columns": self._places,  # None: readers find out
         }
         offset, _ = self._write(encode_frame(INDEX_FRAME, msgpack.packb(index), self._codec))
-        self._file.write(TRAILER.pack(offset, digest, MAGIC))
+        self._file.write(pack_trailer(offset, digest))
         self._file.close()
 
     @property
