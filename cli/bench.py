@@ -175,6 +175,7 @@ def _tell(batch: BatchResult, out: Path | None, *, as_json: bool) -> None:
 
 def _print_batch(batch: BatchResult, out: Path | None) -> None:
     """Print a table for each configuration, a line about the batch, and the broken runs."""
+    from ..spark_bench.reports.summary import unfinished_lines
     from .percentile_table import print_percentiles
 
     for configuration in batch.configurations.values():
@@ -188,7 +189,7 @@ def _print_batch(batch: BatchResult, out: Path | None) -> None:
         + (f"; tables in {out}" if out is not None else ""),
         soft_wrap=True,
     )
-    for note in batch.notes:
+    for note in (*unfinished_lines(batch), *batch.notes):
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     for bad in batch.broken[:_SHOWN_BROKEN]:
         text = f"seed {bad['seed']}, {bad['status']}: {bad['problems']}\n    {bad['reproduce']}"
@@ -242,7 +243,9 @@ def compare_batches(
     before: Path = typer.Argument(help="directory of a batch"),
     after: Path = typer.Argument(help="directory of another one"),
     fail_over: float | None = typer.Option(
-        None, help="exit with 1 when something is surely worse by more per cent than this"
+        None,
+        help="exit with 1 when something is surely worse by more per cent than this, surely more "
+        "runs do not come to their end, or promises are broken that were kept",
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
@@ -257,5 +260,4 @@ def compare_batches(
     else:
         print_comparison(console, found)
     if fail_over is not None:
-        is_worse = found.worst_percent > fail_over or found.broken[1] > found.broken[0]
-        raise typer.Exit(1 if is_worse else 0)
+        raise typer.Exit(1 if found.fails(fail_over) else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from ..spark_bench.reports.compare import BatchComparison, ColumnDifference
 
+_SHOWN = 8
 _LEAST_COLUMNS = 110
 """Of a terminal that shows whole numbers."""
 
@@ -18,20 +20,57 @@ def print_comparison(console: Console, found: BatchComparison) -> None:
     """Print a table, and what it is based on."""
     for name, (old, new) in found.differs.items():
         console.print(f"{name}: {old} before, {new} after", highlight=False)
+    for told in found.proportions:
+        where = f"{told.configuration}: " if told.configuration else ""
+        counts = f"{told.before} of {told.runs[0]} before, {told.after} of {told.runs[1]} after"
+        sure = " (surely differs)" if told.is_sure else ""
+        console.print(f"{where}{told.what}: {counts}{sure}", highlight=False, soft_wrap=True)
+    sure_proportions = any(told.is_sure for told in found.proportions)
     if found.sure:
         wide = Console(width=max(console.width, _LEAST_COLUMNS))
         wide.print(_table(found))
     elif found.has_too_few:
         console.print("the seeds of a configuration are too few to be sure of any difference")
-    else:
+    elif not sure_proportions:
         console.print("nothing surely differs")
+    _print_left_out(console, found)
+    seeds = "in the order of their seeds" if found.by_order else "with the same seeds"
     broken = f"; runs that are not ok: {found.broken[0]} before, {found.broken[1]} after"
     console.print(
-        f"{found.pairs} pairs of runs with the same seeds, {len(found.differences)} comparisons, "
+        f"{found.pairs} pairs of runs {seeds}, {len(found.differences)} comparisons, "
         f"intervals of {found.confidence:.4%}" + (broken if any(found.broken) else ""),
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _print_left_out(console: Console, found: BatchComparison) -> None:
+    """Say which runs and pairs the differences above do not tell of."""
+    if any(found.unpaired):
+        before, after = found.unpaired
+        console.print(f"runs without a partner: {before} before, {after} after", highlight=False)
+    for number, names in sorted(_without(found).items()):
+        shown = ", ".join(names[:_SHOWN]) + (" and others" if len(names) > _SHOWN else "")
+        text = f"{number} pairs in which a run has no value, or only a lower bound: {shown}"
+        console.print(text, highlight=False, soft_wrap=True)
+
+
+def _without(found: BatchComparison) -> dict[int, list[str]]:
+    """Columns by how many pairs they have no value of."""
+    numbers: dict[str, int] = {}
+    for one in found.differences:
+        numbers[one.column] = numbers.get(one.column, 0) + one.without
+    columns: dict[int, list[str]] = {}
+    for name, number in numbers.items():
+        if number:
+            columns.setdefault(number, []).append(name)
+    return columns
+
+
+def _number(value: float | None, form: str = ",.2f", is_bound: bool = False) -> str:
+    if value is None or not math.isfinite(value):
+        return "unknown"
+    return ("> " if is_bound else "") + format(value, form)
 
 
 def _table(found: BatchComparison) -> Table:
@@ -48,10 +87,10 @@ def _table(found: BatchComparison) -> Table:
         table.add_row(
             *label,
             one.column,
-            f"{one.before:,.2f}",
-            f"{one.after:,.2f}",
-            f"{one.difference.value:+,.2f}",
-            f"{one.difference.low:+,.2f} to {one.difference.high:+,.2f}",
+            _number(one.before, is_bound=one.bounds[0]),
+            _number(one.after, is_bound=one.bounds[1]),
+            _number(one.difference.value, "+,.2f"),
+            f"{_number(one.difference.low, '+,.2f')} to {_number(one.difference.high, '+,.2f')}",
             percent,
         )
     return table
@@ -64,6 +103,20 @@ def comparison_data(found: BatchComparison) -> dict[str, Any]:
         "pairs": found.pairs,
         "confidence": found.confidence,
         "broken": list(found.broken),
+        "proportions": [
+            {
+                "configuration": one.configuration,
+                "what": one.what,
+                "before": one.before,
+                "after": one.after,
+                "runs": list(one.runs),
+                "p": one.p,
+                "sure": one.is_sure,
+            }
+            for one in found.proportions
+        ],
+        "unpaired": list(found.unpaired),
+        "by_order": found.by_order,
         "differences": [_data(one) for one in found.differences],
     }
 
@@ -72,11 +125,18 @@ def _data(one: ColumnDifference) -> dict[str, Any]:
     return {
         "configuration": one.configuration,
         "column": one.column,
-        "before": one.before,
-        "after": one.after,
-        "difference": one.difference.value,
-        "low": one.difference.low,
-        "high": one.difference.high,
+        "before": _finite(one.before),
+        "after": _finite(one.after),
+        "more_than": list(one.bounds),
+        "difference": _finite(one.difference.value),
+        "low": _finite(one.difference.low),
+        "high": _finite(one.difference.high),
         "percent": one.percent,
+        "without": one.without,
         "sure": one.is_sure,
     }
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: what is not known is null."""
+    return value if value is not None and math.isfinite(value) else None

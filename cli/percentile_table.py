@@ -25,7 +25,7 @@ def percentile_table(
     that is narrower than the numbers gets lines that are too long.
     """
     rows = [
-        (_title(found.name, found.over), *(f"{value:,.1f}" for value in found.values.values()))
+        (_title(found.name, found.over, found.incomplete), *found.texts())
         for found in percentiles(batch, configuration)
     ]
     table = Table(title=title)
@@ -40,10 +40,11 @@ def percentile_table(
     return table, 1 + words + _PADDING + sum(width + _PADDING for width in numbers)
 
 
-def _title(name: str, over: str) -> str:
+def _title(name: str, over: str, incomplete: str) -> str:
     """``unavailable_ms``, its phases indented; what is counted is named where it is no run."""
     indent = "  " if name in OUTAGE[1:] else ""
-    return indent + name + ("" if over == "runs" else f" ({over})")
+    counted = [text for text in ("" if over == "runs" else over, incomplete) if text]
+    return indent + name + (f" ({', '.join(counted)})" if counted else "")
 
 
 def print_percentiles(

@@ -53,6 +53,10 @@ class BudgetExceeded(BaseException):
     """Ends a run. No handler of an actor may take it for a failure of its own."""
 
 
+class WallTimeExceeded(BudgetExceeded):
+    """Ends a run at a moment of the machine's clock, which no seed decides."""
+
+
 @contextlib.contextmanager
 def limited(budget: Budget) -> Iterator[None]:
     """Raise ``BudgetExceeded`` inside when the wall time is over, ``MemoryError`` without memory.
@@ -71,7 +75,7 @@ def _time_limited(wall_s: float | None) -> Iterator[None]:
         return
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        raise BudgetExceeded(f"wall time: the run took longer than {wall_s:g} s")
+        raise WallTimeExceeded(f"wall time: the run took longer than {wall_s:g} s")
 
     started = time.monotonic()
     before = signal.signal(signal.SIGALRM, end)

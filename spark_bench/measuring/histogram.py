@@ -2,6 +2,9 @@
 
 Bucket ``b`` holds values in (gamma^(b-1), gamma^b] with gamma = 1.01/0.99, the rule of DDSketch;
 its representative is the value that errs by at most 1 % on both sides.
+
+What had not ended when it was last looked at is open: its bucket is that of the time it had taken
+until then, plus ``OPEN``. It is more than that, and ranks as worst.
 """
 
 from __future__ import annotations
@@ -13,6 +16,27 @@ GAMMA = 1.01 / 0.99
 _LOG_GAMMA = math.log(GAMMA)
 ZERO_BUCKET = -(1 << 20)
 """Where values of zero and below go."""
+OPEN = 1 << 20
+"""Added to the bucket of what is open."""
+_LEAST = 1e-3
+
+
+def is_known(count: int, percent: float) -> bool:
+    """Whether so many values say anything of a percentile: of the 99th a hundred do.
+
+    The median of few values is what lies in the middle of them.
+    """
+    return percent <= 50 or percent >= 100 or count * (100 - percent) >= 100 - 1e-6
+
+
+def is_open(bucket: int) -> bool:
+    """Whether a bucket holds what had not ended."""
+    return bucket > OPEN // 2
+
+
+def bound_of(bucket: int) -> float:
+    """What all that is in an open bucket is more than."""
+    return float(GAMMA ** (bucket - OPEN - 1))
 
 
 def bucket_of(value: float) -> int:
@@ -26,20 +50,31 @@ def value_of(bucket: int) -> float:
     """The value that stands for a bucket."""
     if bucket == ZERO_BUCKET:
         return 0.0
+    if is_open(bucket):
+        return math.inf
     return 2 * GAMMA**bucket / (GAMMA + 1)
 
 
 class BucketHistogram:
     """Counts per bucket of one metric."""
 
-    __slots__ = ("counts",)
+    __slots__ = ("counts", "largest")
 
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
         self.counts: dict[int, int] = dict(counts or {})
+        self.largest: float | None = None
+        """The largest value that was added, itself; buckets do not keep it."""
 
     def add(self, value: float, count: int = 1) -> None:
+        if self.largest is None or value > self.largest:
+            self.largest = value
         bucket = bucket_of(value)
         self.counts[bucket] = self.counts.get(bucket, 0) + count
+
+    def add_open(self, least: float) -> None:
+        """Count what has taken ``least`` so far, and has not ended."""
+        bucket = bucket_of(max(least, _LEAST)) + OPEN
+        self.counts[bucket] = self.counts.get(bucket, 0) + 1
 
     def merge(self, rows: Iterable[tuple[int, int]]) -> None:
         """Add (bucket, count) rows."""
@@ -50,23 +85,45 @@ class BucketHistogram:
     def total(self) -> int:
         return sum(self.counts.values())
 
+    @property
+    def open(self) -> int:
+        """How much of it had not ended."""
+        return sum(count for bucket, count in self.counts.items() if is_open(bucket))
+
     def rows(self) -> list[tuple[int, int]]:
         """(bucket, count) rows in bucket order."""
         return sorted(self.counts.items())
 
     def percentile(self, percent: float) -> float:
-        """The value at a percentile, within 1 %; NaN when empty.
+        """The value at a percentile, within 1 %; NaN when empty, a lower bound for what is open."""
+        return self.reading(percent)[0]
+
+    def reading(self, percent: float) -> tuple[float, bool]:
+        """The value at a percentile, and whether it is only known to be more than that.
 
         The rank is the nearest one: the smallest value with at least ``percent`` of all at or
-        below it.
+        below it. The largest of the values that were added is given as it was.
         """
         total = self.total
         if total == 0:
-            return math.nan
-        rank = max(1, math.ceil(percent / 100 * total))
+            return math.nan, False
+        rank = max(1, math.ceil(percent / 100 * total - 1e-9))
+        ended = total - self.open
+        if rank == ended and self.largest is not None:
+            return self.largest, False
+        if rank <= ended:
+            rows: Iterable[tuple[float, int]] = (
+                (value_of(bucket), count) for bucket, count in self.rows()
+            )
+        else:
+            rows = sorted(
+                (bound_of(bucket) if is_open(bucket) else value_of(bucket), count)
+                for bucket, count in self.rows()
+            )
         seen = 0
-        for bucket, count in self.rows():
+        for value, count in rows:
             seen += count
             if seen >= rank:
-                return value_of(bucket)
+                largest = math.inf if self.largest is None else self.largest
+                return (min(value, largest), False) if rank <= ended else (value, True)
         raise AssertionError("the rank is at most the total")

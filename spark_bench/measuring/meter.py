@@ -31,6 +31,7 @@ class LatencyMeter:
         self.series: dict[str, dict[int, int]] = {"arrived": {}, "acknowledged": {}, "failed": {}}
         self.last_ack_us = 0
         self.samples: Samples | None = [] if keeps_samples else None
+        self._waiting: dict[tuple[str, int], int] = {}  # (metric, arrival) -> unanswered records
         self._unread: dict[bytes | None, int] = {}  # value -> arrival, where a client reads
 
     def forget(self, from_us: int) -> None:
@@ -43,12 +44,24 @@ class LatencyMeter:
 
     def add(self, metric: str, value: float, count: int = 1) -> None:
         """Count a value that was measured now."""
+        self._histogram(metric).add(value, count)
+        if self.samples is not None:
+            self.samples += [(metric, self._now_us(), value)] * count
+
+    def end(self) -> int:
+        """Count what is unanswered as open, and give how much that is, also of the warm-up."""
+        now_us, waiting = self._now_us(), self._waiting
+        self._waiting = {}
+        for (metric, arrived_us), count in waiting.items():
+            for _ in range(count if arrived_us >= self.from_us else 0):
+                self._histogram(metric).add_open((now_us - arrived_us) / 1000)
+        return sum(waiting.values())
+
+    def _histogram(self, metric: str) -> BucketHistogram:
         histogram = self.histograms.get(metric)
         if histogram is None:
             histogram = self.histograms[metric] = BucketHistogram()
-        histogram.add(value, count)
-        if self.samples is not None:
-            self.samples += [(metric, self._now_us(), value)] * count
+        return histogram
 
     def _count(self, name: str) -> None:
         seconds = self.series[name]
@@ -59,21 +72,27 @@ class LatencyMeter:
 
     def sent(self, workload: Workload, value: bytes) -> None:
         self._count("arrived")
+        key = _metric(workload), self._now_us()
+        self._waiting[key] = self._waiting.get(key, 0) + 1
         if workload.spec.consumers and self._now_us() >= self.from_us:
             self._unread[value] = self._now_us()
 
     def answered(self, workload: Workload, arrived_us: int, error: ErrorCode) -> None:
+        metric = _metric(workload)
+        now_us = self._now_us()
+        key = metric, arrived_us
+        waiting = self._waiting.pop(key) - 1
+        if waiting:
+            self._waiting[key] = waiting
         if error:
             self._count("failed")
+            if arrived_us >= self.from_us:
+                self._histogram(metric).add_open((now_us - arrived_us) / 1000)
             return
         self._count("acknowledged")
-        now_us = self.last_ack_us = self._now_us()
-        if arrived_us < self.from_us:
-            return
-        self.add(
-            "response_ms" if workload.spec.model == "open" else "closed_response_ms",
-            (now_us - arrived_us) / 1000,
-        )
+        self.last_ack_us = now_us
+        if arrived_us >= self.from_us:
+            self.add(metric, (now_us - arrived_us) / 1000)
 
     def served(self, _workload: Workload, records: int, elapsed_us: int) -> None:
         if self._now_us() - elapsed_us >= self.from_us:
@@ -87,3 +106,7 @@ class LatencyMeter:
             arrived_us = self._unread.pop(record.value, None)
             if record.offset >= position and arrived_us is not None:
                 self.add("end_to_end_ms", (self._now_us() - arrived_us) / 1000)
+
+
+def _metric(workload: Workload) -> str:
+    return "response_ms" if workload.spec.model == "open" else "closed_response_ms"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ...testing.scenarios.spec import WorkloadSpec
 from ...testing.scenarios.workload import Workload
 from ...testing.simulation import Simulation
 from .budget import Budget
-from .histogram import BucketHistogram
+from .histogram import BucketHistogram, is_known
 from .meter import SECOND_US, LatencyMeter
 from .sink import RecordingSink, Sink
 
@@ -28,6 +29,7 @@ PHASES = ("before_ms", "detect_ms", "elect_ms", "propagate_ms", "client_ms")
 """Their sum is ``unavailable_ms``."""
 PERCENTILES = (50, 99, 99.9)
 """Of each histogram of a run, as columns of its row."""
+_FOREVER_US = 1 << 62
 
 
 class Run:
@@ -104,12 +106,12 @@ class Run:
         self.meter.forget(self._now_us())
 
     def value(self, name: str, value: float | bool | str) -> None:
-        """Set a column of this run's row."""
-        self.values[name] = value if isinstance(value, (bool, str)) else float(value)
+        """Set a column of this run's row. Raises ``UsageError`` for NaN and infinity."""
+        self.values[name] = value if isinstance(value, (bool, str)) else _finite(name, value)
 
     def sample(self, metric: str, value: float, count: int = 1) -> None:
-        """Count a value in a histogram of this run."""
-        self.meter.add(metric, value, count)
+        """Count a value in a histogram of this run. Raises ``UsageError`` for NaN and infinity."""
+        self.meter.add(metric, _finite(metric, value), count)
 
     def problem(self, text: str) -> None:
         """A promise was broken; the run is a violation."""
@@ -175,18 +177,27 @@ class Run:
     def row(self) -> dict[str, Any]:
         """The measured columns."""
         row: dict[str, Any] = {}
-        self._add_outages(row)
+        bounds: list[str] = []
+        self._add_outages(row, bounds)
         if self.loads:
             row["acknowledged"] = float(sum(len(load.acknowledged) for load in self.loads))
             row["failed"] = float(sum(load.failed for load in self.loads))
             row["retries"] = float(sum(load.retries for load in self.loads))
+            row["unanswered"] = float(self.meter.end())
         for metric, histogram in sorted(self.meter.histograms.items()):
             stem = metric.removesuffix("_ms")
             unit = "_ms" if metric.endswith("_ms") else ""
-            for percent in PERCENTILES:
-                row[f"{stem}_p{percent:g}{unit}".replace(".", "_")] = histogram.percentile(percent)
-            row[f"{stem}_max{unit}"] = histogram.percentile(100)
+            names = {f"p{percent:g}".replace(".", "_"): percent for percent in PERCENTILES}
+            for name, percent in {**names, "max": 100}.items():
+                if not is_known(histogram.total, percent):
+                    continue
+                column = f"{stem}_{name}{unit}"
+                row[column], is_bound = histogram.reading(percent)
+                if is_bound:
+                    bounds.append(column)
         row |= self.values
+        if bounds:
+            row["at_least"] = ",".join(sorted(bounds))
         simulation = self._simulation
         row["events"] = len(self.sink)
         row["messages"] = 0 if simulation is None else simulation.runtime.network.messages_sent
@@ -194,8 +205,11 @@ class Run:
         row["fingerprint"] = self.sink.outline()
         return row
 
-    def _add_outages(self, row: dict[str, Any]) -> None:
-        """The worst outage of the run and its phases; all of them as a histogram."""
+    def _add_outages(self, row: dict[str, Any], bounds: list[str]) -> None:
+        """The worst outage of the run and its phases; all of them as a histogram.
+
+        One that is open at the end is worse than all that ended: its time is a lower bound.
+        """
         watch = self.sink.watch
         row["leader_changes"] = float(watch.leader_changes)
         if not watch.account.crashes:
@@ -209,10 +223,18 @@ class Run:
             area_ms += phases["unavailable_ms"]
             if phases["unavailable_ms"] > worst.get("unavailable_ms", -1.0):
                 worst = phases
-        row |= worst
         row["outages"] = float(histogram.total)
         row["outages_open"] = float(watch.open_outages())
-        row["unavailable_partition_s"] = area_ms / 1000
+        now_us = self._now_us()
+        open_ms = [(now_us - begun_us) / 1000 for begun_us in watch.open_since_us()]
+        for least_ms in open_ms:
+            histogram.add_open(least_ms)
+        if open_ms:
+            bounds += ["unavailable_ms", "unavailable_partition_s"]
+            # Into which phases it falls is not known before it ends.
+            worst = {"unavailable_ms": max(*open_ms, worst.get("unavailable_ms", 0.0))}
+        row |= worst
+        row["unavailable_partition_s"] = (area_ms + sum(open_ms)) / 1000
         if histogram.total:
             self.meter.histograms["partition_unavailable_ms"] = histogram
 
@@ -229,6 +251,7 @@ class Run:
             ((outage.first_ack_us or 0) - (outage.unavailable_us or 0), outage.first_ack_us or 0)
             for _, outage in self.sink.watch.outages()
         ]
+        spans += [(begun_us, _FOREVER_US) for begun_us in self.sink.watch.open_since_us()]
         last = max(second for seconds in counts.values() for second in seconds)
         rows = []
         backlog = 0
@@ -240,3 +263,10 @@ class Run:
             away = sum(begun <= middle_us < ended for begun, ended in spans)
             rows.append((second, arrived, acknowledged, failed, backlog, away))
         return rows
+
+
+def _finite(name: str, value: float) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise UsageError(f"the value of {name} must be a finite number, not {number}")
+    return number

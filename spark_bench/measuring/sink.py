@@ -77,6 +77,15 @@ class LeadershipWatch:
             for outage in crash.outages.values()
         )
 
+    def open_since_us(self) -> list[int]:
+        """Since when each of these partitions has taken none."""
+        return [
+            outage.last_ack_us
+            for crash in self.account.crashes
+            for outage in crash.outages.values()
+            if outage.first_ack_us is None and outage.last_ack_us is not None
+        ]
+
     def phases_ms(self, crash: BrokerCrash, outage: Outage) -> dict[str, float]:
         """How long a partition was unavailable, and the phases, whose sum is just that."""
         first_ack_us, whole_us = outage.first_ack_us, outage.unavailable_us

@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..measuring.budget import BudgetExceeded, limited
+from ...testing.running import WaitTimeout
+from ..measuring.budget import BudgetExceeded, WallTimeExceeded, limited
 from ..measuring.run import Run
 from .plan import BatchPlan, RunSpec, column_name, reproduce_command
 
@@ -49,19 +50,27 @@ def carry_out_in(run: Run, plan: BatchPlan, spec: RunSpec) -> Outcome:
             plan.suite.play(run, dict(spec.parameters))
         if run.problems:
             status, problems = "violation", "; ".join(run.problems)
-        measured = run.row()
-        outcome = Outcome(measured, run.histograms(), run.series(), run.meter.samples or [])
+        outcome = _measured(run)
     except BudgetExceeded as exceeded:
-        status, problems, outcome = "budget", str(exceeded), Outcome({})
+        status, problems = "budget", str(exceeded)
+        outcome = Outcome({}) if isinstance(exceeded, WallTimeExceeded) else _measured(run)
     except MemoryError:
         status = "memory"
         problems, outcome = f"the run needed more than {plan.budget.memory_mb:g} MB", Outcome({})
+    except WaitTimeout as error:
+        # What never came is the worst that a run can tell: its open outages count.
+        status, problems, outcome = "error", f"{type(error).__name__}: {error}", _measured(run)
     except Exception as error:
         status, problems, outcome = "error", f"{type(error).__name__}: {error}", Outcome({})
     finally:
         run.close()
     outcome.row = first_columns(plan, spec, status, problems) | outcome.row
     return outcome
+
+
+def _measured(run: Run) -> Outcome:
+    row = run.row()
+    return Outcome(row, run.histograms(), run.series(), run.meter.samples or [])
 
 
 def lost_outcome(plan: BatchPlan, spec: RunSpec, problem: str) -> Outcome:

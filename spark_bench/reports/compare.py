@@ -2,19 +2,30 @@
 
 Runs with the same seed are compared with each other, so what the seeds have in common cancels out.
 A difference counts where its interval excludes zero, at a level that allows for the number of
-comparisons: of a hundred true equalities 95 in a hundred batches show none.
+comparisons: of a hundred true equalities 95 in a hundred batches show none. Half of that level is
+for how many runs broke a promise, or did not come to their end. Batches without a common seed are
+compared run by run in the order of the seeds.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.errors import UsageError
-from .source import ReportConfiguration, ReportSource
-from .statistics import CONFIDENCE, Estimate, paired_difference, percentile
+from .results import FAILED, MORE_IS_BETTER, UNFINISHED, bounded_columns
+from .source import ReportConfiguration, ReportSource, number_in
+from .statistics import (
+    CONFIDENCE,
+    Estimate,
+    Observed,
+    Reading,
+    Span,
+    paired_difference,
+    proportion_p,
+)
 
-_MORE_IS_BETTER = frozenset({"records_per_s", "acknowledged", "in_control"})
 _LEFT_OUT = frozenset({"partitions_led", "was_controller", "moved_mb", "alone_ms"})
 """Columns that describe what a run met, not how it went."""
 
@@ -27,9 +38,13 @@ class ColumnDifference:
     column: str
     before: float
     after: float
-    """Medians over the seeds."""
+    """Medians over the runs that are compared; NaN where the median run has no value."""
+    bounds: tuple[bool, bool]
+    """Whether the medians are only known to be more."""
     difference: Estimate
     """Of the runs with the same seeds."""
+    without: int
+    """Pairs in which a run has no value, or has not had what is measured."""
 
     @property
     def is_sure(self) -> bool:
@@ -38,7 +53,8 @@ class ColumnDifference:
     @property
     def percent(self) -> float | None:
         """The median difference as a part of the median before."""
-        return 100 * self.difference.value / abs(self.before) if self.before else None
+        part = 100 * self.difference.value / abs(self.before) if self.before else math.nan
+        return part if math.isfinite(part) else None
 
     @property
     def surely_worse_percent(self) -> float:
@@ -46,10 +62,32 @@ class ColumnDifference:
         low, high = self.difference.low, self.difference.high
         if not self.is_sure or low is None or high is None:
             return 0.0
-        least = -high if self.column in _MORE_IS_BETTER else low
+        least = -high if self.column in MORE_IS_BETTER else low
         if least <= 0:
             return 0.0
-        return 100 * least / abs(self.before) if self.before else float("inf")
+        return 100 * least / abs(self.before) if self.before > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionDifference:
+    """How many runs of both batches something is true of."""
+
+    configuration: str
+    what: str
+    before: int
+    after: int
+    runs: tuple[int, int]
+    level: float
+    """How unlikely it must be among equals to count."""
+    p: float
+
+    @property
+    def is_sure(self) -> bool:
+        return self.p < self.level
+
+    @property
+    def is_surely_worse(self) -> bool:
+        return self.is_sure and self.after * self.runs[0] > self.before * self.runs[1]
 
 
 @dataclass
@@ -68,10 +106,23 @@ class BatchComparison:
     """Runs that are not ok, of those that were compared."""
     has_too_few: bool
     """Whether there are too few seeds for any interval."""
+    proportions: list[ProportionDifference]
+    """Runs with a broken promise, and without an end, where there are any."""
+    unpaired: tuple[int, int]
+    """Runs of both batches that were left out, because the other one has no such seed."""
+    by_order: bool
+    """Whether the batches have no seed in common, and runs are compared in their order."""
 
     @property
     def sure(self) -> list[ColumnDifference]:
         return [one for one in self.differences if one.is_sure]
+
+    def fails(self, percent: float) -> bool:
+        """Whether something is surely worse by more, or promises are broken that were kept."""
+        kept = not any(one.before for one in self.proportions if one.what == VIOLATIONS)
+        breaks = any(one.after for one in self.proportions if one.what == VIOLATIONS)
+        worse = any(one.is_surely_worse for one in self.proportions)
+        return self.worst_percent > percent or worse or (kept and breaks)
 
     @property
     def worst_percent(self) -> float:
@@ -81,7 +132,7 @@ class BatchComparison:
 def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
     """Compare two batches of a suite.
 
-    Raises ``UsageError`` when they have no runs with the same seeds and parameters. A parameter
+    Raises ``UsageError`` when they have no runs with the same parameters. A parameter
     that has one value in the first batch and another in the second is what is compared.
     """
     differs = _differing(before, after)
@@ -91,15 +142,18 @@ def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
         for one in before.configurations
         if _key(one, differs) in theirs
     ]
-    paired = [(old, new, _pair(old, new)) for old, new in matched]
+    by_order = not any(_pair(old, new) for old, new in matched)
+    pair = _pair_by_order if by_order else _pair
+    paired = [(old, new, pair(old, new)) for old, new in matched]
     paired = [entry for entry in paired if entry[2]]
     if not paired:
         raise UsageError(
-            "the batches have no runs in common: they need the same suite, parameters that "
-            "differ in one value at most, and common seeds"
+            "the batches have no runs in common: they need the same suite, and parameters "
+            "that differ in one value at most"
         )
     columns = [name for name in before.numbers() if name in after.columns and name not in _LEFT_OUT]
-    confidence = 1 - (1 - CONFIDENCE) / max(1, len(columns) * len(paired))
+    level = (1 - CONFIDENCE) / 2
+    confidence = 1 - level / max(1, len(columns) * len(paired))
     differences = []
     for old, _, rows in paired:
         for name in columns:
@@ -117,6 +171,9 @@ def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
             sum(two["status"] != "ok" for _, two in every),
         ),
         all(one.difference.low is None for one in differences),
+        _proportions([(old.label, rows) for old, _, rows in paired], level),
+        (_all_runs(before) - len(every), _all_runs(after) - len(every)),
+        by_order,
     )
 
 
@@ -144,19 +201,85 @@ def _pair(old: ReportConfiguration, new: ReportConfiguration) -> Rows:
     return [(row, by_seed[row["seed"]]) for row in old.rows if row["seed"] in by_seed]
 
 
+def _pair_by_order(old: ReportConfiguration, new: ReportConfiguration) -> Rows:
+    """Of equal distributions the differences of any pairs lie evenly around zero."""
+
+    def in_order(one: ReportConfiguration) -> list[dict[str, Any]]:
+        return sorted(one.rows, key=lambda row: int(row["seed"]))
+
+    return list(zip(in_order(old), in_order(new), strict=False))
+
+
+def _all_runs(source: ReportSource) -> int:
+    return sum(len(one.rows) for one in source.configurations)
+
+
+VIOLATIONS = "runs with a broken promise"
+ENDLESS = "runs without an end"
+"""They failed, or ended with partitions that take no record or with records without an answer."""
+
+
+def _is_violation(row: dict[str, Any]) -> bool:
+    return bool(row["status"] == "violation")
+
+
+def _is_endless(row: dict[str, Any]) -> bool:
+    return row["status"] in FAILED or any(number_in(row, name) for name in UNFINISHED)
+
+
+def _proportions(paired: list[tuple[str, Rows]], level: float) -> list[ProportionDifference]:
+    """Each where some run has it: of a comparison of nothing with nothing no alarm can come."""
+    groups = list(paired)
+    if len(paired) > 1:
+        groups.append(("all configurations", [pair for _, rows in paired for pair in rows]))
+    counted = []
+    for label, rows in groups:
+        for what, holds in ((VIOLATIONS, _is_violation), (ENDLESS, _is_endless)):
+            before = sum(holds(old) for old, _ in rows)
+            after = sum(holds(new) for _, new in rows)
+            if before or after:
+                counted.append((label, what, before, after, len(rows)))
+    each = level / max(1, len(counted))
+    return [
+        ProportionDifference(
+            label, what, before, after, (runs, runs), each,
+            proportion_p(before, after, runs, runs),
+        )
+        for label, what, before, after, runs in counted
+    ]  # fmt: skip
+
+
 def _difference(label: str, name: str, rows: Rows, confidence: float) -> ColumnDifference | None:
+    """The difference of the pairs that both have a value, a lower bound, or have failed."""
     both = [
-        (float(old[name]), float(new[name]))
+        (first, second)
         for old, new in rows
-        if isinstance(old.get(name), (int, float)) and isinstance(new.get(name), (int, float))
+        if (first := _span(old, name)) is not None and (second := _span(new, name)) is not None
     ]
     if not both:
         return None
-    first, second = [old for old, _ in both], [new for _, new in both]
+    medians = [_median(name, [pair[side] for pair in both]) for side in (0, 1)]
     return ColumnDifference(
         label,
         name,
-        percentile(first, 50).value,
-        percentile(second, 50).value,
-        paired_difference(first, second, confidence),
+        math.nan if medians[0].value is None else medians[0].value,
+        math.nan if medians[1].value is None else medians[1].value,
+        (medians[0].is_bound, medians[1].is_bound),
+        paired_difference(both, confidence),
+        len(rows) - sum(math.isfinite(old[1]) and math.isfinite(new[1]) for old, new in both),
     )
+
+
+def _span(row: dict[str, Any], name: str) -> Span | None:
+    """Between what and what the value of a run lies; None where there was nothing to measure."""
+    value = number_in(row, name)
+    if value is not None:
+        return value, math.inf if name in bounded_columns(row) else value
+    return (-math.inf, math.inf) if row["status"] in FAILED else None
+
+
+def _median(name: str, spans: list[Span]) -> Reading:
+    values = sorted(low for low, high in spans if low == high)
+    bounds = sorted(low for low, high in spans if math.isfinite(low) and low != high)
+    failed = len(spans) - len(values) - len(bounds)
+    return Observed(values, bounds, failed, 0, name in MORE_IS_BETTER).percentile(50)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..measuring.run import PHASES
 from .source import ReportSource
-from .statistics import nearest_rank, percentile
+from .statistics import Observed, Reading, nearest_rank
 
 _WIDE = 30
 """Values that are so many times as large as others need a logarithmic axis."""
@@ -73,28 +74,46 @@ def _headline(source: ReportSource) -> Iterator[Figure]:
     labels: list[float | str] = []
     curve = Curve("median over seeds", "points", labels, [])
     worst = Curve("worst seed", "points", [], [])
+    left_out = []
     for configuration in source.configurations:
-        values = configuration.column(name)
-        if not values:
+        observed = configuration.observed(name)
+        middle = observed.percentile(50)
+        top = observed.percentile(100)
+        label = configuration.label or source.suite
+        if observed.incomplete or observed.bounds:
+            left_out.append(f"{label}: {_incomplete(observed)}")
+        if middle.value is None:
             continue
-        estimate = percentile(values, 50)
+        low, high = observed.interval(50) or (Reading(None), Reading(None))
+        is_whole = low.value is not None and high.value is not None
         curve.x.append(configuration.label)
-        curve.y.append(estimate.value)
-        curve.low.append(estimate.low)
-        curve.high.append(estimate.high)
+        curve.y.append(middle.value)
+        curve.low.append(low.value if is_whole else None)
+        curve.high.append(high.value if is_whole else None)
         worst.x.append(configuration.label)
-        worst.y.append(max(values))
+        worst.y.append(middle.value if top.value is None else top.value)
     if curve.x:
         spread = max(worst.y) / max(min(curve.y), 1e-9)
         yield Figure(
             "headline",
             f"{name} by configuration",
-            f"{source.doc(name)}. Bars are 95 % intervals of the median.",
+            ". ".join([f"{source.doc(name)}. Bars are 95 % intervals of the median", *left_out])
+            + ".",
             "",
             name,
             [curve, worst],
             log_y=min(curve.y) > 0 and spread > _WIDE,
         )
+
+
+def _incomplete(observed: Observed) -> str:
+    parts = [
+        f"{len(observed.bounds)} had not ended and are lower bounds" if observed.bounds else "",
+        f"{observed.failed} failed" if observed.failed else "",
+        f"{observed.absent} without" if observed.absent else "",
+    ]
+    runs = observed.count + observed.absent
+    return f"of {runs} runs " + ", ".join(part for part in parts if part)
 
 
 def _published(source: ReportSource) -> Iterator[Figure]:
@@ -115,9 +134,13 @@ def _published(source: ReportSource) -> Iterator[Figure]:
 
 
 def _phases(source: ReportSource) -> Iterator[Figure]:
-    found = [c for c in source.configurations if c.column("unavailable_ms")]
+    found = [c for c in source.configurations if c.column(PHASES[0])]
     if not found:
         return
+    ended = sum(len(c.column(PHASES[0])) for c in found)
+    text = "Means over seeds, worst partition of each run. The phases add up to the whole."
+    if ended < len(source.rows):
+        text += f" Of {ended} of {len(source.rows)} runs: the others had no outage that ended."
     labels: list[float | str] = [configuration.label for configuration in found]
     curves = []
     for phase in PHASES:
@@ -126,7 +149,7 @@ def _phases(source: ReportSource) -> Iterator[Figure]:
     yield Figure(
         "phases",
         "what an outage is made of",
-        "Means over seeds, worst partition of each run. The phases add up to the whole.",
+        text,
         "",
         "ms",
         curves,
@@ -156,7 +179,8 @@ def _notch(source: ReportSource) -> Iterator[Figure]:
         yield Figure(
             "rate",
             "acknowledged records in each second",
-            "Median over seeds, and the band from the 5th to the 95th percentile.",
+            "Median over seeds, and the band from the 5th to the 95th percentile, of the runs that "
+            "reached the second; shown while half of them do.",
             "virtual time, s",
             "records",
             curves,
@@ -176,11 +200,14 @@ def _distributions(source: ReportSource) -> Iterator[Figure]:
             y: list[float] = []
             seen = 0
             for value, count in rows:
+                if math.isinf(value):
+                    continue  # what has not ended lies beyond the end of the curve
                 seen += count
                 x.append(max(value, 1e-3))
                 # The last value stands at half of what one record is.
                 y.append(1 / max(1 - seen / total, 0.5 / total))
-            curves.append(Curve(configuration.label or source.suite, "line", x, y))
+            if x:
+                curves.append(Curve(configuration.label or source.suite, "line", x, y))
         if curves:
             yield Figure(
                 f"distribution-{metric}",

@@ -12,8 +12,9 @@ from typing import Any
 from ...protocol.errors import UsageError
 from ..tables.schema import BUCKET_RULE
 from .figures import Figure, figures, in_lines
-from .source import ReportConfiguration, ReportSource
-from .statistics import percentile
+from .results import FAILED, bounded_columns
+from .source import ReportConfiguration, ReportSource, number_in
+from .statistics import Reading
 
 _SHOWN_NUMBERS = 14
 _NUMBERS_ABREAST = 7
@@ -183,14 +184,21 @@ def _head(source: ReportSource, name: str) -> str:
 
 
 def _cell(configuration: ReportConfiguration, name: str) -> str:
-    values = configuration.column(name)
-    if not values:
-        return ""
-    estimate = percentile(values, 50)
-    text = f"<b>{_number(estimate.value)}</b>"
-    if estimate.low is not None and estimate.low != estimate.high:
-        text += f"<br>{_number(estimate.low)} to {_number(estimate.high)}"
-    return text + f"<br>max&nbsp;{_number(max(values))}"
+    observed = configuration.observed(name)
+    if not observed.values and not observed.bounds:
+        return f"no value in {observed.failed} failed runs" if observed.failed else ""
+    text = f"<b>{_reading(observed.percentile(50))}</b>"
+    interval = observed.interval(50)
+    if interval is not None and interval[0] != interval[1]:
+        text += f"<br>{_reading(interval[0])} to {_reading(interval[1])}"
+    text += f"<br>max&nbsp;{_reading(observed.percentile(100))}"
+    return text + (f"<br>{observed.incomplete}" if observed.incomplete else "")
+
+
+def _reading(reading: Reading) -> str:
+    if reading.value is None:
+        return "unknown"
+    return ("more&nbsp;than&nbsp;" if reading.is_bound else "") + _number(reading.value)
 
 
 def _published_table(source: ReportSource) -> list[str]:
@@ -211,10 +219,22 @@ def _published_table(source: ReportSource) -> list[str]:
 
 
 def _slowest(source: ReportSource) -> list[str]:
+    """The worst runs: those without an end first."""
     name = source.headline
-    rows = [row for row in source.rows if isinstance(row.get(name), (int, float))]
-    rows = sorted(rows, key=lambda row: -row[name])[:_SLOWEST]
-    cells = [(_number(row[name]), f"<code>{_text(_trace_command(row))}</code>") for row in rows]
+    ranked = []
+    for row in source.rows:
+        value = number_in(row, name)
+        is_bound = name in bounded_columns(row)
+        if value is not None or row["status"] in FAILED:
+            ranked.append((value is None, is_bound, value or 0.0, row["run_id"], row))
+    ranked.sort(key=lambda one: (*(-part for part in one[:3]), one[3]))
+    cells = [
+        (
+            "unknown" if is_unknown else _reading(Reading(value, is_bound)),
+            f"<code>{_text(_trace_command(row))}</code>",
+        )
+        for is_unknown, is_bound, value, _, row in ranked[:_SLOWEST]
+    ]
     return [
         f"<h2>The runs with the largest {_text(name)}</h2>",
         '<p class="about">Each command records its run; <code>fakekafka trace story FILE</code> '
@@ -231,6 +251,10 @@ def _trace_command(row: dict[str, Any]) -> str:
 
 def _broken(source: ReportSource) -> list[str]:
     rows = [row for row in source.rows if row["status"] != "ok"]
+    unfinished = [f"<p>{_text(line)}.</p>" for line in source.unfinished()]
+    if not rows and unfinished:
+        return ["<h2>Promises</h2>", "<p>Every run kept every promise that it came to.</p>",
+                *unfinished]  # fmt: skip
     if not rows:
         return [
             "<h2>Promises</h2>",
@@ -241,8 +265,10 @@ def _broken(source: ReportSource) -> list[str]:
         (_text(row["status"]), _text(row["problems"]), f"<code>{_text(row['reproduce'])}</code>")
         for row in rows[:_BROKEN]
     ]
-    return [f"<h2>{len(rows)} runs that are not ok</h2>",
-            *_table(("status", "problem", "command"), cells, 9)]  # fmt: skip
+    left = len(rows) - len(cells)
+    more = [f"<p>{left} more are in the table <code>runs</code>.</p>"] if left else []
+    return [f"<h2>{len(rows)} runs that are not ok</h2>", *unfinished,
+            *more, *_table(("status", "problem", "command"), cells, 9)]  # fmt: skip
 
 
 def _method(source: ReportSource) -> list[str]:
@@ -250,7 +276,10 @@ def _method(source: ReportSource) -> list[str]:
         "<h2>Method</h2>",
         "<p>Response times count from the moment at which a record arrived. In an open loop "
         "records arrive on a schedule that no outage holds up, so an outage counts in full; "
-        "metrics of closed loops are named so. What arrives during the warm-up is not measured. "
+        "metrics of closed loops are named so. "
+        "What had not ended when a run did, and records that were given up, rank as worst: their "
+        "percentiles are lower bounds. Runs that failed rank as worst, too. "
+        "What arrives during the warm-up is not measured. "
         "Intervals are over runs, because values inside one run depend on each other. Histograms: "
         f"{_text(BUCKET_RULE)} Virtual time passes only where the model says so: compare "
         "configurations, and do not take a figure for that of your machines.</p>",

@@ -10,9 +10,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..measuring.histogram import BucketHistogram
+from ..planning.carry_out import STATUSES
 from ..planning.plan import BatchPlan, column_name, labels
+from .statistics import Observed
 
 _BROKEN_MAX = 100
+FAILED = frozenset(STATUSES) - {"ok", "violation"}
+"""Statuses of runs that did not come to their end."""
+UNFINISHED = {
+    "outages_open": "with partitions that took no record again",
+    "unanswered": "with records that were never answered",
+}
+"""Columns that count what had not ended when a run did."""
+MORE_IS_BETTER = frozenset({"records_per_s", "acknowledged", "in_control"})
+
+
+def bounded_columns(row: Mapping[str, Any]) -> frozenset[str]:
+    """Columns of a row whose value is a lower bound."""
+    return frozenset((row.get("at_least") or "").split(","))
 
 
 @dataclass
@@ -24,12 +39,24 @@ class Configuration:
     label: str = ""
     runs: int = 0
     ok: int = 0
+    failed: int = 0
+    """Runs that did not come to their end."""
     columns: dict[str, array[float]] = field(default_factory=dict)
+    bounds: dict[str, array[float]] = field(default_factory=dict)
+    """Values of which a run knows only that they are more."""
+    failed_with: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, BucketHistogram] = field(default_factory=dict)
 
     def column(self, name: str) -> list[float]:
         """Values of a column over the runs that have it, in order of size."""
         return sorted(self.columns.get(name, ()))
+
+    def observed(self, name: str) -> Observed:
+        """The same with the runs that have none, or only a lower bound."""
+        values, bounds = self.column(name), sorted(self.bounds.get(name, ()))
+        failed = self.failed - self.failed_with[name]
+        absent = self.runs - len(values) - len(bounds) - failed
+        return Observed(values, bounds, failed, absent, name in MORE_IS_BETTER)
 
 
 class BatchResult:
@@ -47,6 +74,8 @@ class BatchResult:
         self.statuses: Counter[str] = Counter()
         self.broken: list[dict[str, Any]] = []
         """The first rows that are not ok."""
+        self.unfinished: dict[str, list[int]] = {name: [0, 0] for name in UNFINISHED}
+        """Runs that ended with open outages or with unanswered records, and how many of these."""
         self.notes: list[str] = []
         """What was damaged in the tables of the batch, and made again."""
         self.configurations: dict[int, Configuration] = {}
@@ -73,11 +102,20 @@ class BatchResult:
             self.broken.append(dict(row))
         if self._rows is not None:
             self._rows.append(dict(row))
+        has_failed = status in FAILED
+        configuration.failed += has_failed
+        at_least = bounded_columns(row)
         for name, value in row.items():
             if name in self._not_measured or not isinstance(value, (int, float)):
                 continue
             if not math.isnan(value):
-                configuration.columns.setdefault(name, array("d")).append(value)
+                kept = configuration.bounds if name in at_least else configuration.columns
+                kept.setdefault(name, array("d")).append(value)
+                configuration.failed_with[name] += has_failed
+        for name in UNFINISHED:
+            if row.get(name):
+                self.unfinished[name][0] += 1
+                self.unfinished[name][1] += int(row[name])
         for metric, counts in histograms.items():
             configuration.histograms.setdefault(metric, BucketHistogram()).merge(counts)
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..tables.reader import BatchTables
 from ..tables.schema import FIRST, LAST, MIDDLE
+from .results import FAILED, MORE_IS_BETTER, UNFINISHED, bounded_columns
+from .statistics import Observed
 
 _NOT_MEASURED = {*FIRST, *MIDDLE, *LAST}
+
+
+def number_in(row: Mapping[str, Any], name: str) -> float | None:
+    """A row's number, None where it has none."""
+    value = row.get(name)
+    return float(value) if isinstance(value, (int, float)) and not math.isnan(value) else None
 
 
 @dataclass
@@ -23,9 +32,24 @@ class ReportConfiguration:
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def column(self, name: str) -> list[float]:
-        """The column's values, of the runs that have one."""
-        values = (row.get(name) for row in self.rows)
-        return [float(v) for v in values if isinstance(v, (int, float)) and not math.isnan(v)]
+        """The column's values, of the runs that have one, lower bounds among them."""
+        values = (number_in(row, name) for row in self.rows)
+        return [value for value in values if value is not None]
+
+    def observed(self, name: str) -> Observed:
+        """The column with the runs that have no value of it, or only a lower bound."""
+        values: list[float] = []
+        bounds: list[float] = []
+        failed = 0
+        for row in self.rows:
+            value = number_in(row, name)
+            if value is None:
+                failed += row["status"] in FAILED
+            else:
+                (bounds if name in bounded_columns(row) else values).append(value)
+        absent = len(self.rows) - len(values) - len(bounds) - failed
+        more = name in MORE_IS_BETTER
+        return Observed(sorted(values), sorted(bounds), failed, absent, more)
 
     @property
     def ok(self) -> int:
@@ -96,6 +120,16 @@ class ReportSource:
         return next((one for one in ("unavailable_ms", "response_p99_ms") if one in self.columns),
                     "virtual_ms")  # fmt: skip
 
+    def unfinished(self) -> list[str]:
+        """What had not ended when the runs did, in sentences."""
+        found = []
+        for name, text in UNFINISHED.items():
+            counts = [count for row in self.rows if (count := number_in(row, name))]
+            if counts:
+                runs = f"{len(counts)} of {len(self.rows)} runs"
+                found.append(f"{runs} ended {text}: {sum(counts):,.0f} in all")
+        return found
+
     def doc(self, name: str) -> str:
         """What a column or a metric is; its last word has no full stop."""
         from ..tables.schema import METRICS
@@ -157,9 +191,11 @@ class ReportSource:
             sides = []
             for side in ("above", "below"):
                 for one in self.configurations:
-                    values = one.column(self.headline)
-                    if values and all(one.parameters.get(k) == v for k, v in pair[side].items()):
-                        sides.append(sorted(values)[len(values) // 2])
+                    middle = one.observed(self.headline).percentile(50)
+                    if middle.value is None or middle.is_bound:
+                        continue
+                    if all(one.parameters.get(k) == v for k, v in pair[side].items()):
+                        sides.append(middle.value)
                         break
             if len(sides) == 2 and sides[1]:
                 found.append(

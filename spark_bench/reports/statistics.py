@@ -2,6 +2,9 @@
 
 Runs are independent, the values inside a run are not, so intervals are over runs. They come from
 ranks: how likely so many of n runs lie below the true percentile is binomial.
+
+A run that ended before what it measures did gives a lower bound, and one that failed gives nothing.
+Both belong to the distribution, as its worst part: left out, the worst runs would look best.
 """
 
 from __future__ import annotations
@@ -9,6 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from ...protocol.errors import UsageError
+from ..measuring.histogram import is_known
 
 CONFIDENCE = 0.95
 
@@ -28,40 +34,117 @@ class Estimate:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A percentile: a value, more than a value (``is_bound``), or None where nothing is known."""
+
+    value: float | None
+    is_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the runs of a configuration say of one column."""
+
+    values: Sequence[float]
+    """Of the runs in which it ended, by size."""
+    bounds: Sequence[float] = ()
+    """Of the runs in which it had not ended: it is more than that."""
+    failed: int = 0
+    """Runs that failed before they had a value."""
+    absent: int = 0
+    """Runs in which there was nothing to measure; they are no part of the distribution."""
+    more_is_better: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.values) + len(self.bounds) + self.failed
+
+    @property
+    def incomplete(self) -> str:
+        """``9 of 12 runs``, where not every run has a value."""
+        runs = self.count + self.absent
+        return "" if len(self.values) == runs else f"{len(self.values)} of {runs} runs"
+
+    def rank(self, rank: int) -> Reading:
+        """The value at a rank, from 1; what is not known ranks as worst."""
+        if self.more_is_better:
+            known = rank - self.failed
+            return Reading(self.values[known - 1]) if known > 0 else Reading(None)
+        if rank <= len(self.values):
+            return Reading(self.values[rank - 1])
+        least = sorted((*self.values, *self.bounds))
+        place = rank - self.failed
+        return Reading(least[place - 1], True) if place > 0 else Reading(None)
+
+    def percentile(self, percent: float) -> Reading:
+        """The nearest rank; 100 is the largest value. None where the runs are too few for it."""
+        if not self.count or not is_known(self.count, percent):
+            return Reading(None)
+        return self.rank(_rank(self.count, percent))
+
+    def interval(self, percent: float, confidence: float = CONFIDENCE) -> Interval | None:
+        """Where the percentile of all possible runs lies; None where the runs are too few."""
+        tail = (1 - confidence) / 2
+        below = _ranks_below(self.count, percent / 100, tail)
+        above = _ranks_below(self.count, 1 - percent / 100, tail)
+        if below < 1 or above < 1:
+            return None
+        return self.rank(below), self.rank(self.count + 1 - above)
+
+
+Interval = tuple[Reading, Reading]
+
+
+def _rank(count: int, percent: float) -> int:
+    return max(1, min(count, math.ceil(percent * count / 100 - 1e-9)))
+
+
 def nearest_rank(ordered: Sequence[float], percent: float) -> float:
     """The smallest value with at least ``percent`` % of all at or below it."""
     rank = math.ceil(percent * len(ordered) / 100)
     return ordered[max(0, min(len(ordered), rank) - 1)]
 
 
-def percentile(values: Sequence[float], percent: float, confidence: float = CONFIDENCE) -> Estimate:
-    """A percentile over runs, and where that of all possible runs lies."""
-    ordered = sorted(values)
-    count = len(ordered)
-    if not count:
-        return Estimate(math.nan, None, None, 0)
-    value = nearest_rank(ordered, percent)
-    tail = (1 - confidence) / 2
-    below = _ranks_below(count, percent / 100, tail)
-    above = _ranks_below(count, 1 - percent / 100, tail)
-    if below < 1 or above < 1:
-        return Estimate(value, None, None, count)
-    return Estimate(value, ordered[below - 1], ordered[count - above], count)
+Span = tuple[float, float]
+"""Between what and what a value lies; both are the value itself where it is known."""
 
 
 def paired_difference(
-    before: Sequence[float], after: Sequence[float], confidence: float = CONFIDENCE
+    pairs: Sequence[tuple[Span, Span]], confidence: float = CONFIDENCE
 ) -> Estimate:
-    """The median difference of runs with the same seeds."""
-    differences = sorted(new - old for old, new in zip(before, after, strict=True))
-    found = percentile(differences, 50, confidence)
-    if not differences:
-        return found
-    middle = len(differences) // 2
-    value = differences[middle]
-    if len(differences) % 2 == 0:
-        value = (differences[middle - 1] + value) / 2
-    return Estimate(value, found.low, found.high, found.count)
+    """The median difference of pairs of runs, of which some values are only known to be more.
+
+    The interval holds whatever these values are. The median takes them as worse than every other.
+    """
+    lows = sorted(new[0] - old[1] for old, new in pairs)
+    highs = sorted(new[1] - old[0] for old, new in pairs)
+    count = len(lows)
+    if not count:
+        return Estimate(math.nan, None, None, 0)
+    taken = sorted(0.0 if old[1] == new[1] else new[1] - old[1] for old, new in pairs)
+    value = taken[count // 2]
+    if count % 2 == 0 and value != taken[count // 2 - 1]:
+        value = (taken[count // 2 - 1] + value) / 2
+    below = _ranks_below(count, 0.5, (1 - confidence) / 2)
+    if below < 1:
+        return Estimate(value, None, None, count)
+    return Estimate(value, lows[below - 1], highs[count - below], count)
+
+
+def proportion_p(before: int, after: int, runs_before: int, runs_after: int) -> float:
+    """How likely proportions that differ so much are where there is no difference (Boschloo).
+
+    Raises ``UsageError`` without scipy.
+    """
+    try:
+        from scipy.stats import boschloo_exact
+    except ImportError:
+        raise UsageError("comparing batches needs scipy: pip install 'fakekafka[spark]'") from None
+    if before * runs_after == after * runs_before:
+        return 1.0
+    table = [[before, after], [runs_before - before, runs_after - after]]
+    return float(boschloo_exact(table).pvalue)
 
 
 def _ranks_below(count: int, share: float, tail: float) -> int:

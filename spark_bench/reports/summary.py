@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..measuring.histogram import BucketHistogram
+from ..measuring.histogram import BucketHistogram, is_known
 from ..tables.schema import METRICS
-from .results import BatchResult, Configuration
-from .statistics import nearest_rank
+from .results import UNFINISHED, BatchResult, Configuration
+from .statistics import Reading
 
 PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")
@@ -25,28 +25,60 @@ class Percentiles:
     over: str
     """What was counted: ``runs`` or ``records``."""
     count: int
-    values: dict[str, float]
-    """``p50``, ``p90``, ``p99`` and ``max``."""
+    values: dict[str, float | None]
+    """``p50``, ``p90``, ``p99`` and ``max``; None is unknown."""
+    more_than: tuple[str, ...] = ()
+    """Which of them are lower bounds."""
+    incomplete: str = ""
+    """``9 of 12 runs``, where some have no value, or ``3 of 500 open``."""
+
+    def texts(self) -> Iterator[str]:
+        """Each value as it is shown."""
+        for name, value in self.values.items():
+            more = "> " if name in self.more_than else ""
+            yield "unknown" if value is None else f"{more}{value:,.1f}"
 
 
 def percentiles(batch: BatchResult, configuration: Configuration) -> Iterator[Percentiles]:
     """The metrics of a configuration: over runs, then over records."""
     columns = dict.fromkeys((*OUTAGE, *batch.measures))
     for name in columns:
-        values = configuration.column(name)
-        if values:
-            ranks = [nearest_rank(values, percent) for percent in (*PERCENTILES, 100)]
-            yield Percentiles(name, "runs", len(values), _named(ranks))
+        observed = configuration.observed(name)
+        if observed.values or observed.bounds:
+            ranks = [observed.percentile(percent) for percent in (*PERCENTILES, 100)]
+            yield _metric(name, "runs", observed.count, ranks, observed.incomplete)
     for name in dict.fromkeys((*METRICS, *batch.measures)):
         histogram = configuration.histograms.get(name, BucketHistogram())
         if histogram.total:
-            ranks = [histogram.percentile(percent) for percent in (*PERCENTILES, 100)]
+            histogram.largest = _largest(configuration, name)
+            total = histogram.total
+            ranks = [
+                Reading(*histogram.reading(p)) if is_known(total, p) else Reading(None)
+                for p in (*PERCENTILES, 100)
+            ]
             over = "partitions" if name == "partition_unavailable_ms" else "records"
-            yield Percentiles(name, over, histogram.total, _named(ranks))
+            open_text = f"{histogram.open:,} of {total:,} open" if histogram.open else ""
+            yield _metric(name, over, total, ranks, open_text)
 
 
-def _named(values: list[float]) -> dict[str, float]:
-    return dict(zip(COLUMNS, (round(value, 3) for value in values), strict=True))
+def _largest(configuration: Configuration, metric: str) -> float | None:
+    """The largest value of all runs: their rows have it, buckets do not."""
+    stem, unit = metric.removesuffix("_ms"), "_ms" if metric.endswith("_ms") else ""
+    return max(configuration.columns.get(f"{stem}_max{unit}", ()), default=None)
+
+
+def _metric(name: str, over: str, count: int, ranks: list[Reading], incomplete: str) -> Percentiles:
+    values = [None if one.value is None else round(one.value, 3) for one in ranks]
+    bounds = (column for column, one in zip(COLUMNS, ranks, strict=True) if one.is_bound)
+    named = dict(zip(COLUMNS, values, strict=True))
+    return Percentiles(name, over, count, named, tuple(bounds), incomplete)
+
+
+def unfinished_lines(batch: BatchResult) -> Iterator[str]:
+    """What had not ended when the runs did, in sentences."""
+    for name, (runs, count) in batch.unfinished.items():
+        if runs:
+            yield f"{runs} of {batch.runs} runs ended {UNFINISHED[name]}: {count:,} in all"
 
 
 def report(batch: BatchResult) -> dict[str, Any]:
@@ -57,6 +89,9 @@ def report(batch: BatchResult) -> dict[str, Any]:
         "planned": batch.planned,
         "runs": batch.runs,
         "ok": batch.ok,
+        "unfinished": {
+            name: {"runs": runs, "count": count} for name, (runs, count) in batch.unfinished.items()
+        },
         "statuses": dict(sorted(batch.statuses.items())),
         "wall_s": round(batch.wall_s, 3),
         "setup_s": round(batch.setup_s, 3),
@@ -65,7 +100,13 @@ def report(batch: BatchResult) -> dict[str, Any]:
                 "parameters": configuration.parameters,
                 "runs": configuration.runs,
                 "metrics": {
-                    found.name: {"over": found.over, "count": found.count, **found.values}
+                    found.name: {
+                        "over": found.over,
+                        "count": found.count,
+                        **found.values,
+                        "more_than": list(found.more_than),
+                        "incomplete": found.incomplete,
+                    }
                     for found in percentiles(batch, configuration)
                 },
             }

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ..measuring.histogram import GAMMA, ZERO_BUCKET
+from ..measuring.histogram import GAMMA, OPEN, ZERO_BUCKET
 from ..planning.carry_out import STATUSES
 
 TABLES = ("runs", "hist", "series", "samples", "cost")
@@ -18,7 +18,9 @@ TABLES = ("runs", "hist", "series", "samples", "cost")
 BUCKET_RULE = (
     f"bucket b holds the values in (gamma^(b-1), gamma^b], gamma = 1.01/0.99 = {GAMMA:.12f}; the "
     "value 2*gamma^b/(gamma+1) stands for it and is at most 1 % off; "
-    f"bucket {ZERO_BUCKET} holds what is 0 or less. Counts of equal buckets can be added."
+    f"bucket {ZERO_BUCKET} holds what is 0 or less; bucket {OPEN} + b holds what had lasted as "
+    "long as those of b and had not ended, its value is infinite. Counts of equal "
+    "buckets can be added."
 )
 
 FIRST = {
@@ -35,12 +37,14 @@ MEASURED = {
     "acknowledged": "records that the producers were told are stored",
     "failed": "records that the producers gave up",
     "retries": "batches that the producers sent again",
+    "unanswered": "records that had no answer when the run ended",
+    "at_least": "columns of this row whose value is a lower bound: what they measure had not ended",
     "leader_changes": "how often a controller gave a partition another leader",
     "outages": "partitions whose leader crashed and that took records again",
     "outages_open": "partitions that took records before a crash and none afterwards",
-    "unavailable_partition_s": "sum over these partitions of the time without acknowledgement",
+    "unavailable_partition_s": "sum over all of them of the time without acknowledgement",
     "unavailable_ms": "worst partition: from the last acknowledgement of the leader that crashed "
-    "to the first of another; the sum of the five phases",
+    "to the first of another, the sum of the five phases; or to the end of the run (at_least)",
     "before_ms": "phase: from the last acknowledgement to the crash; below 0 if it was under way",
     "detect_ms": "phase: from the crash until a controller hears of the expired session",
     "elect_ms": "phase: until the controller sends the new leader its LeaderAndIsr request",
@@ -55,10 +59,11 @@ LAST = {
     "reproduce": "the command that repeats the run",
 }
 METRICS = {
-    "response_ms": "produce: from the record's arrival to its acknowledgement, open loop",
+    "response_ms": "produce: from the record's arrival to its acknowledgement, open loop; "
+    "records given up or never answered rank as worst",
     "closed_response_ms": "the same in a closed loop, which sends less while it waits",
     "service_ms": "produce: from the last time the record was sent to its acknowledgement",
-    "end_to_end_ms": "from the record's arrival until a consumer has it",
+    "end_to_end_ms": "from the record's arrival until a consumer has it, of records that were read",
     "partition_unavailable_ms": "unavailability of each partition whose leader crashed",
 }
 """What histograms and samples count."""

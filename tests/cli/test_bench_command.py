@@ -82,8 +82,15 @@ def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixtur
     metrics = configuration["metrics"]
     assert list(metrics)[:2] == ["unavailable_ms", "before_ms"]
     for metric in metrics.values():
-        assert list(metric) == ["over", "count", "p50", "p90", "p99", "max"]
-        assert metric["p50"] <= metric["p90"] <= metric["p99"] <= metric["max"]
+        assert list(metric) == ["over", "count", "p50", "p90", "p99", "max", "more_than",
+                                "incomplete"]  # fmt: skip
+        assert (metric["more_than"], metric["incomplete"]) == ([], "")
+        known = [value for name in ("p50", "p90", "p99", "max")
+                 if (value := metric[name]) is not None]  # fmt: skip
+        assert known == sorted(known)
+        # Two runs say nothing of the worst tenth of them, many records do.
+        assert (metric["p90"] is None) == (metric["count"] < 10)
+        assert (metric["p99"] is None) == (metric["count"] < 100)
     assert metrics["full_isr_ms"]["over"] == "runs"
     assert metrics["full_isr_ms"]["count"] == 2
     assert metrics["service_ms"]["over"] == "records"
@@ -102,7 +109,8 @@ def test_no_terminal_is_so_narrow_that_numbers_are_cut(
     output = capsys.readouterr().out
     assert "…" not in output
     assert all(len(line) <= max(int(columns), 75) for line in output.splitlines())
-    numbers = [re.findall(r"│ +([0-9,]+\.[0-9]) +(?=│)", line) for line in output.splitlines()]
+    cells = r"│ +([0-9,]+\.[0-9]|unknown) +(?=│)"
+    numbers = [re.findall(cells, line) for line in output.splitlines()]
     assert [len(found) for found in numbers if found] == [4] * 13
 
 
