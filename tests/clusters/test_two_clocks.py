@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 from fakekafka import Simulation
 from fakekafka.actors.runtime.virtual import VirtualRuntime
+from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.protocol.security.delegation_tokens import CreateDelegationTokenRequest
+from fakekafka.protocol.values import TopicPartition
 
 HOUR_MS = 3_600_000
 CONFIG = {
@@ -16,6 +18,8 @@ CONFIG = {
     "log.retention.check.interval.ms": 10_000,
     "transaction.state.log.num.partitions": 1,
     "offsets.topic.num.partitions": 1,
+    "offsets.retention.minutes": 1,
+    "offsets.retention.check.interval.ms": 10_000,
 }
 
 
@@ -83,3 +87,51 @@ def test_retention_counts_from_the_dates_of_records(simulation: Simulation, stam
     simulation.run_for(30_000)
     partition = simulation.partition("orders", 0)
     assert [partition.replica(broker).log_start_offset for broker in (1, 2)] == [1, 1]
+
+
+def test_every_replica_dates_its_segments_and_markers_are_dated(simulation: Simulation) -> None:
+    simulation.create_topic("orders", replication_factor=2)
+    producer = simulation.transactional_producer("shop")
+
+    async def sell() -> None:
+        await producer.init_transactions()
+        producer.begin()
+        await producer.write(("orders", 0), [b"sold"])
+        await producer.commit()
+
+    producer.start_task(sell())
+    simulation.run_for(10_000)
+    for number in (1, 2):
+        broker = simulation.processes[number].broker
+        assert broker is not None
+        hosted = broker.replica_manager.partition(TopicPartition("orders", 0))
+        assert hosted is not None
+        assert hosted.log is not None
+        assert is_dated(simulation, hosted.log.active.last_modified_ms)
+        (marker,) = [
+            batch
+            for batch in whole_batches(hosted.log.read(0, 10_000, 10).batches)
+            if batch.is_control
+        ]
+        assert is_dated(simulation, marker.max_timestamp)
+
+
+def test_commits_of_a_group_without_members_go_in_time(simulation: Simulation) -> None:
+    """They stay for as long as ``offsets.retention.minutes`` says, counted from a date."""
+    simulation.create_topic("orders")
+    simulation.produce("orders", b"v")
+    reader = simulation.group_consumer("readers", ["orders"], auto_commit_interval_ms=500)
+    simulation.run_for(10_000)
+    reader.halt()
+    simulation.run_for(50_000)
+    assert simulation.group("readers").offsets
+    simulation.run_for(120_000)
+    assert simulation.group("readers").state == "Dead"
+
+
+def test_an_ensemble_dates_znodes(simulation: Simulation) -> None:
+    """Its leader does, and the followers take the date over."""
+    with Simulation(1, zookeepers=3, trace=False) as ensemble:
+        stat = ensemble.zookeeper.stat("/brokers/ids/1")
+        assert stat is not None
+        assert is_dated(ensemble, stat.ctime)
