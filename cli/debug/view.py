@@ -10,11 +10,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.markup import escape
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, Label, Static
+from textual.widgets import Footer, Input, Label, OptionList, Static
 
 from ...protocol.errors import FakeKafkaError
 from ...testing.debugger.debugger import Debugger, Stop
 from ...testing.debugger.forks import parse_action
+from ...tracing.debugger.breakpoints import Breakpoint
 from ...tracing.reading.queries import compile_filter
 from ...tracing.reading.state_history import last_change
 from .event_lines import EventLines
@@ -67,6 +68,43 @@ class Help(ModalScreen[None]):
             yield Static(self._text, markup=False)
 
 
+class Breakpoints(ModalScreen[None]):
+    """All breakpoints; Delete or d removes the one that is marked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "close"),
+        Binding("delete,d,backspace", "delete", "delete"),
+    ]
+    DEFAULT_CSS = """
+    Breakpoints { align: center middle; }
+    Breakpoints > Vertical { width: 80%; height: auto; border: round $accent; }
+    Breakpoints OptionList { height: auto; max-height: 12; }
+    """
+
+    def __init__(self, points: list[Breakpoint]) -> None:
+        super().__init__()
+        self._points = points
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label("breakpoints: d deletes, Escape closes", markup=False)
+            yield OptionList(*map(self._line, self._points), markup=False)
+
+    @staticmethod
+    def _line(point: Breakpoint) -> str:
+        return f"{point.text}  ({point.hits} hits)"
+
+    def action_delete(self) -> None:
+        shown = self.query_one(OptionList)
+        number = shown.highlighted
+        if number is None:
+            return
+        del self._points[number]
+        shown.remove_option_at_index(number)
+        if not self._points:
+            self.dismiss()
+
+
 class DebuggerApp(App[None]):
     """Lanes and events on the left; state, payload and causes on the right."""
 
@@ -75,11 +113,11 @@ class DebuggerApp(App[None]):
     #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; }
     #left { width: 3fr; }
     #right { width: 2fr; }
-    #lanes { height: 16; border: round $primary; }
+    #lanes { height: 33%; max-height: 16; border: round $primary; }
     #events { height: 1fr; border: round $primary; }
     #state-box { height: 1fr; border: round $primary; }
     #payload-box { height: 1fr; border: round $primary; }
-    #chain-box { height: 12; border: round $primary; }
+    #chain-box { height: 1fr; max-height: 12; border: round $primary; }
     #events:focus, VerticalScroll:focus { border: round $accent; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -95,6 +133,7 @@ class DebuggerApp(App[None]):
         Binding("slash", "filter", "find", key_display="/"),
         Binding("g", "goto", "goto"),
         Binding("b", "breakpoint", "break"),
+        Binding("B", "breakpoints", "breakpoints", show=False),
         Binding("r", "run_on", "run"),
         Binding("R", "run_back", "run back", show=False),
         Binding("i", "inject", "inject"),
@@ -141,6 +180,10 @@ class DebuggerApp(App[None]):
             self.query_one(f"#{box}").border_title = title
         self.query_one(EventLines).focus()
         self.set_interval(_PLAY_S, self._play_on)
+        if self.debugger.problem is not None:
+            self.notify(
+                f"{self.debugger.problem}; showing what is whole", severity="warning", markup=False
+            )
         self.call_after_refresh(self.show)
 
     # -- drawing -------------------------------------------------------------------------------
@@ -253,6 +296,12 @@ class DebuggerApp(App[None]):
     def _set_breakpoint(self, text: str) -> None:
         self.debugger.break_on(text)
         self.notify(f"breakpoints: {len(self.debugger.breakpoints)}; r runs to the next")
+
+    def action_breakpoints(self) -> None:
+        if not self.debugger.breakpoints:
+            self.notify("there are no breakpoints; b sets one")
+            return
+        self.push_screen(Breakpoints(self.debugger.breakpoints))
 
     def action_run_on(self) -> None:
         self._try(lambda: self._tell(self.debugger.run()))

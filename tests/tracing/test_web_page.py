@@ -9,13 +9,14 @@ import re
 from pathlib import Path
 
 import pytest
+from fakekafka import Simulation
 from fakekafka.cli.trace import app
 from fakekafka.tests.support.traces import header, record_failover, write_failover
 from fakekafka.tracing.packing import unpack
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
-from fakekafka.tracing.web.overview import overview
+from fakekafka.tracing.web.overview import DELETED, overview
 from fakekafka.tracing.web.page import script, write_page
 from typer.testing import CliRunner
 
@@ -94,6 +95,32 @@ def test_marks_are_what_a_reader_looks_for(file: Path) -> None:
         assert [mark[0] for mark in marks if mark[2] in ("crash", "restart", "fault")] == (
             trace.interesting()
         )
+
+
+def test_the_partitions_with_load_come_first_and_a_deleted_topic_misses_no_leader() -> None:
+    """From the deletion on nobody leads it and nobody should; a dead leader before it is told."""
+    topics = {"aaa": 3, "orders": {"partitions": 1, "replication_factor": 1}}
+    with Simulation(2, topics=topics) as simulation:
+        producer = simulation.producer()
+        for _ in range(5):
+            producer.produce(("orders", 0), b"x")
+        simulation.run_for(500)
+        bands = overview(simulation.trace().stored)["bands"]
+        assert list(bands) == ["orders-0", "aaa-0", "aaa-1", "aaa-2"]
+        leader = bands["orders-0"][-1][2]
+        simulation.broker(leader).kill()
+        simulation.run_for(100)
+        assert overview(simulation.trace().stored)["bands"]["orders-0"][-1][2] is None
+        simulation.broker(leader).start()
+        simulation.run_until(lambda: simulation.partition("orders", 0).leader == leader)
+        simulation.run_for(1000)
+        simulation.delete_topic("orders")
+        simulation.run_for(5000)
+        told = [band[2] for band in overview(simulation.trace().stored)["bands"]["orders-0"]]
+        assert told == [leader, None, leader, DELETED]
+        simulation.create_topic("orders", 1)
+        simulation.run_for(1000)
+        assert overview(simulation.trace().stored)["bands"]["orders-0"][-1][2] in (1, 2)
 
 
 def test_html_from_the_command_line(file: Path, tmp_path: Path) -> None:

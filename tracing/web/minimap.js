@@ -6,6 +6,8 @@ import { formatTime } from './text.js'
 const BUSY_PX = 18
 const BANDS_MAX = 6
 const BAND_PX = 6
+/** Stands for the leader of a partition whose topic is deleted. */
+const DELETED = -1
 const MARK_COLOURS = {
   crash: 'bad',
   fault: 'bad',
@@ -76,7 +78,8 @@ export class Minimap {
       : []
     if (!bands) return null
     const band = bands.findLast(([, us]) => us <= at)
-    return `${name}: ${band?.[2] ? `leader ${band[2]}` : 'no leader'}`
+    if (band?.[2] === DELETED) return `${name}: deleted`
+    return `${name}: ${band && band[2] !== null ? `leader ${band[2]}` : 'no leader'}`
   }
 
   bands(name) {
@@ -135,6 +138,7 @@ export class Minimap {
       for (const [j, [, us, leader]] of bands.entries()) {
         const from = this.x(us),
           to = j + 1 < bands.length ? this.x(bands[j + 1][1]) : this.width - 1
+        if (leader === DELETED) continue
         if (leader === null) {
           context.fillStyle = colours().bad
           context.fillRect(from, BUSY_PX + i * BAND_PX + 2, to - from, 1)

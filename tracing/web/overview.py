@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from heapq import merge
 from typing import Any
 
 from ..chunks import in_bitmap
-from ..events import KIND_CODES, KINDS, jsonable
+from ..events import KIND_CODES, KINDS, Event, jsonable
 from ..reading.state_history import changes
 from ..schema import ENUM_NAMES
 from ..trace import StoredTrace
@@ -19,6 +20,10 @@ BUCKETS = 240
 PARTITIONS_MAX = 60
 _REPLICA_PATH = re.compile(r"(broker-(\d+))/(.+-\d+)/(log_end_offset|high_watermark)")
 _ROLE_PATH = re.compile(r"broker-(\d+)/(.+-\d+)/role")
+_DELETION_PATH = re.compile(r"(zk-\d+)/znodes/admin/delete_topics/([^/]+)")
+_BAND_PATTERNS = "zk-*/znodes/admin/delete_topics/*", "broker-*/*/role"
+DELETED = -1
+"""Stands for the leader of a partition whose topic is being deleted, or is: nobody misses one."""
 _SHORT = {"log_end_offset": "leo", "high_watermark": "hw"}
 
 
@@ -47,10 +52,35 @@ def _marks(trace: StoredTrace) -> list[Any]:
 
 
 def _bands(trace: StoredTrace) -> dict[str, list[Any]]:
-    """Partition to [from event, microseconds, leader or None]: who led it as brokers had it."""
+    """Partition to [from event, microseconds, leader or None or ``DELETED``]: who led it as brokers
+    had it. The partitions with the most records come first."""
     found: dict[str, list[Any]] = {}
     leading: dict[str, int] = {}
-    for event, path, _, new in changes(trace, "broker-*/*/role"):
+    deleting: dict[str, set[str]] = {}  # topic to the servers of ZooKeeper that say so
+
+    def band(event: Event, partition: str) -> None:
+        bands = found.setdefault(partition, [])
+        leader = leading.get(partition)
+        if leader is None and deleting.get(partition.rpartition("-")[0]):
+            leader = DELETED
+        if bands and bands[-1][0] == event.seq:
+            bands.pop()
+        if not bands or bands[-1][2] != leader or leader not in (None, DELETED):
+            bands.append([event.seq, event.time_us, leader])
+
+    told = [changes(trace, pattern) for pattern in _BAND_PATTERNS]
+    for event, path, _, new in merge(*told, key=lambda change: change.event.seq):
+        match = _DELETION_PATH.fullmatch(path)
+        if match is not None:
+            server, topic = match[1], match[2]
+            if new is None:
+                deleting.get(topic, set()).discard(server)
+                continue
+            deleting.setdefault(topic, set()).add(server)
+            for partition in [name for name in found if name.rpartition("-")[0] == topic]:
+                if partition not in leading:
+                    band(event, partition)
+            continue
         match = _ROLE_PATH.fullmatch(path)
         if match is None:
             continue
@@ -61,11 +91,29 @@ def _bands(trace: StoredTrace) -> dict[str, list[Any]]:
             del leading[partition]
         else:
             continue
-        bands = found.setdefault(partition, [])
-        if bands and bands[-1][0] == event.seq:
-            bands.pop()
-        bands.append([event.seq, event.time_us, leading.get(partition)])
-    return dict(sorted(found.items(), key=lambda item: _partition_key(item[0])))
+        band(event, partition)
+    load = _load(trace)
+    return dict(
+        sorted(found.items(), key=lambda item: (-load.get(item[0], 0), *_partition_key(item[0])))
+    )
+
+
+def _load(trace: StoredTrace) -> dict[str, int]:
+    """How many records the logs of a partition took in, all replicas together."""
+    numbers = {}
+    for number, path in enumerate(trace.strings):
+        match = _REPLICA_PATH.fullmatch(path)
+        if match is not None and match[4] == "log_end_offset":
+            numbers[number] = match[3]
+    load: dict[str, int] = {}
+    for index, info in enumerate(trace.chunks):
+        if not info.paths:
+            continue
+        for _, number, old, new in trace.changes_in(index):
+            partition = numbers.get(number)
+            if partition is not None and isinstance(old, int) and isinstance(new, int):
+                load[partition] = load.get(partition, 0) + max(new - old, 0)
+    return load
 
 
 def _partition_key(partition: str) -> tuple[bool, str, int]:
@@ -81,7 +129,11 @@ def _history(trace: StoredTrace) -> dict[str, Any]:
         match = _REPLICA_PATH.fullmatch(path)
         if match is not None:
             numbers[number] = (match[3], int(match[2]), _SHORT[match[4]])
-    partitions = sorted({partition for partition, _, _ in numbers.values()}, key=_partition_key)
+    load = _load(trace)
+    partitions = sorted(
+        {partition for partition, _, _ in numbers.values()},
+        key=lambda partition: (-load.get(partition, 0), *_partition_key(partition)),
+    )
     shown = frozenset(partitions[:PARTITIONS_MAX])
     first_us = trace.chunks[0].time_first_us if trace.chunks else 0
     width_us = max(trace.duration_us / BUCKETS, 1)

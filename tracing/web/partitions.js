@@ -159,6 +159,7 @@ export class Partitions {
     const x = (us) => ((us - firstUs) / (buckets * widthUs)) * width
     for (const [i, [, us, leader]] of (overview.bands[name] ?? []).entries()) {
       const next = overview.bands[name][i + 1]
+      if (leader === -1) continue // deleted: nobody misses a leader
       context.fillStyle = leader === null ? colours().bad : brokerColour(leader)
       context.globalAlpha = leader === null ? 0.35 : 0.22
       context.fillRect(x(us), 0, (next ? x(next[1]) : width) - x(us), height)

@@ -17,7 +17,7 @@ from fakekafka.tests.support.traces import header
 from fakekafka.tracing.recording.recorder import Recorder
 from textual.binding import Binding
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
 SIZE = (150, 48)
 Drive = Callable[[Pilot[None], DebuggerApp], Awaitable[None]]
@@ -214,3 +214,41 @@ def test_names_from_a_file_are_text(trace: Path) -> None:
 
     with Debugger.of_trace(path) as debugger:
         drive(debugger, steps)
+
+
+def test_breakpoints_are_listed_and_deleted(trace: Path) -> None:
+    """B shows them with their hits; d takes the marked one away; an empty list closes."""
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        for text in ("crash", "at 2s"):
+            app.debugger.break_on(text)
+        await pilot.press("B")
+        await pilot.pause()
+        shown = app.screen.query_one(OptionList)
+        assert [str(option.prompt) for option in shown.options] == [
+            "crash  (0 hits)", "at 2s  (0 hits)",
+        ]  # fmt: skip
+        await pilot.press("down", "d")
+        await pilot.pause()
+        assert len(app.debugger.breakpoints) == 1
+        await pilot.press("home", "d")
+        await pilot.pause()
+        assert app.debugger.breakpoints == []
+        assert len(app.screen_stack) == 1
+
+    with Debugger.of_trace(trace) as debugger:
+        drive(debugger, steps)
+
+
+def test_a_small_terminal_leaves_room_for_events(trace: Path) -> None:
+    """80 by 24 shows ten events or more, and every pane has a line."""
+
+    async def look(app: DebuggerApp) -> None:
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            assert app.query_one(EventLines).content_size.height >= 10
+            for name in ("lanes", "state-box", "payload-box", "chain-box"):
+                assert app.query_one(f"#{name}").content_size.height >= 3
+
+    with Debugger.of_trace(trace) as debugger:
+        asyncio.run(look(DebuggerApp(debugger, "failover")))
