@@ -71,20 +71,17 @@ class LeadershipWatch:
 
     def open_outages(self) -> int:
         """Partitions that had taken records before a crash and took none after it."""
-        return sum(
-            outage.first_ack_us is None and outage.last_ack_us is not None
-            for crash in self.account.crashes
-            for outage in crash.outages.values()
-        )
+        return len(self.open_since_us())
 
     def open_since_us(self) -> list[int]:
-        """Since when each of these partitions has taken none."""
-        return [
-            outage.last_ack_us
-            for crash in self.account.crashes
-            for outage in crash.outages.values()
-            if outage.first_ack_us is None and outage.last_ack_us is not None
-        ]
+        """Since when each of these partitions has taken none, however many crashes it met."""
+        since_us: dict[str, int] = {}
+        for crash in self.account.crashes:
+            for name, outage in crash.outages.items():
+                if outage.first_ack_us is None and outage.last_ack_us is not None:
+                    begun_us = outage.last_ack_us
+                    since_us[name] = min(begun_us, since_us.get(name, begun_us))
+        return list(since_us.values())
 
     def phases_ms(self, crash: BrokerCrash, outage: Outage) -> dict[str, float]:
         """How long a partition was unavailable, and the phases, whose sum is just that."""

@@ -13,6 +13,7 @@ import pytest
 from fakekafka.cli.main import main
 from fakekafka.spark_bench.batch import run_suite
 from fakekafka.spark_bench.measuring.histogram import OPEN, BucketHistogram, is_known
+from fakekafka.spark_bench.measuring.sink import LeadershipWatch
 from fakekafka.spark_bench.planning.carry_out import carry_out
 from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.reports.compare import ENDLESS, VIOLATIONS, BatchComparison, compare
@@ -149,6 +150,14 @@ def test_a_partition_that_never_comes_back_is_in_every_figure(tmp_path: Path) ->
     page = (tmp_path / "dead" / "report.html").read_text(encoding="utf-8")
     assert "max&nbsp;more&nbsp;than&nbsp;" in page
     assert "records that were never answered" in page
+
+
+def test_a_partition_that_loses_two_leaders_has_one_open_outage() -> None:
+    watch = LeadershipWatch()
+    watch.account.acknowledge(5, 1, "t-0")
+    watch.account.crash(10, 1, ["t-0"])
+    watch.account.crash(20, 2, ["t-0"])
+    assert (watch.open_outages(), watch.open_since_us()) == (1, [5])
 
 
 def bench(*arguments: str) -> object:
