@@ -28,6 +28,8 @@ class Behaviour:
     broker_epochs: bool  # >= 2.2, KIP-380
     preempt_queued_events: bool  # >= 2.2
     pipelined_zookeeper: bool  # >= 1.1: asynchronous client, KAFKA-5642
+    zookeeper_config_node: bool  # >= 2.4, KAFKA-8634: /zookeeper/config, since ZooKeeper 3.5
+    zookeeper_tells_ephemerals: bool  # >= 3.0: getEphemerals, since ZooKeeper 3.6
     empty_update_metadata_means_all: bool  # < 2.2
     legacy_selectors: bool  # <= 1.0: one selector class per strategy
     last_isr_member_always_kept: bool  # >= 1.1; before only with unclean election off
@@ -235,6 +237,8 @@ _V28 = Behaviour(
     broker_epochs=True,
     preempt_queued_events=True,
     pipelined_zookeeper=True,
+    zookeeper_config_node=True,
+    zookeeper_tells_ephemerals=False,
     empty_update_metadata_means_all=False,
     legacy_selectors=False,
     last_isr_member_always_kept=True,
@@ -436,6 +440,7 @@ _V39 = _derive(
     _V28,
     kafka_version="3.9",
     scram_nonce_checked=True,
+    zookeeper_tells_ephemerals=True,
     offset_fetch_1_tells_errors=False,
     network_threads_per_listener=True,
     default_throttle_rates=True,
@@ -500,6 +505,7 @@ _V11 = _derive(
     writing_implies_idempotence=False,
     down_conversion_is_lazy=False,
     kafka_version="1.1",
+    zookeeper_config_node=False,
     truststores_change_live=False,
     types_of_dynamic_configs_told=False,
     unknown_topic_configs_secret=False,

@@ -18,7 +18,9 @@ from ..protocol.versions import Behaviour
 from ..replication.disk.disk import Disk
 from ..replication.disk.memory_disk import MemoryDisk
 from ..statemachines.broker.broker_id import NO_BROKER_ID
+from ..zkfake.server.roles import ZooKeeperConfig
 from ..zkfake.server.storage import ZooKeeperStorage
+from ..zkfake.tree import CONFIG_NODE, QUOTA_NODES
 from . import arguments
 from .defaults import RESTART_DELAY_MS, TEST_RESTART_DELAY_MS, cluster_config, log_dirs
 
@@ -148,9 +150,17 @@ def assemble(
     processes: dict[int, BrokerProcess] = {}
     names = {server_id: zookeeper_name(server_id) for server_id in range(1, plan.zookeepers + 1)}
     peers = names if plan.zookeepers > 1 else {}
+    zookeeper_config = ZooKeeperConfig(
+        own_paths=(*QUOTA_NODES, CONFIG_NODE)
+        if plan.behaviour.zookeeper_config_node
+        else QUOTA_NODES,
+        tells_ephemerals=plan.behaviour.zookeeper_tells_ephemerals,
+    )
     for server_id in names:
         storage = equipment.zookeeper_storage(server_id)
-        zookeepers[server_id] = ZooKeeperProcess(runtime, server_id, peers, storage)
+        zookeepers[server_id] = ZooKeeperProcess(
+            runtime, server_id, peers, storage, zookeeper_config
+        )
     cluster_id = base64.urlsafe_b64encode(runtime.rng.randbytes(16)).decode().rstrip("=")
     for broker_id, rack in zip(plan.broker_ids, plan.racks, strict=True):
         config = BrokerConfig({**plan.config, "broker.id": max(broker_id, -1)}, plan.kafka_version)

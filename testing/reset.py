@@ -45,7 +45,6 @@ _KEPT_BELOW = (
     "/brokers/topics/",
     "/delegation_token",
     "/kafka-acl",
-    "/zookeeper",
 )
 
 

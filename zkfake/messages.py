@@ -131,6 +131,14 @@ class GetChildrenRequest:
 
 
 @message
+class GetEphemeralsRequest:
+    """Ask for the ephemeral nodes of the asking session; ZooKeeper 3.6 and later."""
+
+    prefix: str = ""
+    """What their paths begin with; empty and ``/`` stand for all."""
+
+
+@message
 class CheckRequest:
     """Answer whether the node has that data version; useful inside ``MultiRequest``."""
 
@@ -188,7 +196,7 @@ Request = (
 )
 """What callers of a client send."""
 
-SessionRequest = Request | SetWatches | CloseSession | CreateSession
+SessionRequest = Request | GetEphemeralsRequest | SetWatches | CloseSession | CreateSession
 """What travels in packets and transactions."""
 
 
@@ -203,7 +211,7 @@ class ZkResponse:
     """After the operation: create, exists, get data, set data, get children."""
     data: bytes | None = None
     children: tuple[str, ...] = ()
-    """Names without the parent's path, sorted."""
+    """Names without the parent's path, sorted; of ``GetEphemeralsRequest`` paths, oldest first."""
     results: tuple[ZkResponse, ...] = ()
     """One per operation of a multi. Of a failed one: OK before the operation that failed,
     RUNTIMEINCONSISTENCY after it."""

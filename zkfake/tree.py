@@ -9,7 +9,7 @@ learns from ``changes`` what to fire.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from .messages import (
     CheckRequest,
@@ -38,8 +38,21 @@ from .znode import (
     parent_path,
 )
 
+QUOTA_NODES = ("/zookeeper", "/zookeeper/quota")
+CONFIG_NODE = "/zookeeper/config"
+
 Change = tuple[EventType, str]
 """A data or existence change of the node ``path``; child changes of the parent follow from it."""
+
+
+def _is_own(node: Znode) -> bool:
+    """Whether nobody created a node: the root, and what ZooKeeper keeps for itself."""
+    return node.czxid == 0
+
+
+def _is_read_only(node: Znode, path: str) -> bool:
+    """Whether clients may only read: what describes the ensemble, changed by ``reconfig`` alone."""
+    return _is_own(node) and path == CONFIG_NODE
 
 
 class ZnodeTree:
@@ -63,6 +76,17 @@ class ZnodeTree:
         self._undo: list[Callable[[], None]] | None = None
         # Time of the last transaction: those of the same millisecond keep one integer.
         self._time_ms = 0
+
+    def add_own_nodes(self, paths: Iterable[str]) -> None:
+        """Add what ZooKeeper keeps for itself, unless it is there: nodes that nobody created.
+
+        Their zxids and times are 0, and no creation is counted at their parents.
+        """
+        for path in paths:
+            if self.find(path) is None:
+                parent = self.find(parent_path(path))
+                assert parent is not None, "parents come first"
+                parent.add_child(Znode(sys.intern(path.rpartition("/")[2]), b"", 0, 0))
 
     @property
     def nodes(self) -> Mapping[str, Znode]:
@@ -146,6 +170,8 @@ class ZnodeTree:
         parent = self.find(parent_path(path))
         if parent is None:
             return ZkResponse(ZkCode.NONODE, path, zxid=zxid)
+        if _is_read_only(parent, path.rpartition("/")[0]):
+            return ZkResponse(ZkCode.NOAUTH, path, zxid=zxid)
         if request.sequential:
             path = f"{path}{parent.sequence:010d}"
         name = sys.intern(path[path.rfind("/") + 1 :])
@@ -188,7 +214,7 @@ class ZnodeTree:
         node = self.find(path)
         if node is None:
             return self._missing(path, zxid)
-        if path == "/":
+        if _is_own(node):
             return ZkResponse(ZkCode.BADARGUMENTS, path, zxid=zxid)
         if request.version != -1 and request.version != node.version:
             return ZkResponse(ZkCode.BADVERSION, path, zxid=zxid)
@@ -222,6 +248,8 @@ class ZnodeTree:
         node = self.find(path)
         if node is None:
             return self._missing(path, zxid)
+        if _is_read_only(node, path):
+            return ZkResponse(ZkCode.NOAUTH, path, zxid=zxid)
         if request.version != -1 and request.version != node.version:
             return ZkResponse(ZkCode.BADVERSION, path, zxid=zxid)
         if self._undo is not None:

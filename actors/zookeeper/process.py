@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...protocol.errors import UsageError
 from ...protocol.names import zookeeper_name
+from ...zkfake.server.roles import ZooKeeperConfig
 from ...zkfake.server.server import ZooKeeperServer
 from ...zkfake.server.storage import ZooKeeperStorage
 from ..runtime.runtime import Runtime
@@ -19,6 +20,7 @@ class ZooKeeperProcess:
         server_id: int,
         peers: dict[int, str],
         storage: ZooKeeperStorage | None = None,
+        config: ZooKeeperConfig | None = None,
     ) -> None:
         self.runtime = runtime
         self.server_id = server_id
@@ -27,6 +29,7 @@ class ZooKeeperProcess:
         self.is_restored = self.storage.last_logged_zxid > 0
         """Whether the storage comes from a former process."""
         self._peers = peers
+        self._config = config or ZooKeeperConfig()
         self.node: ZooKeeperActor | None = None
         self.process = runtime.process(self.name)
 
@@ -46,7 +49,13 @@ class ZooKeeperProcess:
             raise UsageError(f"{self.name} is already running")
         self.process = self.runtime.process(self.name)
         self.node = self.runtime.spawn(
-            ZooKeeperActor, self.name, self.process, self.server_id, self._peers, self.storage
+            ZooKeeperActor,
+            self.name,
+            self.process,
+            self.server_id,
+            self._peers,
+            self.storage,
+            self._config,
         )
 
     def kill(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...zkfake.server.roles import ZooKeeperConfig
 from ...zkfake.server.server import ZooKeeperServer
 from ...zkfake.server.storage import ZooKeeperStorage
 from ..delivery import Delivery
@@ -20,9 +21,10 @@ class ZooKeeperActor(Node):
         server_id: int,
         peers: dict[int, str],
         storage: ZooKeeperStorage,
+        config: ZooKeeperConfig,
     ) -> None:
         super().__init__(runtime, name, process)
-        self.server = ZooKeeperServer(self, server_id, peers, storage)
+        self.server = ZooKeeperServer(self, server_id, peers, storage, config)
 
     def on_start(self) -> None:
         self.server.start()

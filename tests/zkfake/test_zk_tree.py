@@ -26,7 +26,7 @@ from fakekafka.zkfake.messages import (
     ZkResponse,
     ZooKeeperError,
 )
-from fakekafka.zkfake.tree import ZnodeTree
+from fakekafka.zkfake.tree import CONFIG_NODE, QUOTA_NODES, ZnodeTree
 
 SESSION = 7
 OTHER = 8
@@ -399,3 +399,40 @@ def test_many_nodes_are_cheap() -> None:
     zk(CreateRequest("/p/state"))
     assert zk.tree.nodes["/p"].children is zk.tree.nodes["/p/state"]
     assert zk.tree.nodes["/p/state"].children is None
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [(QUOTA_NODES, ("quota",)), ((*QUOTA_NODES, CONFIG_NODE), ("config", "quota"))],
+)
+def test_zookeeper_has_nodes_of_its_own(paths: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """``DataTree``: nobody created them, so all that their stat counts is 0, and ``cversion``
+    falls below it by their number."""
+    tree = ZnodeTree()
+    tree.add_own_nodes(paths)
+    tree.add_own_nodes(paths)
+    listed = tree.read(GetChildrenRequest("/zookeeper")).raise_if_failed()
+    assert listed.children == names
+    assert listed.stat == Stat(0, 0, 0, 0, 0, 0, -len(names), 0, 0, 0, len(names))
+    assert present(tree.read(ExistsRequest("/")).stat).cversion == -1
+    assert tree.read(GetDataRequest("/zookeeper/quota")).data == b""
+    assert ZnodeTree.restored(tree.snapshot()).snapshot() == tree.snapshot()
+
+
+def test_zookeepers_own_nodes_stay() -> None:
+    """They cannot be deleted, ``config`` is read-only, and quotas are written by clients."""
+    zk = Driver()
+    zk.tree.add_own_nodes((*QUOTA_NODES, CONFIG_NODE))
+    for path in ("/zookeeper", "/zookeeper/quota", "/zookeeper/config"):
+        assert zk(DeleteRequest(path)).code is ZkCode.BADARGUMENTS
+    assert zk(SetDataRequest("/zookeeper/config", b"x")).code is ZkCode.NOAUTH
+    assert zk(CreateRequest("/zookeeper/config/a")).code is ZkCode.NOAUTH
+    assert zk(CreateRequest("/zookeeper/quota/a")).code is ZkCode.OK
+    assert zk(DeleteRequest("/zookeeper/quota/a")).code is ZkCode.OK
+
+
+def test_the_first_sequential_node_of_the_root_has_number_0() -> None:
+    """Nodes of ZooKeeper's own are not counted."""
+    zk = Driver()
+    zk.tree.add_own_nodes((*QUOTA_NODES, CONFIG_NODE))
+    assert zk(CreateRequest("/a", sequential=True)).path == "/a0000000000"

@@ -25,6 +25,7 @@ from ...zkfake.messages import (
     ExistsRequest,
     GetChildrenRequest,
     GetDataRequest,
+    GetEphemeralsRequest,
     MultiRequest,
     SetDataRequest,
     SetWatches,
@@ -34,7 +35,7 @@ from ...zkfake.messages import (
 
 CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_ACL, SET_ACL, GET_CHILDREN, SYNC = range(1, 10)
 PING, GET_CHILDREN2, CHECK, MULTI, CREATE2 = range(11, 16)
-AUTH, SET_WATCHES = 100, 101
+AUTH, SET_WATCHES, GET_EPHEMERALS = 100, 101, 103
 CLOSE_SESSION = -11
 
 NOT_MODELLED = {
@@ -45,7 +46,6 @@ NOT_MODELLED = {
     21: "createTTL",
     22: "multiRead",
     102: "sasl",
-    103: "getEphemerals",
     104: "getAllChildrenNumber",
     105: "setWatches2",
     106: "addWatch",
@@ -237,6 +237,10 @@ def _decode_get_children(call: Call, reader: JuteReader) -> None:
     call.request = GetChildrenRequest(reader.string(), reader.boolean())
 
 
+def _decode_get_ephemerals(call: Call, reader: JuteReader) -> None:
+    call.request = GetEphemeralsRequest(reader.string())
+
+
 def _decode_get_acl(call: Call, reader: JuteReader) -> None:
     call.request = ExistsRequest(reader.string())
 
@@ -308,5 +312,6 @@ _DECODERS: dict[int, Callable[[Call, JuteReader], None]] = {
     MULTI: _decode_multi,
     AUTH: _decode_auth,
     SET_WATCHES: _decode_set_watches,
+    GET_EPHEMERALS: _decode_get_ephemerals,
     CLOSE_SESSION: _decode_close_session,
 }

@@ -17,6 +17,7 @@ from .jute import (
     GET_CHILDREN,
     GET_CHILDREN2,
     GET_DATA,
+    GET_EPHEMERALS,
     MULTI,
     MULTI_HEADER,
     PASSWORD_BYTES,
@@ -127,7 +128,7 @@ def _body(opcode: int, response: ZkResponse) -> bytes:
         return _buffer(response.data) + _stat(response.stat)
     if opcode == GET_ACL:
         return _OPEN_ACL + _stat(response.stat)
-    if opcode in (GET_CHILDREN, GET_CHILDREN2):
+    if opcode in (GET_CHILDREN, GET_CHILDREN2, GET_EPHEMERALS):
         names = b"".join(map(_string, response.children))
         stat = _stat(response.stat) if opcode == GET_CHILDREN2 else b""
         return _INT32.pack(len(response.children)) + names + stat

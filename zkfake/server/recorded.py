@@ -57,7 +57,7 @@ def tell_tree(listener: StateListener, tree: ZnodeTree, before: ZnodeTree | None
             if session_id not in tree.sessions:
                 tell_session(listener, session_id, None)
     for path, node in tree.items():
-        if path != "/":
+        if node.czxid:  # what nobody created is in every tree
             listener(f"znodes{path}", None, _value(node))
     for session_id, timeout_ms in tree.sessions.items():
         tell_session(listener, session_id, timeout_ms)

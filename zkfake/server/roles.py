@@ -24,6 +24,10 @@ class ZooKeeperConfig:
     min_session_timeout_ms: int = 0
     """ZooKeeper's default is two ticks; here short sessions are let through, for fast tests."""
     max_session_timeout_ms: int = 40_000
+    own_paths: tuple[str, ...] = ()
+    """Nodes that ZooKeeper keeps for itself, parents first; its releases differ in them."""
+    tells_ephemerals: bool = True
+    """Whether a client may ask for its ephemeral nodes, as since ZooKeeper 3.6."""
     max_packet_bytes: int = 0xFFFFF
     """``jute.maxbuffer``: a larger request costs its sender the connection."""
 

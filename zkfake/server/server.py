@@ -28,6 +28,7 @@ from ..messages import (
     ExistsRequest,
     GetChildrenRequest,
     GetDataRequest,
+    GetEphemeralsRequest,
     MultiRequest,
     Ping,
     SessionRequest,
@@ -77,6 +78,7 @@ class ZooKeeperServer:
         self.peers = {sid: name for sid, name in sorted(peers.items()) if sid != server_id}
         self.storage = storage
         self.config = config or ZooKeeperConfig()
+        storage.tree.add_own_nodes(self.config.own_paths)
         self.connections = ConnectionTable(host)
         self.watches = WatchManager(self._deliver_event)
         self.election = FastLeaderElection(host, server_id, self.peers, self._on_elected)
@@ -230,6 +232,8 @@ class ZooKeeperServer:
         if isinstance(request, SetWatches):
             self.watches.set_watches(session_id, request, self.storage.tree)
             return ZkResponse(ZkCode.OK, zxid=self.storage.tree.last_zxid)
+        if isinstance(request, GetEphemeralsRequest):
+            return self._ephemerals(session_id, request)
         response = self.storage.tree.read(request)
         if isinstance(request, GetDataRequest):
             if request.watch and response.code == 0:
@@ -240,6 +244,17 @@ class ZooKeeperServer:
         elif isinstance(request, GetChildrenRequest) and request.watch and response.code == 0:
             self.watches.add_children(session_id, request.path)
         return response
+
+    def _ephemerals(self, session_id: int, request: GetEphemeralsRequest) -> ZkResponse:
+        tree = self.storage.tree
+        if not self.config.tells_ephemerals:
+            return ZkResponse(ZkCode.UNIMPLEMENTED, zxid=tree.last_zxid)
+        prefix = request.prefix
+        if prefix.strip() in ("", "/"):
+            prefix = ""
+        paths = tree.ephemerals_of(session_id)
+        found = tuple(path for path in paths if path.startswith(prefix))
+        return ZkResponse(ZkCode.OK, children=found, zxid=tree.last_zxid)
 
     # --- what roles call
 
@@ -376,8 +391,10 @@ class ZooKeeperServer:
         return list(self.storage.tree.read(GetChildrenRequest(path)).raise_if_failed().children)
 
     def tree(self) -> dict[str, bytes | None]:
-        """Every path with its data, parents first, siblings sorted."""
-        return {path: node.data for path, node in self.storage.tree.items()}
+        """Every path with its data, parents first, siblings sorted; without ZooKeeper's own."""
+        return {
+            path: node.data for path, node in self.storage.tree.items() if node.czxid or path == "/"
+        }
 
 
 def _payload_bytes(request: SessionRequest) -> int:

@@ -261,3 +261,34 @@ def test_connections_are_members_of_the_network(server: Ensemble) -> None:
     late.call(kz.Exists("/late", None), 1)
     assert late.reply()[0].err == 0, "what stalled arrived when the link was mended"
     assert [kind for _, target, kind in seen[sent:] if target == "zk-1"][:1] == ["ClientPacket"]
+
+
+def ephemerals(raw: Any, prefix: str, xid: int) -> list[str]:
+    """What getEphemerals answers; kazoo does not have it."""
+    raw.send(struct.pack(">ii", xid, 103) + kz.write_string(prefix))
+    header, body = raw.reply()
+    assert (header.xid, header.err) == (xid, 0)
+    (count,) = struct.unpack_from(">i", body)
+    paths, at = [], 4
+    for _ in range(count):
+        path, at = kz.read_string(body, at)
+        paths.append(path)
+    assert at == len(body)
+    return paths
+
+
+def test_a_session_is_told_its_ephemeral_nodes(server: Ensemble) -> None:
+    """Since ZooKeeper 3.6; all of them, or those below a prefix, and none of other sessions."""
+    other, raw = server.raw(), server.raw()
+    for client in (other, raw):
+        client.send(kz.Connect(0, 0, 6000, 0, bytes(16), False).serialize())
+        client.frame()
+    other.call(kz.Create("/theirs", b"", ACL, 1), 1)
+    other.reply()
+    for xid, (path, flags) in enumerate([("/b", 1), ("/a", 1), ("/ab", 0), ("/ab/c", 1)]):
+        raw.call(kz.Create(path, b"", ACL, flags), xid)
+        raw.reply()
+    assert ephemerals(raw, "", 11) == ["/b", "/a", "/ab/c"]
+    assert ephemerals(raw, "/", 12) == ["/b", "/a", "/ab/c"]
+    assert ephemerals(raw, "/a", 13) == ["/a", "/ab/c"]
+    assert ephemerals(raw, "/theirs", 14) == []

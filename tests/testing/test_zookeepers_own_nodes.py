@@ -1,0 +1,31 @@
+"""What ZooKeeper keeps for itself in a cluster of each release."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.testing.simulation import Simulation
+from fakekafka.zkfake.messages import GetEphemeralsRequest, ZkCode
+
+
+@pytest.mark.parametrize(
+    ("version", "names", "tells"),
+    [
+        ("0.10", ["quota"], False),
+        ("1.1", ["quota"], False),
+        ("2.8", ["config", "quota"], False),
+        ("3.9", ["config", "quota"], True),
+    ],
+)
+def test_each_release_has_the_zookeeper_of_its_time(
+    version: str, names: list[str], tells: bool
+) -> None:
+    """ZooKeeper 3.4 with 0.10 and 1.1, 3.5 with 2.8 and 3.8 with 3.9."""
+    with Simulation(brokers=1, kafka_version=version, seed=1) as simulation:
+        server = simulation.running.zookeepers[1].server
+        assert server.children("/zookeeper") == names
+        assert "zookeeper" in server.children("/")
+        assert server.stat("/zookeeper").czxid == 0
+        session_id = next(iter(server.storage.tree.sessions))
+        answer = server._read(session_id, GetEphemeralsRequest("/brokers/ids"))
+        expected = (ZkCode.OK, ("/brokers/ids/1",)) if tells else (ZkCode.UNIMPLEMENTED, ())
+        assert (answer.code, answer.children) == expected
