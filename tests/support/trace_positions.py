@@ -119,7 +119,7 @@ def picture(simulation: Simulation) -> dict[str, Any]:
     for server_id, process in simulation.zookeepers.items():
         if process.is_alive:
             for path, node in process.server.storage.tree.items():
-                if path != "/":
+                if node.czxid:  # what ZooKeeper keeps for itself is not recorded
                     found[f"zk-{server_id}/znodes{path}"] = node.version
     for name, actor in simulation.runtime.network.nodes.items():
         for topic_partition, position in getattr(actor, "positions", {}).items():
