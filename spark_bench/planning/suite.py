@@ -214,6 +214,7 @@ def _scenario_file_suite(source: SuiteSource) -> Suite:
         ),
         measures={
             "lost": "acknowledged records that cannot be read at the end",
+            "lost_promised": "those of them that were acknowledged by all in-sync replicas",
             "duplicated": "records that are there twice at the end",
         },
         headline="unavailable_ms",
@@ -222,12 +223,25 @@ def _scenario_file_suite(source: SuiteSource) -> Suite:
     return suite
 
 
+_FIGURES = (
+    "acknowledged",
+    "failed",
+    "retries",
+    "lost",
+    "lost_promised",
+    "expired",
+    "duplicated",
+    "duplicated_promised",
+)
+"""Of a scenario's verdict, those that a row of a batch has."""
+
+
 def _play_file(run: Run, spec: ScenarioSpec) -> None:
     scenario = ScenarioRun(spec, run.seed, run.sink, run.meter)
     run.adopt(scenario.simulation)
     run.meter.from_us = int(spec.batch.warm_up_ms * 1000)
     result = scenario.run()
     run.problems += result.problems
-    for name in ("acknowledged", "failed", "retries", "lost", "duplicated"):
+    for name in _FIGURES:
         if name in result.metrics:
             run.value(name, result.metrics[name])

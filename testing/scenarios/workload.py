@@ -13,6 +13,9 @@ from .closed_loop import ClosedLoop
 from .open_loop import OpenLoop
 from .spec import WorkloadSpec
 
+_DIGITS = 8
+"""Of the number that follows the prefix of a value."""
+
 
 class Meter(Protocol):
     """Whoever measures workloads."""
@@ -46,6 +49,9 @@ class Workload:
         numbers = spec.partitions if spec.partitions is not None else range(partitions)
         self._targets = [TopicPartition(spec.topic, number) for number in numbers]
         self.acknowledged: list[bytes] = []
+        """Values whose producer was told that they are stored; with acks=0, those it sent."""
+        self.offsets: list[int] = []
+        """Of each of ``acknowledged`` its offset; -1 where no broker named one."""
         self.failed = 0
         self.sent = 0
         self.prefix = f"{spec.name}:".encode()
@@ -109,7 +115,7 @@ class Workload:
     def _send(self, producer: SimulatedProducer) -> None:
         low, high = self.spec.record_bytes
         size = low if low == high else self._runtime.rng.randint(low, high)
-        value = (self.prefix + b"%08d" % self.sent).ljust(size, b".")
+        value = (self.prefix + b"%0*d" % (_DIGITS, self.sent)).ljust(size, b".")
         where = self._targets[self.sent % len(self._targets)]
         self.sent += 1
         meter = self._meter
@@ -117,9 +123,10 @@ class Workload:
         if meter is not None:
             meter.sent(self, value)
 
-        def answered(error: ErrorCode, _offset: int) -> None:
+        def answered(error: ErrorCode, offset: int) -> None:
             if error == ErrorCode.NONE:
                 self.acknowledged.append(value)
+                self.offsets.append(offset)
             else:
                 self.failed += 1
             if meter is not None:
@@ -128,3 +135,8 @@ class Workload:
                 self._loop.answered(producer)
 
         producer.produce(where, value, callback=answered)
+
+    def partition_of(self, value: bytes) -> int:
+        """The partition that one of its values was sent to."""
+        number = int(value[len(self.prefix) : len(self.prefix) + _DIGITS])
+        return self._targets[number % len(self._targets)].partition

@@ -145,11 +145,88 @@ def test_a_lost_record_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     run = ScenarioRun(parse_scenario(SHORT, "short.toml"), 5)
     run.set_up()
     run.workloads[0].acknowledged.append(b"never sent")
+    run.workloads[0].offsets.append(-1)
     monkeypatch.setattr(run, "set_up", lambda: None)
     result = run.run()
     assert result.metrics["lost"] == 1
     (problem,) = result.problems
     assert problem == "orders: 1 acknowledged records are lost, the first is b'never sent'"
+
+
+ONE_LEADER_FAR_AWAY = """
+[cluster]
+brokers = 3
+[cluster.config]
+zookeeper.session.timeout.ms = 2000
+[cluster.topics.orders]
+assignment = [[1, 2, 3]]
+[network]
+latency = { uniform_ms = [0.1, 1.0] }
+links = [
+    { source = 1, target = 2, latency = { constant_ms = 40 } },
+    { source = 1, target = 3, latency = { constant_ms = 40 } },
+]
+[workload]
+rate_per_s = 500
+acks = 1
+[[faults]]
+at_ms = 1000
+action = "kill"
+broker = 1
+[stop]
+at_ms = 5000
+"""
+
+
+def figures(text: str, seed: int = 5) -> tuple[dict[str, float], list[str]]:
+    result = ScenarioRun(parse_scenario(text, "loss.toml"), seed).run()
+    return result.metrics, result.problems
+
+
+@pytest.mark.parametrize("acks", [1, 0])
+def test_what_no_promise_covered_is_counted_as_lost_all_the_same(acks: int) -> None:
+    """The leader dies before its followers have what it acknowledged, or did not have to."""
+    metrics, problems = figures(ONE_LEADER_FAR_AWAY.replace("acks = 1", f"acks = {acks}"))
+    assert metrics["lost"] > 5
+    assert (metrics["lost_promised"], metrics["expired"], problems) == (0, 0, [])
+    assert metrics["acknowledged"] > 1500
+
+
+def test_what_all_in_sync_replicas_have_is_not_lost() -> None:
+    metrics, problems = figures(ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"'))
+    assert (metrics["lost"], metrics["lost_promised"], problems) == (0, 0, [])
+
+
+def test_an_unclean_election_loses_what_was_promised_and_breaks_no_promise() -> None:
+    """Who allows it has agreed to that: the records are counted, and fail no run."""
+    text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
+        "[cluster.topics.orders]",
+        "replica.lag.time.max.ms = 500\n[cluster.topics.orders]\n"
+        "config.unclean.leader.election.enable = true\nconfig.min.insync.replicas = 1",
+    )
+    # The followers fall out of the ISR before the leader dies, alone with what it acknowledges.
+    text = text.replace("constant_ms = 40", "constant_ms = 2000").replace(
+        "at_ms = 1000", "at_ms = 6000"
+    )
+    metrics, problems = figures(text.replace("at_ms = 5000", "at_ms = 12000"))
+    assert metrics["lost"] > 100
+    assert (metrics["lost_promised"], problems) == (0, [])
+
+
+def test_what_retention_deletes_is_not_lost() -> None:
+    """It was read for as long as it was to be kept."""
+    text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
+        "[cluster.topics.orders]",
+        "log.retention.check.interval.ms = 1000\n[cluster.topics.orders]\n"
+        "config.retention.ms = 1000\nconfig.segment.ms = 500",
+    )
+    # A broker begins to look 30 seconds after its start.
+    text = text.replace("at_ms = 5000", "at_ms = 34000").replace(
+        "rate_per_s = 500", "rate_per_s = 50"
+    )
+    metrics, problems = figures(text)
+    assert metrics["expired"] > 500
+    assert (metrics["lost"], metrics["lost_promised"], problems) == (0, 0, [])
 
 
 def test_only_the_figures_that_are_asked_for_are_told() -> None:
