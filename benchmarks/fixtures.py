@@ -56,7 +56,6 @@ def _each_ms(fixture: str) -> float:
 
 def _resets_ms(with_more: bool) -> list[float]:
     from confluent_kafka import Consumer, Producer
-
     from fakekafka import Cluster
 
     found = []

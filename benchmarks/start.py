@@ -12,7 +12,6 @@ ROUNDS = 9
 
 def _ours() -> float:
     from confluent_kafka.admin import AdminClient
-
     from fakekafka import Cluster
 
     started = time.perf_counter()
