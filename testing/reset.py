@@ -16,6 +16,7 @@ from ..protocol.znode_paths import (
     CONFIG,
     CONTROLLER,
     CONTROLLER_EPOCH,
+    DELETE_TOPICS,
     FEATURE,
     PRODUCER_ID_BLOCK,
     USERS,
@@ -107,9 +108,14 @@ def _delete(running: RunningCluster, topics: Sequence[str]) -> None:
             if result.error not in _DELETED:
                 raise KafkaError(result.error, f"reset cannot delete {result.name!r}")
 
+    zookeeper = ZooKeeperHandle(running)
+
     def every_topic_is_deleted() -> bool:
         controller = running.active_controller()
-        return controller is not None and not controller.context.topics.topics_to_be_deleted
+        if controller is None or controller.context.topics.topics_to_be_deleted:
+            return False
+        # A controller that was just elected has not read yet what it still has to delete.
+        return not zookeeper.children(DELETE_TOPICS)
 
     # What was being deleted before is no topic any more, but still has to go.
     running.wait_until(every_topic_is_deleted, _TIMEOUT_S)

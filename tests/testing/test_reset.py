@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakekafka import Cluster, UsageError
+from fakekafka import Cluster, Simulation, UsageError
 from fakekafka.actors.broker.broker import Broker
 from fakekafka.protocol.admin import BROKER_RESOURCE, SET, AlterConfigsRequest, ConfigResource
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.testing.checks import fully_replicated
+from fakekafka.testing.reset import reset
 from fakekafka.tests.support.present import present
 
 
@@ -55,6 +56,19 @@ def test_reset_restarts_a_broker_whose_log_directory_was_repaired(runtime: str) 
         assert cluster.topics() == []
         cluster.create_topic("a", partitions=4, replication_factor=2)
         cluster.wait_until(lambda: fully_replicated(cluster, ["a"]))
+
+
+def test_reset_waits_for_a_deletion_that_the_next_controller_only_finds_in_zookeeper() -> None:
+    """No broker knows the topic any more, and the one elected just now has not read of it yet."""
+    with Simulation(brokers=3) as simulation:
+        simulation.create_topic("orders", replication_factor=3)
+        simulation.network.hold(lambda sent: type(sent.message).__name__ == "StopReplicaRequest")
+        simulation.zookeeper.create("/admin/delete_topics/orders")
+        simulation.run_until(lambda: not simulation.topics())
+        simulation.controller.resign()
+        reset(simulation.running, lambda: None)
+        assert simulation.zookeeper.children("/brokers/topics") == []
+        simulation.create_topic("orders", replication_factor=3)
 
 
 @pytest.mark.parametrize("servers", [1, 3])
