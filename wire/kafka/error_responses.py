@@ -7,7 +7,7 @@ from typing import Any
 
 from ...protocol import admin, control, data, groups, transactions
 from ...protocol.errors import ErrorCode, UsageError
-from . import security_error_responses
+from .security import error_responses as security_error_responses
 
 _Builder = Callable[[Any, ErrorCode], Any]
 

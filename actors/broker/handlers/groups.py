@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ....coordinators.consumer_groups.heartbeats import HeartbeatClient
+from ....coordinators.coordinator_errors import with_error_texts
 from ....coordinators.groups.commits import NEWEST_COMMIT_VERSION
 from ....coordinators.groups.joining import JoiningClient
-from ....protocol.coordinator_errors import with_error_texts
 from ....protocol.data import (
     INTERNAL_CONTEXT,
     Coordinator,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ....coordinators.coordinator_errors import with_error_texts
 from ....protocol import data
-from ....protocol.coordinator_errors import with_error_texts
 from ....protocol.errors import ErrorCode
 from ....protocol.records.format import HEADER_SIZE
 from ....protocol.security.acls import CLUSTER_NAME, AclOperation, ResourceType

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .data import FindCoordinatorResponse
-from .errors import ErrorCode
-from .versions import Behaviour
+from ..protocol.data import FindCoordinatorResponse
+from ..protocol.errors import ErrorCode
+from ..protocol.versions import Behaviour
 
 _FIRST_OF_MANY_KEYS = 4
 _TEXTS = {

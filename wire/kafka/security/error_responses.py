@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...protocol.errors import ErrorCode
-from ...protocol.security import acls, authentication, delegation_tokens, quotas
+from ....protocol.errors import ErrorCode
+from ....protocol.security import acls, authentication, delegation_tokens, quotas
 
 BUILDERS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     delegation_tokens.CreateDelegationTokenRequest: lambda request, error: (
