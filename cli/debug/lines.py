@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ...protocol.errors import FakeKafkaError, UsageError, did_you_mean
 from ...testing.debugger.debugger import Debugger, Stop
 from ...testing.debugger.forks import parse_action
+from ...testing.debugger.going import Going, Result
 from ...tracing.events import jsonable
 from ...tracing.text import format_event
 
@@ -20,6 +23,26 @@ _AS_IN_GDB = {
     "i": "state", "info": "state",
 }  # fmt: skip
 """What the fingers of a user of gdb write, where another beginning of a name would be meant."""
+
+
+class _Interrupted(FakeKafkaError):
+    """Ctrl-C ended a way before its end."""
+
+
+@contextmanager
+def _ctrl_c_noted() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C is only noted, for who asks between two slices of a run: it must not break one off in
+    the middle. In any thread but the first it stays what it is."""
+    noted: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, frame: noted.append(number))
+    except ValueError:
+        yield lambda: False
+        return
+    try:
+        yield lambda: bool(noted)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Command(NamedTuple):
@@ -83,6 +106,9 @@ class LineMode:
             return
         try:
             self._command(word).does(rest.strip())
+        except _Interrupted:
+            self._write("stopped: Ctrl-C")
+            self._show()
         except FakeKafkaError as error:
             self._write(f"error: {error}")
 
@@ -98,6 +124,19 @@ class LineMode:
         raise UsageError(f"there is no command {word!r}{hint}")
 
     # -- going ---------------------------------------------------------------------------------
+
+    def _gone(self, going: Going[Result]) -> Result:
+        """Go a way to its end, or to where Ctrl-C stops it."""
+        with _ctrl_c_noted() as is_interrupted:
+            while True:
+                try:
+                    next(going)
+                except StopIteration as end:
+                    result: Result = end.value
+                    return result
+                if is_interrupted():
+                    going.close()
+                    raise _Interrupted
 
     def _show(self) -> None:
         event = self.debugger.event
@@ -120,13 +159,13 @@ class LineMode:
         self._show()
 
     def _next(self, rest: str) -> None:
-        if not self.debugger.next_on(rest or None):
+        if not self._gone(self.debugger.going_to_next_on(rest or None)):
             self._write(f"there is no later event of {rest or self.debugger.event.actor}")
             return
         self._show()
 
     def _previous(self, rest: str) -> None:
-        if not self.debugger.previous_on(rest or None):
+        if not self._gone(self.debugger.going_to_previous_on(rest or None)):
             self._write(f"there is no earlier event of {rest or self.debugger.event.actor}")
             return
         self._show()
@@ -134,17 +173,17 @@ class LineMode:
     def _continue(self, rest: str) -> None:
         if rest:
             self.debugger.break_on(rest)
-        self._stopped(self.debugger.run())
+        self._stopped(self._gone(self.debugger.running()))
 
     def _reverse(self, rest: str) -> None:
-        self._stopped(self.debugger.run_back())
+        self._stopped(self._gone(self.debugger.running_back()))
 
     def _stopped(self, stop: Stop) -> None:
         self._write(f"stopped: {stop.reason}")
         self._show()
 
     def _goto(self, rest: str) -> None:
-        self.debugger.goto(rest)
+        self._gone(self.debugger.going_to(rest))
         self._show()
 
     # -- breakpoints ---------------------------------------------------------------------------
@@ -189,7 +228,7 @@ class LineMode:
 
     def _do(self, rest: str) -> None:
         action, arguments = parse_action(rest)
-        self.debugger.inject(action, **arguments)
+        self._gone(self.debugger.injecting(action, **arguments))
         self._write(f"from here on this is another run: {self.debugger.forks[-1]}")
 
     def _save(self, rest: str) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
+from ...testing.debugger.debugger import Debugger
+from ...testing.debugger.going import Progress
 from ...tracing.events import Event, TraceError, jsonable
 from ...tracing.reading.state_history import State
 from ...tracing.text import format_event, format_time
@@ -140,6 +142,23 @@ def title_text(stored: StoredTrace, event: Event, name: str) -> Text:
     drawn.append(f"  seed {header.get('seed')}  Kafka {header.get('kafka_version')}  ")
     drawn.append(f"#{event.seq:,}/{stored.last_seq:,}", "bold")
     drawn.append(f"  t={format_time(event.time_us)} s  {event.actor}{peer}  {event.type or ''}")
+    return drawn
+
+
+def progress_text(progress: Progress, debugger: Debugger) -> Text:
+    """How far a way has come, on one line."""
+    drawn = Text(no_wrap=True, overflow="ellipsis")
+    drawn.append("running again " if progress.is_repeated else "running ", "bold")
+    drawn.append(f"#{progress.number:,}", "bold")
+    if progress.is_repeated:
+        drawn.append(f" of {debugger.position:,}")
+    elif not debugger.is_live:
+        drawn.append(f" of {debugger.trace.stored.last_seq:,}")
+    drawn.append(f"  t={format_time(progress.time_us)} s")
+    ends_us = debugger.ends_us
+    if ends_us is not None and progress.time_us <= ends_us:
+        drawn.append(f" of {format_time(ends_us)} s")
+    drawn.append("  Ctrl-C stops")
     return drawn
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -15,13 +17,34 @@ from textual.widgets import Footer, Input, Label, OptionList, Static
 from ...protocol.errors import FakeKafkaError
 from ...testing.debugger.debugger import Debugger, Stop
 from ...testing.debugger.forks import parse_action
+from ...testing.debugger.going import Going, Progress, Result
 from ...tracing.debugger.breakpoints import Breakpoint
 from ...tracing.reading.queries import compile_filter
 from ...tracing.reading.state_history import last_change
 from .event_lines import EventLines
-from .panes import cause_of, chain_text, first_effect, lanes, payload_text, state_text, title_text
+from .panes import (
+    cause_of,
+    chain_text,
+    first_effect,
+    lanes,
+    payload_text,
+    progress_text,
+    state_text,
+    title_text,
+)
 
 _PLAY_S = 0.1
+_AT_ONCE_S = 0.05
+"""A way that is gone within this time needs no picture in between."""
+_SLICES_S = 0.02
+"""Time between two looks at keys and the screen while a way is gone."""
+_PAUSE_S = 0.005
+_TOLD_EVERY_S = 0.1
+"""Between two lines that tell how far it has come; to draw one costs as much as a slice."""
+_DRAWN_EVERY_S = 0.5
+"""Between two full pictures."""
+_WHILE_GOING = frozenset({"stop", "quit", "help", "filter", "unchanged", "mark", "copy"})
+"""What may be done while a way is gone: it moves nothing."""
 
 
 class Ask(ModalScreen[str | None]):
@@ -111,6 +134,7 @@ class DebuggerApp(App[None]):
     TITLE = "fakekafka"
     CSS = """
     #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; }
+    #title.going { background: $warning-darken-2; }
     #left { width: 3fr; }
     #right { width: 2fr; }
     #lanes { height: 33%; max-height: 16; border: round $primary; }
@@ -136,6 +160,7 @@ class DebuggerApp(App[None]):
         Binding("B", "breakpoints", "breakpoints", show=False),
         Binding("r", "run_on", "run"),
         Binding("R", "run_back", "run back", show=False),
+        Binding("ctrl+c", "stop", "stop", key_display="^c", priority=True),
         Binding("i", "inject", "inject"),
         Binding("s", "save", "save", show=False),
         Binding("u", "unchanged", "unchanged", show=False),
@@ -153,6 +178,9 @@ class DebuggerApp(App[None]):
         self._run_name = name
         self._shows_all = False
         self._is_playing = False
+        self._is_going = False
+        self._is_to_stop = False
+        self._progress: Progress | None = None
         self.marks: set[int] = set()
 
     def compose(self) -> ComposeResult:
@@ -193,7 +221,7 @@ class DebuggerApp(App[None]):
         debugger = self.debugger
         stored, event = debugger.trace.stored, debugger.event
         here = event.seq
-        self.query_one("#title", Static).update(title_text(stored, event, self._run_name))
+        self._show_title()
         lanes_pane = self.query_one("#lanes", Static)
         lanes_pane.update(lanes(stored, here, max(lanes_pane.size.height, 6)))
         events = self.query_one(EventLines)
@@ -218,7 +246,85 @@ class DebuggerApp(App[None]):
         if number is None:
             self.notify(nothing, severity="warning", markup=False)
             return
-        self._try(lambda: self.debugger.goto(number))
+        self._go(self.debugger.going_to(number))
+
+    # -- long ways -----------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether an action is possible now; None shows its key, but greyed out."""
+        if action == "stop":
+            return self._is_going
+        known = any(isinstance(one, Binding) and _name(one) == action for one in self.BINDINGS)
+        return None if self._is_going and known and action not in _WHILE_GOING else True
+
+    def _go(
+        self, going: Going[Result], then: Callable[[Result], object] = lambda result: None
+    ) -> None:
+        """Go a way in slices, keep the screen alive meanwhile, and do something with the result.
+
+        There is one way at a time: another is refused.
+        """
+        if self._is_going:
+            self.notify("one run at a time; Ctrl-C stops it", severity="warning")
+            return
+        self._is_playing = self._is_to_stop = False
+        if not self._gone(going, then, _AT_ONCE_S):
+            self._is_going = True
+            self.query_one("#title").add_class("going")
+            self.refresh_bindings()
+            self.run_worker(self._go_on(going, then))
+
+    def _gone(self, going: Going[Result], then: Callable[[Result], object], span_s: float) -> bool:
+        """Go on for some time; True at the end, which is drawn."""
+        until_s = time.monotonic() + span_s
+        try:
+            self._progress = next(going)
+            while time.monotonic() < until_s:
+                self._progress = next(going)
+        except StopIteration as end:
+            result: Result = end.value
+            self._try(lambda: then(result))
+            return True
+        except FakeKafkaError as error:
+            self.notify(str(error), severity="error", markup=False)
+            self.show()
+            return True
+        return False
+
+    async def _go_on(self, going: Going[Result], then: Callable[[Result], object]) -> None:
+        self._show_title()
+        told_s = drawn_s = time.monotonic()
+        try:
+            while not self._is_to_stop:
+                await asyncio.sleep(_PAUSE_S)
+                if self._gone(going, then, _SLICES_S):
+                    return
+                now_s = time.monotonic()
+                if now_s - drawn_s > _DRAWN_EVERY_S:
+                    self.show()
+                    told_s = drawn_s = now_s
+                elif now_s - told_s > _TOLD_EVERY_S:
+                    self._show_title()
+                    told_s = now_s
+            self.notify(f"stopped at #{self.debugger.position:,}")
+        finally:
+            going.close()
+            self._is_going = False
+            if self.is_running:
+                self.query_one("#title").remove_class("going")
+                self.refresh_bindings()
+                self.show()
+
+    def _show_title(self) -> None:
+        debugger = self.debugger
+        if self._is_going and self._progress is not None:
+            text = progress_text(self._progress, debugger)
+        else:
+            text = title_text(debugger.trace.stored, debugger.event, self._run_name)
+        self.query_one("#title", Static).update(text)
+
+    def action_stop(self) -> None:
+        self._is_to_stop = True
 
     def _ask(self, question: str, hint: str, use: Callable[[str], object], value: str = "") -> None:
         def answered(text: str | None) -> None:
@@ -237,16 +343,19 @@ class DebuggerApp(App[None]):
 
     def action_lane(self, direction: int) -> None:
         debugger = self.debugger
-        if not (debugger.next_on() if direction > 0 else debugger.previous_on()):
-            self.notify(f"no {'later' if direction > 0 else 'earlier'} event of this actor")
-        self.show()
+        ways = debugger.going_to_next_on if direction > 0 else debugger.going_to_previous_on
+        nothing = f"no {'later' if direction > 0 else 'earlier'} event of this actor"
+        self._go(ways(), lambda is_found: None if is_found else self.notify(nothing))
 
     def action_interesting(self, direction: int) -> None:
         debugger = self.debugger
-        moves = debugger.next_interesting if direction > 0 else debugger.previous_interesting
-        if not moves():
-            self.notify(f"no {'later' if direction > 0 else 'earlier'} fault, crash or restart")
-        self.show()
+        forward = direction > 0
+        ways = (
+            debugger.going_to_next_interesting if forward
+            else debugger.going_to_previous_interesting
+        )  # fmt: skip
+        nothing = f"no {'later' if forward else 'earlier'} fault, crash or restart"
+        self._go(ways(), lambda is_found: None if is_found else self.notify(nothing))
 
     def action_cause(self) -> None:
         self._goto(cause_of(self.debugger.trace.stored, self.debugger.event), "this has no cause")
@@ -256,7 +365,7 @@ class DebuggerApp(App[None]):
         self._goto(first_effect(stored, self.debugger.position), "nothing follows from this")
 
     def action_goto(self) -> None:
-        self._ask("go to", "#1234 or 9.5s", self.debugger.goto)
+        self._ask("go to", "#1234 or 9.5s", lambda text: self._go(self.debugger.going_to(text)))
 
     def action_goto_first(self) -> None:
         self._goto(self.debugger.trace.stored.first_seq, "")
@@ -304,10 +413,10 @@ class DebuggerApp(App[None]):
         self.push_screen(Breakpoints(self.debugger.breakpoints))
 
     def action_run_on(self) -> None:
-        self._try(lambda: self._tell(self.debugger.run()))
+        self._go(self.debugger.running(), self._tell)
 
     def action_run_back(self) -> None:
-        self._try(lambda: self._tell(self.debugger.run_back()))
+        self._go(self.debugger.running_back(), self._tell)
 
     def _tell(self, stop: Stop) -> None:
         self.notify(f"stopped: {stop.reason}", markup=False)
@@ -340,7 +449,9 @@ class DebuggerApp(App[None]):
     def action_inject(self) -> None:
         def use(text: str) -> None:
             action, arguments = parse_action(text)
-            self.debugger.inject(action, **arguments)
+            self._go(self.debugger.injecting(action, **arguments), lambda _: tell())
+
+        def tell() -> None:
             self.notify(f"another run from here on: {self.debugger.forks[-1]}", markup=False)
 
         self._ask("do here", "kill broker=1, isolate machine=3, drop probability=0.1, heal", use)
@@ -360,3 +471,7 @@ class DebuggerApp(App[None]):
                 lines.append(f"  {key:<12} {binding.description}")
         lines.append("  click        go to an event")
         self.push_screen(Help("\n".join(lines)))
+
+
+def _name(binding: Binding) -> str:
+    return binding.action.partition("(")[0]

@@ -31,7 +31,8 @@ from ..scenarios.run import ScenarioRun, header_of
 from ..scenarios.spec import ScenarioSpec
 from ..simulation import Simulation
 from .forks import check_action, standalone_text, with_fault
-from .sources import Hit, RecordedSource, Source, live_source
+from .going import Going, Progress, Result, finished, repeated, with_each
+from .sources import Hit, RecordedSource, Source, live_source, making_live
 
 _STARTS_WITH = 0
 
@@ -54,7 +55,7 @@ class Debugger:
         self.breakpoints: list[Breakpoint] = []
         self.forks: list[str] = []
         """What was done to the run, in order, as it was written."""
-        if not source.extend_to(position):
+        if not finished(source.extending_to(position)):
             raise UsageError("there is no event to stand at: the run is empty")
         self.position = position
         """Number of the event after which it stands."""
@@ -78,6 +79,11 @@ class Debugger:
         return cls(live_source(header, _STARTS_WITH))
 
     # -- looking -------------------------------------------------------------------------------
+
+    @property
+    def ends_us(self) -> int | None:
+        """When the run ends, in microseconds; None where a live run does not tell before."""
+        return self._source.ends_us
 
     @property
     def trace(self) -> Trace:
@@ -122,7 +128,7 @@ class Debugger:
     def step(self, count: int = 1) -> bool:
         """Go on by so many events; False where the run has ended before."""
         target = self.position + count
-        if self._source.extend_to(target):
+        if finished(self._source.extending_to(target)):
             self.position = target
             return True
         self.position = self._source.stored.last_seq
@@ -137,20 +143,26 @@ class Debugger:
 
     def goto(self, position: Position) -> None:
         """Go to an event or a time, forward or back; ``TraceError`` where there is none."""
+        finished(self.going_to(position))
+
+    def going_to(self, position: Position) -> Going[None]:
+        """``goto`` in slices."""
         stored = self._source.stored
         if isinstance(position, str) and self.is_live and not position.lstrip("#").isdigit():
-            self._goto_time(position)
+            yield from self._going_to_time(position)
             return
-        number = seq_at(stored, position)
-        if number < stored.first_seq or not self._source.extend_to(number):
-            stored = self._source.stored
+        number, before = seq_at(stored, position), self.position
+        if number < stored.first_seq or not (
+            yield from self._carried(self._source.extending_to(number))
+        ):
+            stored, self.position = self._source.stored, before
             raise TraceError(
                 f"there is no event #{number}: the run has #{stored.first_seq} to "
                 f"#{stored.last_seq}"
             )
         self.position = number
 
-    def _goto_time(self, position: str) -> None:
+    def _going_to_time(self, position: str) -> Going[None]:
         """A time may lie before what has happened, or ahead of it."""
         number = seq_at(self._source.stored, position)  # refuses what is no time
         if number < self._source.stored.last_seq:
@@ -158,43 +170,67 @@ class Debugger:
             return
         watcher = Watcher([parse_breakpoint(f"at {position.strip()}")], {})
         # What happens at the time itself is not behind the place yet, even if some of it has.
-        hit = self._source.extend_until(watcher, [])
+        hit = yield from self._carried(self._source.extending_until(watcher, []))
         last = self._source.stored.last_seq if hit is None else hit.number
         self.position = min(seq_at(self._source.stored, position), last)
 
     def next_on(self, actor: str | None = None) -> bool:
         """Go to the next event of an actor, by default of this event's; False if there is none."""
-        wanted = self.event.actor if actor is None else actor
-        stop = self._run([Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)])
-        if stop.breakpoint is None:
-            return False
-        self.position = stop.number
-        return True
+        return finished(self.going_to_next_on(actor))
+
+    def going_to_next_on(self, actor: str | None = None) -> Going[bool]:
+        """``next_on`` in slices."""
+        return self._going_to_one(self._running(self._of_actor(actor)))
 
     def previous_on(self, actor: str | None = None) -> bool:
         """Go back to the previous event of an actor; False if there is none."""
+        return finished(self.going_to_previous_on(actor))
+
+    def going_to_previous_on(self, actor: str | None = None) -> Going[bool]:
+        """``previous_on`` in slices."""
+        return self._going_to_one(self._running_back(self._of_actor(actor)))
+
+    def _of_actor(self, actor: str | None) -> list[Breakpoint]:
         wanted = self.event.actor if actor is None else actor
-        stop = self._run_back(
-            [Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)]
-        )
-        if stop.breakpoint is None:
-            return False
-        self.position = stop.number
-        return True
+        return [Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)]
 
     def next_interesting(self) -> bool:
         """Go to the next fault, crash or restart; False if there is none."""
-        stop = self._run([parse_breakpoint(kind) for kind in sorted(INTERESTING_KINDS)])
-        if stop.breakpoint is not None:
-            self.position = stop.number
-        return stop.breakpoint is not None
+        return finished(self.going_to_next_interesting())
+
+    def going_to_next_interesting(self) -> Going[bool]:
+        """``next_interesting`` in slices."""
+        return self._going_to_one(self._running(_of_interest()))
 
     def previous_interesting(self) -> bool:
         """Go back to the previous fault, crash or restart; False if there is none."""
-        stop = self._run_back([parse_breakpoint(kind) for kind in sorted(INTERESTING_KINDS)])
-        if stop.breakpoint is not None:
-            self.position = stop.number
+        return finished(self.going_to_previous_interesting())
+
+    def going_to_previous_interesting(self) -> Going[bool]:
+        """``previous_interesting`` in slices."""
+        return self._going_to_one(self._running_back(_of_interest()))
+
+    def _going_to_one(self, running: Going[Stop]) -> Going[bool]:
+        """Go where a way ends, but stay if nothing is met on it."""
+        before = self.position
+        stop = yield from self._carried(running)
+        self.position = before if stop.breakpoint is None else stop.number
         return stop.breakpoint is not None
+
+    def _carried(self, going: Going[Result]) -> Going[Result]:
+        """Stand after every slice where the way has come; an error brings back to its beginning."""
+        before = self.position
+
+        def come_to(progress: Progress) -> Progress:
+            if not progress.is_repeated:
+                self.position = progress.number
+            return progress
+
+        try:
+            return (yield from with_each(going, come_to))
+        except Exception:
+            self.position = before
+            raise
 
     # -- breakpoints ---------------------------------------------------------------------------
 
@@ -208,14 +244,25 @@ class Debugger:
 
     def run(self) -> Stop:
         """Go on to the next breakpoint, or to the end."""
-        stop = self._run(self.breakpoints)
+        return finished(self.running())
+
+    def running(self) -> Going[Stop]:
+        """``run`` in slices."""
+        stop = yield from self._carried(self._running(self.breakpoints))
         self.position = stop.number
         return stop
 
     def run_back(self) -> Stop:
         """Go back to the breakpoint that was met last, or to the first event."""
-        stop = self._run_back(self.breakpoints)
-        asked = self._last_asked(list(conditions(self.breakpoints)), stop.number)
+        return finished(self.running_back())
+
+    def running_back(self) -> Going[Stop]:
+        """``run_back`` in slices."""
+        before = self.position
+        stop = yield from self._carried(self._running_back(self.breakpoints))
+        self.position = before
+        asking = list(conditions(self.breakpoints))
+        asked = yield from self._asking_again(asking, stop.number)
         if asked is not None:
             if stop.breakpoint is not None:
                 stop.breakpoint.hits -= 1
@@ -223,24 +270,24 @@ class Debugger:
         self.position = stop.number
         return stop
 
-    def _last_asked(self, asking: list[Breakpoint], after: int) -> Stop | None:
+    def _asking_again(self, asking: list[Breakpoint], after: int) -> Going[Stop | None]:
         """Where a condition about the cluster came to hold for the last time before the place, if
         it did so behind ``after``. What went before cannot be asked any more: the run is made
         again from its beginning."""
         if not asking:
             return None
-        source = self._source.live_at(self._source.stored.first_seq)
+        source = yield from self._source.coming_to_life(self._source.stored.first_seq)
         if source is self._source:
             return None  # nothing has happened yet
+        here = self.position
         last: Hit | None = None
         hits = [point.hits for point in asking]
         try:
-            place = Breakpoint(
-                "place", lambda event, state: "" if event.seq >= self.position else None
-            )
+            place = Breakpoint("place", lambda event, state: "" if event.seq >= here else None)
             watcher = Watcher([place], {})
-            while (hit := source.extend_until(watcher, asking)) is not None:
-                if hit.breakpoint is place or hit.number >= self.position:
+            while True:
+                hit = yield from repeated(source.extending_until(watcher, asking))
+                if hit is None or hit.breakpoint is place or hit.number >= here:
                     break
                 last = hit
         finally:
@@ -252,26 +299,28 @@ class Debugger:
         last.breakpoint.hits += 1
         return Stop(last.number, last.reason, last.breakpoint)
 
-    def _run(self, breakpoints: list[Breakpoint]) -> Stop:
+    def _running(self, breakpoints: list[Breakpoint]) -> Going[Stop]:
         asking = list(conditions(breakpoints))
         if asking:
-            self._become_live()
-        stored = self._source.stored
+            yield from self._becoming_live()
+        stored, here = self._source.stored, self.position
         asks_time = any(point.time_us is not None for point in breakpoints)
         here_us = self.event.time_us if asks_time else -1
         watcher = Watcher(breakpoints, self._state_for(breakpoints), here_us)
         make = _maker(stored)
         may_hold = _chunks_that_may_hold(stored, breakpoints)
-        for index in range(max(stored.chunk_of(self.position), 0), len(stored.chunks)):
+        for index in range(max(stored.chunk_of(here), 0), len(stored.chunks)):
             if not may_hold(index):
                 continue
             for raw in stored.raw_events(index):
-                if raw[0] <= self.position:
+                if raw[0] <= here:
                     continue
                 met = watcher.see(raw, stored.strings, make)
                 if met is not None:
                     return Stop(raw[0], met[1], met[0])
-        hit = self._source.extend_until(watcher, asking)
+            chunk = stored.chunks[index]
+            yield Progress(chunk.last_seq, chunk.time_last_us)
+        hit = yield from self._source.extending_until(watcher, asking)
         if hit is None:
             return Stop(self._source.stored.last_seq, "the run has ended")
         return Stop(hit.number, hit.reason, hit.breakpoint)
@@ -280,20 +329,20 @@ class Debugger:
         """The state here, for breakpoints that ask for it."""
         return {} if all(point.is_plain for point in breakpoints) else dict(self.state())
 
-    def _run_back(self, breakpoints: list[Breakpoint]) -> Stop:
-        stored = self._source.stored
+    def _running_back(self, breakpoints: list[Breakpoint]) -> Going[Stop]:
+        stored, here = self._source.stored, self.position
         watcher = Watcher(breakpoints, self._state_for(breakpoints))
         make = _maker(stored)
         may_hold = _chunks_that_may_hold(stored, breakpoints)
-        for index in range(stored.chunk_of(self.position), -1, -1):
+        for index in range(stored.chunk_of(here), -1, -1):
             if not may_hold(index):
                 continue
             raws = stored.raw_events(index)
             for place in range(len(raws) - 1, -1, -1):
                 raw = raws[place]
-                if raw[0] > self.position:
+                if raw[0] > here:
                     continue
-                if raw[0] < self.position:
+                if raw[0] < here:
                     if place:
                         before_us = raws[place - 1][1] // 1000
                     else:
@@ -303,6 +352,8 @@ class Debugger:
                         return Stop(raw[0], met[1], met[0])
                 if raw[10]:
                     undo(watcher.state, raw, stored.strings)
+            chunk = stored.chunks[index]
+            yield Progress(chunk.first_seq, chunk.time_first_us)
         return Stop(stored.first_seq, "this is the first event")
 
     # -- interfering ---------------------------------------------------------------------------
@@ -323,10 +374,14 @@ class Debugger:
         The actions are those of the faults of a scenario. Nothing that happened behind this event
         is left; ``save`` writes the scenario of the new run.
         """
+        finished(self.injecting(action, **arguments))
+
+    def injecting(self, action: str, **arguments: Any) -> Going[None]:
+        """``inject`` in slices; nothing is done to the run before the last of them."""
         check_action(action)
-        live = self._become_live()
+        live = yield from self._becoming_live()
         header = with_fault(live, self.event.time_us, action, arguments)
-        self._go_over_to(live_source(header, self.position))
+        self._go_over_to((yield from making_live(header, self.position)))
         words = [f"{name}={value}" for name, value in arguments.items()]
         self.forks.append(f"#{self.position} {' '.join([action, *words])}")
 
@@ -340,7 +395,10 @@ class Debugger:
 
     def _become_live(self) -> Replay:
         """The run, standing after the event here."""
-        source = self._source.live_at(self.position)
+        return finished(self._becoming_live())
+
+    def _becoming_live(self) -> Going[Replay]:
+        source = yield from self._source.coming_to_life(self.position)
         if source is not self._source:
             self._go_over_to(source)
         assert source.live is not None
@@ -349,7 +407,7 @@ class Debugger:
     def _go_over_to(self, source: Source) -> None:
         """Take another run, which has come to this very event."""
         before = self.event
-        if source.extend_to(self.position):
+        if source.stored.last_seq >= self.position:
             again = source.stored.event(self.position)
             found = again.time_us, again.kind, again.actor, again.message_id
             if found == (before.time_us, before.kind, before.actor, before.message_id):
@@ -371,6 +429,10 @@ class Debugger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _of_interest() -> list[Breakpoint]:
+    return [parse_breakpoint(kind) for kind in sorted(INTERESTING_KINDS)]
 
 
 def _chunks_that_may_hold(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...protocol.errors import UsageError
@@ -12,6 +13,10 @@ from ...tracing.trace import StoredTrace
 from ...tracing.verify import refusal
 from ..scenarios.conditions import Condition
 from ..scenarios.replay import Replay, replay_of_header
+from .going import Going, Progress, finished, repeated
+
+_EVENTS_AT_ONCE = 200
+"""Events of a slice of a live run: some milliseconds."""
 
 
 class Source(Protocol):
@@ -27,15 +32,20 @@ class Source(Protocol):
         """The run behind them; None for a recording."""
         ...
 
-    def extend_to(self, number: int) -> bool:
+    @property
+    def ends_us(self) -> int | None:
+        """When it ends, as far as that is known before."""
+        ...
+
+    def extending_to(self, number: int) -> Going[bool]:
         """Let the event of a number happen; False when there will be none."""
         ...
 
-    def extend_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Hit | None:
+    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
         """Go on until a breakpoint is met; None at the end."""
         ...
 
-    def live_at(self, number: int) -> Source:
+    def coming_to_life(self, number: int) -> Going[Source]:
         """The run, standing after the event of a number. ``UsageError`` where there is none."""
         ...
 
@@ -67,17 +77,24 @@ class RecordedSource:
     def stored(self) -> StoredTrace:
         return self._trace.stored
 
-    def extend_to(self, number: int) -> bool:
+    @property
+    def ends_us(self) -> int | None:
+        chunks = self.stored.chunks
+        return chunks[-1].time_last_us if chunks else None
+
+    def extending_to(self, number: int) -> Going[bool]:
+        yield from ()
         return number <= self.stored.last_seq
 
-    def extend_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Hit | None:
+    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
+        yield from ()
         return None
 
-    def live_at(self, number: int) -> Source:
+    def coming_to_life(self, number: int) -> Going[Source]:
         reason = refusal(self.stored)
         if reason is not None:
             raise UsageError(f"this run can only be looked at: {reason}")
-        return live_source(self.stored.header, number)
+        return (yield from making_live(self.stored.header, number))
 
     def close(self) -> None:
         self._trace.close()
@@ -97,12 +114,21 @@ class LiveSource:
             self._stored = self._run.trace.stored
         return self._stored
 
-    def extend_to(self, number: int) -> bool:
-        if number > self._run.last_event:
-            self._run.run_to_number(number)
-        return number <= self._run.last_event
+    @property
+    def ends_us(self) -> int | None:
+        return self._run.ends_us
 
-    def extend_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Hit | None:
+    def extending_to(self, number: int) -> Going[bool]:
+        run = self._run
+        while run.last_event < number:
+            goes_on = run.run_to_number(min(number, run.last_event + _EVENTS_AT_ONCE))
+            if not goes_on:
+                break
+            if run.last_event < number:
+                yield self._progress()
+        return number <= run.last_event
+
+    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
         simulation = self._run.simulation
         watch = RecorderWatch(self._run.recorder, watcher)
         found: list[Hit] = []
@@ -122,21 +148,49 @@ class LiveSource:
                 held[number] = holds
             return bool(found)
 
-        self._run.run_until(is_met)
+        while self._run.run_until(_or_after(_EVENTS_AT_ONCE, is_met)) and not found:
+            yield self._progress()
         return found[0] if found else None
 
-    def live_at(self, number: int) -> Source:
+    def _progress(self) -> Progress:
+        return Progress(self._run.last_event, self._run.simulation.runtime.now_us())
+
+    def coming_to_life(self, number: int) -> Going[Source]:
         # Events of one moment belong together: the run stands after all of them.
         if number >= self._run.newest_from:
             return self
-        return live_source(self._run.header, number)
+        return (yield from making_live(self._run.header, number))
 
     def close(self) -> None:
         self._run.close()
 
 
+def _or_after(count: int, is_met: Callable[[], bool]) -> Callable[[], bool]:
+    """Holds when a condition does, and at the latest when it has been asked so many times."""
+    left = count
+
+    def holds() -> bool:
+        nonlocal left
+        left -= 1
+        return is_met() or left <= 0
+
+    return holds
+
+
+def making_live(header: dict[str, Any], number: int) -> Going[LiveSource]:
+    """The run that a header describes, standing after the event of a number.
+
+    All its progress is repeated. A way that is not gone to its end leaves no run behind.
+    """
+    source = LiveSource(replay_of_header(header))
+    try:
+        yield from repeated(source.extending_to(number))
+    except BaseException:
+        source.close()
+        raise
+    return source
+
+
 def live_source(header: dict[str, Any], number: int) -> LiveSource:
-    """The run that a header describes, standing after the event of a number."""
-    run = replay_of_header(header)
-    run.run_to_number(number)
-    return LiveSource(run)
+    """The same without a pause."""
+    return finished(making_live(header, number))

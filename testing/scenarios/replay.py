@@ -96,6 +96,18 @@ class Replay:
         return self._run.begun_us
 
     @property
+    def ends_us(self) -> int | None:
+        """When the scenario's own time ends, in microseconds of virtual time.
+
+        None while the cluster starts, and for a story, which ends when its last step is done. A
+        condition may end a scenario before; after that time the cluster may still settle.
+        """
+        spec, begun_us = self._run.spec, self._run.begun_us
+        if begun_us is None or spec.story is not None:
+            return None
+        return begun_us + round(1000 * spec.stop.at_ms)
+
+    @property
     def last_event(self) -> int:
         """Number of the last event so far."""
         return len(self._recorder) - 1

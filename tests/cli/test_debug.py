@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.library import scenario_file, scenario_names
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.traces import write_failover
+from fakekafka.tracing.debugger.breakpoints import Breakpoint
+from fakekafka.tracing.events import Event
 
 
 @pytest.fixture
@@ -72,6 +75,29 @@ def test_a_cut_file_is_opened_with_a_warning(
     warning = capsys.readouterr().err
     assert warning.startswith("warning: ")
     assert warning.endswith("showing what is whole\n")
+
+
+@pytest.mark.parametrize("kind", ["scenario", "trace"])
+def test_ctrl_c_stops_a_run_and_not_the_dialogue(trace: Path, kind: str) -> None:
+    """The place is the event to which it has come; from there one goes on."""
+    pressed: list[int] = []
+
+    def press(event: Event, state: object) -> None:
+        if not pressed:
+            pressed.append(event.seq)
+            signal.raise_signal(signal.SIGINT)
+
+    debugger = Debugger.of_trace(trace) if kind == "trace" else opened("failover", 1, None, [])
+    with debugger:
+        debugger.breakpoints.append(Breakpoint("press", press))
+        handler = signal.getsignal(signal.SIGINT)
+        told = said(debugger, "continue")
+        assert told[0] == "stopped: Ctrl-C"
+        assert pressed[0] <= debugger.position < pressed[0] + 1000
+        assert told[1].startswith(f"#{debugger.position} ")
+        assert signal.getsignal(signal.SIGINT) is handler
+        debugger.breakpoints.clear()
+        assert said(debugger, "continue")[0] == "stopped: the run has ended"
 
 
 def test_mistakes_are_told_and_change_nothing(trace: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from fakekafka.cli.debug import view
 from fakekafka.cli.debug.event_lines import EventLines
 from fakekafka.cli.debug.view import DebuggerApp
 from fakekafka.testing.debugger.debugger import Debugger
+from fakekafka.testing.debugger.going import Going, Result
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.paths import ROOT
@@ -252,3 +255,141 @@ def test_a_small_terminal_leaves_room_for_events(trace: Path) -> None:
 
     with Debugger.of_trace(trace) as debugger:
         asyncio.run(look(DebuggerApp(debugger, "failover")))
+
+
+SLICES = 4
+NOWHERE = "if kind == note and actor == 'nobody'"
+"""A breakpoint that asks for every event, and stops at none."""
+
+
+class Held:
+    """Keeps a debugger's ways from going further than some slices, until it is told to let go."""
+
+    def __init__(self) -> None:
+        self.is_held = True
+        self.is_closed = False
+
+    def of(self, way: Callable[[], Going[Result]]) -> Callable[[], Going[Result]]:
+        def held() -> Going[Result]:
+            going = way()
+            slices = 0
+            try:
+                while True:
+                    try:
+                        progress = next(going)
+                    except StopIteration as end:
+                        result: Result = end.value
+                        return result
+                    slices += 1
+                    yield progress
+                    while slices >= SLICES and self.is_held:
+                        yield progress
+            finally:
+                going.close()
+                self.is_closed = True
+
+        return held
+
+
+@pytest.fixture
+def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The view has a look at keys after every slice, not only after some time."""
+    for name, value in (("_AT_ONCE_S", 0), ("_SLICES_S", 0), ("_PAUSE_S", 0.02)):
+        monkeypatch.setattr(view, name, value)
+
+
+@contextmanager
+def opened(kind: str, trace: Path) -> Iterator[Debugger]:
+    text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
+    if kind == "trace":
+        made = Debugger.of_trace(trace)
+    else:
+        made = Debugger.of_scenario(parse_scenario(text, "failover"), 1)
+    with made as debugger:
+        yield debugger
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    for _ in range(2000):
+        if holds():
+            return
+        await pilot.pause(0.002)
+    raise AssertionError("it never came to hold")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_slices")
+@pytest.mark.parametrize("kind", ["scenario", "trace"])
+def test_ctrl_c_stops_a_long_run_where_it_has_come(trace: Path, kind: str) -> None:
+    """The screen tells how far it is; a second run is refused; from the stop one goes on."""
+    held = Held()
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        debugger = app.debugger
+        last = debugger.trace.stored.last_seq
+        await pilot.press("r")
+        await until(pilot, lambda: "running #" in text_of(app, "title"))
+        assert "Ctrl-C stops" in text_of(app, "title")
+        if kind == "trace":
+            assert f" of {last:,}  t=" in text_of(app, "title")
+        await until(pilot, lambda: app.query_one(EventLines).here >= 4 * 200)
+        reached = debugger.position
+        assert f"#{reached:,}" in text_of(app, "title")
+        await pilot.press("R", "right", "r", "g", "home")
+        assert debugger.position == reached
+        assert len(app.screen_stack) == 1
+        assert len(app.workers) == 1
+        app.query_one(EventLines).post_message(EventLines.Chosen(5))
+        await pilot.pause()
+        assert debugger.position == reached
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert len(app.screen_stack) == 2
+        await pilot.press("escape", "ctrl+c")
+        await until(pilot, lambda: held.is_closed)
+        await pilot.pause()
+        assert f"#{reached:,}/" in text_of(app, "title")
+        assert debugger.position == reached
+        if kind == "trace":
+            assert reached < last
+        await pilot.press("right")
+        assert debugger.position == reached + 1
+
+    with opened(kind, trace) as debugger:
+        debugger.break_on(NOWHERE)
+        vars(debugger)["running"] = held.of(debugger.running)
+        drive(debugger, steps)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_slices")
+def test_a_run_back_is_stopped_or_left_as_well(trace: Path) -> None:
+    """What is left of it comes to its end when nobody stops it, and `q` ends it with the view."""
+    held = Held()
+
+    async def steps(pilot: Pilot[None], app: DebuggerApp) -> None:
+        debugger = app.debugger
+        last = debugger.trace.stored.last_seq
+        debugger.goto(last)
+        await pilot.press("R")
+        await until(pilot, lambda: "running #" in text_of(app, "title"))
+        await until(pilot, lambda: debugger.position < last - 2000)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: held.is_closed)
+        assert 0 < debugger.position < last
+        held.is_closed = held.is_held = False
+        await pilot.press("R")
+        await until(pilot, lambda: held.is_closed)
+        await pilot.pause()
+        assert debugger.position == 0
+        debugger.goto(last)
+        held.is_closed, held.is_held = False, True
+        await pilot.press("R")
+        await until(pilot, lambda: "running #" in text_of(app, "title"))
+        await pilot.press("q")
+
+    with opened("trace", trace) as debugger:
+        debugger.break_on(NOWHERE)
+        vars(debugger)["running_back"] = held.of(debugger.running_back)
+        drive(debugger, steps)
+        assert held.is_closed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -334,3 +334,81 @@ def test_actions_as_a_line() -> None:
     assert parse_action("kill broker=leader:orders-0")[1] == {"broker": "leader:orders-0"}
     with pytest.raises(UsageError, match="name=value"):
         parse_action("kill 1")
+
+
+@pytest.mark.parametrize("kind", ["live", "recorded"])
+def test_a_way_that_is_broken_off_ends_where_it_has_come(kind: str, recorded: Path) -> None:
+    """Forward, back and to a place; the next way goes on from there and misses nothing."""
+    debugger = (
+        Debugger.of_trace(recorded) if kind == "recorded" else Debugger.of_scenario(spec(), 3)
+    )
+    with debugger:
+        debugger.break_on("if seq == 1500")
+        way = debugger.running()
+        first = next(way)
+        way.close()
+        assert debugger.position == first.number
+        assert debugger.event.time_us <= first.time_us
+        assert 0 < first.number < 1500
+        assert debugger.run().number == 1500
+        debugger.goto(2600)
+        back = debugger.running_back()
+        reached = next(back).number
+        back.close()
+        assert 1500 < debugger.position == reached < 2600
+        assert debugger.run_back().number == 1500
+
+
+def test_going_on_in_slices_changes_nothing() -> None:
+    """Every slice goes further, and the events are those of a run without a pause."""
+    with Debugger.of_scenario(spec(), 3) as whole, Debugger.of_scenario(spec(), 3) as sliced:
+        assert whole.ends_us is None
+        for debugger in (whole, sliced):
+            debugger.break_on("when leader('orders', 0) == 2")
+        stop = whole.run()
+        numbers = [progress.number for progress in sliced.running()]
+        assert len(numbers) > 2
+        assert numbers == sorted(set(numbers))
+        assert sliced.position == stop.number
+        assert whole.run().reason == sliced.run().reason == "the run has ended"
+        assert [e.as_dict() for e in whole.trace.events] == [
+            e.as_dict() for e in sliced.trace.events
+        ]
+        begun = next(e.time_us for e in whole.trace.events if e.why and "kill" in e.why) - 500_000
+        assert whole.ends_us == begun + 9_000_000
+
+
+def test_a_fault_that_is_not_injected_to_the_end_leaves_the_run(live: Debugger) -> None:
+    """The run to that place from the seed is repeated: the place stays, and so do the events."""
+    live.goto(2000)
+    before = live.trace.stored
+    way = live.injecting("kill", broker=2)
+    passed = list(islice(way, 3))
+    assert all(progress.is_repeated for progress in passed)
+    way.close()
+    assert live.position == 2000
+    assert live.forks == []
+    assert live.trace.stored is before
+    assert live.step()
+
+
+def test_to_go_to_an_event_that_never_comes_leaves_the_place(live: Debugger) -> None:
+    """However long the way to the end of the run is."""
+    live.goto(400)
+    with pytest.raises(TraceError, match="there is no event #99999"):
+        live.goto(99_999)
+    assert live.position == 400
+
+
+def test_to_look_for_a_condition_again_can_be_broken_off(live: Debugger) -> None:
+    """The place is where one began, and no hit is counted."""
+    point = live.break_on("when leader('orders', 0) == 2")
+    live.run()
+    live.goto("9s")
+    here = live.position
+    way = live.running_back()
+    while not next(way).is_repeated:
+        pass
+    way.close()
+    assert live.position == here
+    assert point.hits == 1
