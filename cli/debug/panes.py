@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from ...testing.debugger.debugger import Debugger
-from ...testing.debugger.going import Progress
+from ...testing.debugger.going import Waypoint
 from ...tracing.events import Event, TraceError, jsonable
 from ...tracing.reading.state_history import State
 from ...tracing.text import format_event, format_time
@@ -145,7 +145,7 @@ def title_text(stored: StoredTrace, event: Event, name: str) -> Text:
     return drawn
 
 
-def progress_text(progress: Progress, debugger: Debugger) -> Text:
+def progress_text(progress: Waypoint, debugger: Debugger) -> Text:
     """How far a way has come, on one line."""
     drawn = Text(no_wrap=True, overflow="ellipsis")
     drawn.append("running again " if progress.is_repeated else "running ", "bold")

@@ -17,7 +17,7 @@ from textual.widgets import Footer, Input, Label, OptionList, Static
 from ...protocol.errors import FakeKafkaError
 from ...testing.debugger.debugger import Debugger, Stop
 from ...testing.debugger.forks import parse_action
-from ...testing.debugger.going import Going, Progress, Result
+from ...testing.debugger.going import Going, Result, Waypoint
 from ...tracing.debugger.breakpoints import Breakpoint
 from ...tracing.reading.queries import compile_filter
 from ...tracing.reading.state_history import last_change
@@ -180,7 +180,7 @@ class DebuggerApp(App[None]):
         self._is_playing = False
         self._is_going = False
         self._is_to_stop = False
-        self._progress: Progress | None = None
+        self._progress: Waypoint | None = None
         self.marks: set[int] = set()
 
     def compose(self) -> ComposeResult:

@@ -31,7 +31,7 @@ from ..scenarios.run import ScenarioRun, header_of
 from ..scenarios.spec import ScenarioSpec
 from ..simulation import Simulation
 from .forks import check_action, standalone_text, with_fault
-from .going import Going, Progress, Result, finished, repeated, with_each
+from .going import Going, Result, Waypoint, finished, repeated, with_each
 from .sources import Hit, RecordedSource, Source, live_source, making_live
 
 _STARTS_WITH = 0
@@ -221,7 +221,7 @@ class Debugger:
         """Stand after every slice where the way has come; an error brings back to its beginning."""
         before = self.position
 
-        def come_to(progress: Progress) -> Progress:
+        def come_to(progress: Waypoint) -> Waypoint:
             if not progress.is_repeated:
                 self.position = progress.number
             return progress
@@ -319,7 +319,7 @@ class Debugger:
                 if met is not None:
                     return Stop(raw[0], met[1], met[0])
             chunk = stored.chunks[index]
-            yield Progress(chunk.last_seq, chunk.time_last_us)
+            yield Waypoint(chunk.last_seq, chunk.time_last_us)
         hit = yield from self._source.extending_until(watcher, asking)
         if hit is None:
             return Stop(self._source.stored.last_seq, "the run has ended")
@@ -353,7 +353,7 @@ class Debugger:
                 if raw[10]:
                     undo(watcher.state, raw, stored.strings)
             chunk = stored.chunks[index]
-            yield Progress(chunk.first_seq, chunk.time_first_us)
+            yield Waypoint(chunk.first_seq, chunk.time_first_us)
         return Stop(stored.first_seq, "this is the first event")
 
     # -- interfering ---------------------------------------------------------------------------

@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a way has come after a slice."""
+class Waypoint:
+    """Where a way has come after a slice."""
 
     number: int
     """The last event that was passed."""
@@ -25,7 +25,7 @@ class Progress:
     """Whether this is a run from the seed to a place that is known already, or to look again."""
 
 
-Going = Generator[Progress, None, Result]
+Going = Generator[Waypoint, None, Result]
 """Gives the progress after every slice, and the result at the end."""
 
 
@@ -39,7 +39,7 @@ def finished(going: Going[Result]) -> Result:
             return result
 
 
-def with_each(going: Going[Result], change: Callable[[Progress], Progress]) -> Going[Result]:
+def with_each(going: Going[Result], change: Callable[[Waypoint], Waypoint]) -> Going[Result]:
     """The same way with another progress after every slice."""
     try:
         while True:

@@ -13,7 +13,7 @@ from ...tracing.trace import StoredTrace
 from ...tracing.verify import refusal
 from ..scenarios.conditions import Condition
 from ..scenarios.replay import Replay, replay_of_header
-from .going import Going, Progress, finished, repeated
+from .going import Going, Waypoint, finished, repeated
 
 _EVENTS_AT_ONCE = 200
 """Events of a slice of a live run: some milliseconds."""
@@ -152,8 +152,8 @@ class LiveSource:
             yield self._progress()
         return found[0] if found else None
 
-    def _progress(self) -> Progress:
-        return Progress(self._run.last_event, self._run.simulation.runtime.now_us())
+    def _progress(self) -> Waypoint:
+        return Waypoint(self._run.last_event, self._run.simulation.runtime.now_us())
 
     def coming_to_life(self, number: int) -> Going[Source]:
         # Events of one moment belong together: the run stands after all of them.
