@@ -44,7 +44,7 @@ def _run(recorder: Any, events: int) -> Costs:
         producer = simulation.producer(acks="all", linger_ms=5)
         simulation.consumer([("orders", number) for number in range(PARTITIONS)])
         wall_s, cpu_s = time.perf_counter(), _cpu_s()
-        while simulation.runtime.events_run < events:
+        while simulation.runtime.handled < events:
             for number in range(PARTITIONS):
                 producer.produce(("orders", number), b"x" * 50)
             simulation.run_for(10)

@@ -73,7 +73,8 @@ class VirtualRuntime(LoopRuntime):
         self._due_us = _NEVER_US  # time of its first
         self._ready: deque[VirtualTimer | Delivery] = deque()
         self.is_running = False
-        self.events_run = 0
+        self.handled = 0
+        """Messages delivered and timers run so far. A trace has more events: sendings, too."""
         self.condition_held = False  # of the last run
         self.after_each: Callable[[], object] | None = None
         """Called after every event, between it and the next."""
@@ -156,7 +157,7 @@ class VirtualRuntime(LoopRuntime):
         next_us = self.next_time_us()
         if next_us is None:
             return False
-        self.events_run += 1
+        self.handled += 1
         if self._ready and not self._is_due(self.now):
             try:
                 self._take(self._ready.popleft())
@@ -219,7 +220,7 @@ class VirtualRuntime(LoopRuntime):
             until = functools.partial(_look_and_ask, self.after_each, until)
         self.is_running = True
         self.condition_held = False
-        events_before = self.events_run
+        events_before = self.handled
         has_reached_end = False
         try:
             has_reached_end = self._run(until)
@@ -228,7 +229,7 @@ class VirtualRuntime(LoopRuntime):
         finally:
             self.is_running = False
             gc.set_threshold(*thresholds)
-            if self.row_buffer is not None and self.events_run > _EVENTS_FEW:
+            if self.row_buffer is not None and self.handled > _EVENTS_FEW:
                 garbage.set_aside()
             if not has_reached_end and end in self._entries:
                 self._entries.remove(end)
@@ -236,7 +237,7 @@ class VirtualRuntime(LoopRuntime):
                 self._due_us = self._entries[0][0] if self._entries else _NEVER_US
         if has_reached_end and limit_us is not None and self.now < limit_us:
             self.now = limit_us
-        return self.events_run - events_before
+        return self.handled - events_before
 
     def _run(self, until: Callable[[], object] | None) -> bool:
         """Take entry after entry; True at the limit, False when the condition holds before."""
@@ -307,7 +308,7 @@ class VirtualRuntime(LoopRuntime):
                     self.condition_held = True
                     return False
         finally:
-            self.events_run += count
+            self.handled += count
 
     def _clock_stands(self, item: VirtualTimer | Delivery) -> UsageError:
         if type(item) is VirtualTimer:

@@ -343,7 +343,7 @@ def _read_stop(table: Table) -> StopSpec:
     spec = StopSpec(
         at_ms=table.number("at_ms", 60_000.0),
         when=read_condition(table, "when"),
-        max_events=table.integer("max_events", 0, 1) if table.has("max_events") else None,
+        max_handled=table.integer("max_handled", 0, 1) if table.has("max_handled") else None,
         settle=table.flag("settle", True),
         settle_timeout_ms=table.number("settle_timeout_ms", 120_000.0),
     )

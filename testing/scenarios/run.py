@@ -185,8 +185,11 @@ class ScenarioRun:
         while self.elapsed_ms < stop.at_ms:
             if stop.when is not None and stop.when.holds(self.simulation):
                 return
-            if self._events_left() <= 0:
-                self._problem(f"stopped after {stop.max_events:,} events, as stop.max_events says")
+            if self._left() <= 0:
+                self._problem(
+                    f"stopped after {stop.max_handled:,} messages and timers, as "
+                    "stop.max_handled says"
+                )
                 return
             if self._due and self._due[0][0] <= self.elapsed_ms:
                 self._due.pop(0)[2]()
@@ -195,9 +198,9 @@ class ScenarioRun:
             self._run_to(until_ms)
         self._run_due_now()
 
-    def _events_left(self) -> float:
-        limit = self.spec.stop.max_events
-        return math.inf if limit is None else limit - self.simulation.runtime.events_run
+    def _left(self) -> float:
+        limit = self.spec.stop.max_handled
+        return math.inf if limit is None else limit - self.simulation.runtime.handled
 
     def _run_due_now(self) -> None:
         while self._due and self._due[0][0] <= self.elapsed_ms:
@@ -210,8 +213,8 @@ class ScenarioRun:
         elapsed_us = simulation.runtime.now_us() - self._begun_us
         span_ms = max(_whole_us(until_ms) - elapsed_us, 1) / 1000
         stop_when = self.spec.stop.when
-        events_left = self._events_left()
-        if stop_when is None and events_left == math.inf:
+        left = self._left()
+        if stop_when is None and left == math.inf:
             # No condition can hold before the earliest time from which it is watched.
             unwatched_us = min(
                 (_whole_us(from_ms) - 1 for _, from_ms in self._waiting), default=math.inf
@@ -224,7 +227,7 @@ class ScenarioRun:
 
         def something() -> bool:
             return (
-                next(asked) >= events_left
+                next(asked) >= left
                 or self._awaited() is not None
                 or (stop_when is not None and stop_when.holds(simulation))
             )

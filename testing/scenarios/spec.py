@@ -211,7 +211,8 @@ class StopSpec:
 
     at_ms: float = 60_000.0
     when: Condition | None = None
-    max_events: int | None = None
+    max_handled: int | None = None
+    """A run that has handled so many messages and timers has failed; None without a limit."""
     settle: bool = True
     """Heal the network, start every broker and wait until all is replicated before judging."""
     settle_timeout_ms: float = 120_000.0

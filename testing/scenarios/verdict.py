@@ -21,7 +21,7 @@ METRICS = (
     "failed",
     "retries",
     "messages",
-    "events",
+    "handled",
     "lost",
     "lost_promised",
     "expired",
@@ -67,7 +67,7 @@ def judge(
         "failed": sum(workload.failed for workload in workloads),
         "retries": sum(workload.retries for workload in workloads),
         "messages": simulation.runtime.network.messages_sent,
-        "events": simulation.runtime.events_run,
+        "handled": simulation.runtime.handled,
     }
     if spec.stop.settle:
         metrics.update(dict.fromkeys(METRICS[5:], 0))

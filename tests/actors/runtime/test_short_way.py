@@ -164,7 +164,7 @@ def test_events_come_one_by_one_as_they_come_all_at_once() -> None:
     steps = 0
     while stepped.step():
         steps += 1
-    assert steps == runtime.events_run == stepped.events_run
+    assert steps == runtime.handled == stepped.handled
     assert [peer.seen for peer in peers] == [peer.seen for peer in others]
 
 

@@ -236,11 +236,13 @@ def test_only_the_figures_that_are_asked_for_are_told() -> None:
 
 
 @pytest.mark.parametrize("extra", ["", 'when = "now_ms > 1e9"\n'])
-def test_the_limit_of_events_is_kept_to_the_event(extra: str) -> None:
-    text = SHORT.replace("at_ms = 4000", f"at_ms = 4000\nsettle = false\n{extra}max_events = 1034")
+def test_the_limit_of_what_is_handled_is_kept_exactly(extra: str) -> None:
+    text = SHORT.replace("at_ms = 4000", f"at_ms = 4000\nsettle = false\n{extra}max_handled = 1034")
     result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
-    assert result.metrics["events"] == 1034
-    assert result.problems[0].endswith("stopped after 1,034 events, as stop.max_events says")
+    assert result.metrics["handled"] == 1034
+    assert result.problems[0].endswith(
+        "stopped after 1,034 messages and timers, as stop.max_handled says"
+    )
 
 
 def test_a_condition_is_asked_from_its_time_on_and_not_before(
@@ -266,7 +268,7 @@ def test_a_condition_is_asked_from_its_time_on_and_not_before(
 
     monkeypatch.setattr(run, "_awaited", note)
     monkeypatch.setattr(run, "_act", act)
-    assert run.run().metrics["events"] > 1000
+    assert run.run().metrics["handled"] > 1000
     assert len(asked_ms) < 10
     assert asked_ms[0] > 2502.9
     assert 2503 <= asked_ms[-1] <= 2520
