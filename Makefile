@@ -4,6 +4,7 @@
 #   make lint       ruff: rules and format
 #   make check      lint, then strict mypy, then the tests
 #   make test       all tests: in parallel, then those that need the machine to themselves
+#   make fresh      new examples for the tests that use Hypothesis; SEED=123 repeats some
 #   make docs       generated pages, then the site in out/docs
 #   make gallery    five traces and their pages in out/gallery, each verified
 #   make bench      the figures that matter, beside baselines; NAMES='start memory' for some
@@ -18,7 +19,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test docs gallery bench clients oracle \
+.PHONY: help install lint format typecheck check test fresh docs gallery bench clients oracle \
 	oracle-random demo \
 	constraints clean
 
@@ -64,6 +65,13 @@ test: $(STAMP)
 	$(BIN)/pytest -n auto --dist loadgroup -m 'not serial' $(ARGS)
 	$(BIN)/pytest -m serial $(ARGS) || test $$? -eq 5
 
+# Other examples than those of the profiles dev and ci. What fails ends with the command that
+# repeats it. A whole number below 2^30, so that it can be typed.
+fresh: $(STAMP)
+	@seed=$(or $(SEED),$$((RANDOM << 15 | RANDOM))) && echo "make fresh SEED=$$seed" && \
+	HYPOTHESIS_PROFILE=fresh $(BIN)/pytest -n auto --dist loadgroup -m hypothesis \
+		--hypothesis-seed=$$seed $(ARGS)
+
 PAGES := out/docs/.built
 # Pages show what runs print, which any module may change.
 PAGE_SOURCES := mkdocs.yml README.md $(shell find actors cli coordinators docs election examples \
@@ -97,11 +105,11 @@ oracle-files: $(STAMP)
 	$(BIN)/pytest -q -rs tests/fidelity/test_files.py -k '$(or $(VERSION),3.9)'
 
 N ?= 20
-SEED ?= 1
+SEED ?=
 
 oracle-random: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.fidelity.histories --version $(VERSION) --count $(N) \
-		--seed $(SEED)
+		--seed $(or $(SEED),1)
 
 demo: $(STAMP)
 	$(BIN)/fakekafka demo

@@ -10,9 +10,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
+from pathlib import Path
 
 import pytest
+from fakekafka.tests.support.examples import EXAMPLES_VARIABLE, examples
 from hypothesis import HealthCheck, settings
 
 _VALUES_MODULE = "fakekafka.protocol.values"
@@ -37,14 +39,14 @@ if importlib.util.find_spec(_PLUGIN_MODULE) is not None:
 _SLOW_IS_FINE = [HealthCheck.too_slow]
 settings.register_profile(
     "dev",
-    max_examples=25,
+    max_examples=examples(25),
     stateful_step_count=20,
     deadline=None,
     suppress_health_check=_SLOW_IS_FINE,
 )
 settings.register_profile(
     "ci",
-    max_examples=100,
+    max_examples=examples(100),
     stateful_step_count=50,
     deadline=None,
     derandomize=True,
@@ -52,8 +54,21 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=_SLOW_IS_FINE,
 )
+settings.register_profile(
+    "fresh",
+    max_examples=examples(100),
+    stateful_step_count=50,
+    deadline=None,
+    derandomize=False,
+    database=None,
+    print_blob=True,
+    suppress_health_check=_SLOW_IS_FINE,
+)
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
 settings.load_profile(_PROFILE)
+
+_REPEATED_MAX = 10
+"""So many failed tests are named to be repeated; where there are more, all tests are."""
 
 
 def pytest_configure() -> None:
@@ -79,6 +94,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """With fresh examples only files are read that use Hypothesis: the others would take longer."""
+    if _PROFILE != "fresh" or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return None if "from hypothesis" in text else True
+
+
+def _repeating_command(seed: str, failed: Iterable[str]) -> str:
+    """What a shell is given to run failed tests with the same examples again."""
+    times = os.environ.get(EXAMPLES_VARIABLE)
+    command = f"{EXAMPLES_VARIABLE}={times} " if times else ""
+    command += f"make fresh SEED={seed}"
+    # All parameters of a test: brackets and what is between them mean something to a shell.
+    tests = list(dict.fromkeys(name.partition("[")[0] for name in failed))
+    return f"{command} ARGS='{' '.join(tests)}'" if len(tests) <= _REPEATED_MAX else command
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around the summary, so that this line is the last
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    yield
+    seed = session.config.getoption("--hypothesis-seed")
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if _PROFILE != "fresh" or seed is None or reporter is None:
+        return
+    reports = reporter.stats.get("failed", []) + reporter.stats.get("error", [])
+    if reports:
+        reporter.write_line(
+            f"to repeat it: {_repeating_command(seed, [report.nodeid for report in reports])}"
+        )
 
 
 def _skips_fail() -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fakekafka.tests.support.examples import EXAMPLES_VARIABLE, examples
+from fakekafka.tests.support.paths import ROOT
 
 CONFTEST = Path(__file__).parent.parent / "conftest.py"
 RUN = ("-p", "no:fakekafka", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist")
@@ -97,3 +100,128 @@ def test_skips_are_allowed_elsewhere(
     monkeypatch.delenv("FAKEKAFKA_NO_SKIP", raising=False)
     suite.makepyfile(SKIPPING)
     suite.runpytest_subprocess(*RUN).assert_outcomes(skipped=2, xfailed=1)
+
+
+FAILING = """
+    import pytest
+    from hypothesis import given, strategies as st
+
+    @given(st.integers())
+    def test_small(number): assert number < 1000
+
+    @pytest.mark.parametrize("name", ["a b", "c"])
+    def test_other(name): assert name == "c"
+"""
+
+
+@pytest.fixture
+def fresh_suite(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A suite that runs with the profile ``fresh``."""
+    monkeypatch.setenv("HYPOTHESIS_PROFILE", "fresh")
+    monkeypatch.delenv(EXAMPLES_VARIABLE, raising=False)
+    return suite
+
+
+@pytest.mark.slow
+def test_fresh_examples_end_with_the_command_that_repeats_a_failure(
+    fresh_suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names the seed, each test that failed without its parameters, and the number of examples.
+
+    So does the example itself, for who wants to write it down as a test.
+    """
+    monkeypatch.setenv(EXAMPLES_VARIABLE, "3")
+    fresh_suite.makepyfile(test_numbers=FAILING)
+    result = fresh_suite.runpytest_subprocess(*RUN, "--hypothesis-seed=77")
+    assert result.outlines[-1] == (
+        f"to repeat it: {EXAMPLES_VARIABLE}=3 make fresh SEED=77 "
+        "ARGS='test_numbers.py::test_small test_numbers.py::test_other'"
+    )
+    result.stdout.fnmatch_lines(["*@reproduce_failure*"])
+
+
+@pytest.mark.slow
+def test_fresh_examples_differ_from_seed_to_seed(fresh_suite: pytest.Pytester) -> None:
+    """Two seeds try other numbers, one tries the same again; what passes names no command."""
+    fresh_suite.makepyfile(
+        """
+        from hypothesis import given, strategies as st
+        tried = []
+
+        @given(st.integers())
+        def test_any(number): tried.append(number)
+
+        def test_tell(): print("tried", hash(tuple(tried)))
+        """
+    )
+    found: set[str] = set()
+    for seed in ("1", "2", "2"):
+        result = fresh_suite.runpytest_subprocess(*RUN, "-s", f"--hypothesis-seed={seed}")
+        result.assert_outcomes(passed=2)
+        assert "to repeat it" not in result.stdout.str()
+        found.update(line for line in result.outlines if "tried" in line)
+    assert len(found) == 2
+
+
+@pytest.mark.slow
+def test_fresh_examples_leave_files_without_hypothesis_unread(
+    fresh_suite: pytest.Pytester,
+) -> None:
+    """Reading all files takes longer than the examples do."""
+    fresh_suite.makepyfile(
+        test_examples="from hypothesis import given\ndef test_it(): pass",
+        test_broken="raise ValueError",
+    )
+    fresh_suite.runpytest_subprocess(*RUN).assert_outcomes(passed=1)
+
+
+def test_every_test_that_draws_examples_has_the_mark(texts: dict[str, str]) -> None:
+    """``make fresh`` selects tests by it. Hypothesis sets it itself unless the test calls it."""
+    calling = [
+        path
+        for path, text in texts.items()
+        if path.startswith("tests/")
+        and path != "tests/house/test_conftest.py"
+        and re.search(r"^ +(@given\(|run_state_machine_as_test\()", text, re.MULTILINE)
+    ]
+    assert calling != []
+    assert [path for path in calling if "@pytest.mark.hypothesis" not in texts[path]] == []
+
+
+def test_make_fresh_says_its_seed_before_anything_else() -> None:
+    """The one given, or a random one; ``oracle-random`` keeps its own default."""
+    told = []
+    for arguments in (["SEED=77"], [], []):
+        done = subprocess.run(
+            ["make", "-s", "fresh", "BIN=bin", "STAMP=", *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        told.append(done.stdout.splitlines()[0])
+    assert told[0] == "make fresh SEED=77"
+    assert all(re.fullmatch(r"make fresh SEED=\d+", line) for line in told)
+    assert told[1] != told[2]
+
+
+@pytest.mark.parametrize(("text", "count"), [(None, 7), ("", 7), ("1", 7), ("100", 700)])
+def test_a_variable_multiplies_the_examples(
+    text: str | None, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unset or empty it changes nothing."""
+    monkeypatch.delenv(EXAMPLES_VARIABLE, raising=False)
+    if text is not None:
+        monkeypatch.setenv(EXAMPLES_VARIABLE, text)
+    assert examples(7) == count
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "many"])
+def test_a_strange_number_of_examples_is_refused(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a run that tries nothing would pass."""
+    monkeypatch.setenv(EXAMPLES_VARIABLE, text)
+    with pytest.raises(ValueError, match=f"{EXAMPLES_VARIABLE}={text}"):
+        examples(7)

@@ -1,4 +1,4 @@
-"""Three replica managers against a dumb model: what acks=all promised is kept (issue's invariants).
+"""Three replica managers against a dumb model: what acks=all promised is kept.
 
 The model is a list of acknowledged records. Whatever happens in between (lost answers, crashes,
 power loss of a replica that others are in sync with, fast restarts, elections inside the ISR,
@@ -16,14 +16,16 @@ At the end everything is healed, and then all logs must become equal and the ISR
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.replication.log.log import Log
+from fakekafka.tests.support.examples import examples
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -271,35 +273,71 @@ class OneRound(Replication):
     version = "1.1"
 
 
-def run(machine: Any, examples: int, **more: Any) -> None:
+@pytest.mark.slow
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("machine", [OnFetch, Newest, Rounds])
+def test_acknowledged_records_survive(machine: Any) -> None:
+    """acks=all with min.insync.replicas=2 survives the loss of fewer replicas, whatever else."""
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=examples,
+            max_examples=examples(25),
             stateful_step_count=40,
             deadline=None,
-            derandomize=True,
             database=None,
             suppress_health_check=list(HealthCheck),
-            **more,
         ),
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("machine", [OnFetch, Newest, Rounds])
-def test_acknowledged_records_survive(machine: Any) -> None:
-    """acks=all with min.insync.replicas=2 survives the loss of fewer replicas, whatever else."""
-    run(machine, 25)
+Step = Callable[[Replication], object]
+CRASH_AFTER_FETCH: tuple[Step, ...] = (
+    lambda machine: machine.kill(2),
+    lambda machine: machine.produce(-1),
+    lambda machine: machine.fetch(1, answered=True, rounds=2),
+    lambda machine: machine.bounce(1),
+    lambda machine: machine.kill(0),
+)
+"""The follower truncates to a high watermark that it has not heard of, and is elected (KIP-101)."""
+FAST_ELECTIONS: tuple[Step, ...] = (
+    lambda machine: machine.write_and_elect(1, 1),
+    lambda machine: machine.write_and_elect(0, 1),
+    lambda machine: machine.write_and_elect(0, 1),
+)
+"""Two leaders in a row wrote what nobody fetched; one question does not find where (KIP-279)."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("machine", [ToHighWatermark, OneRound])
-def test_the_old_protocols_are_caught(machine: Any) -> None:
-    """The same machine finds what KIP-101 and KIP-279 cured: it is no idle check.
+def replay(machine: Replication, history: Sequence[Step]) -> None:
+    """Do the steps, each followed by all invariants, as Hypothesis does."""
+    machine.create()
+    for step in history:
+        step(machine)
+        machine.acknowledged_survives()
+        machine.monotonic_high_watermark()
+        machine.logs_agree()
+        machine.monotonic_epoch()
+        machine.ordered_marks()
+        machine.leader_in_isr()
+    machine.teardown()
 
-    Alone, it needs 217 examples for that; behind other tests in one process it once needed more
-    than 1,500.
+
+@pytest.mark.parametrize(
+    ("machine", "history"), [(ToHighWatermark, CRASH_AFTER_FETCH), (OneRound, FAST_ELECTIONS)]
+)
+def test_the_old_protocols_are_caught(machine: Any, history: tuple[Step, ...]) -> None:
+    """The rules and invariants find what KIP-101 and KIP-279 cured: they are no idle check.
+
+    Hypothesis found both histories, and cut them down. It needs hundreds of examples for that,
+    which can take minutes.
     """
     with pytest.raises(AssertionError):
-        run(machine, 6000, phases=[Phase.generate], report_multiple_bugs=False)
+        replay(machine(), history)
+
+
+@pytest.mark.parametrize("history", [CRASH_AFTER_FETCH, FAST_ELECTIONS])
+@pytest.mark.parametrize("machine", [OnFetch, Newest, Rounds])
+def test_the_present_protocols_stand_what_the_old_ones_did_not(
+    machine: Any, history: tuple[Step, ...]
+) -> None:
+    """The same two histories lose nothing, and all logs end equal."""
+    replay(machine(), history)

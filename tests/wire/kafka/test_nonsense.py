@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.data import MetadataResponse
 from fakekafka.protocol.errors import ClientError
+from fakekafka.tests.support.examples import examples
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 from fakekafka.wire.kafka.codec import Codec
 from fakekafka.wire.kafka.registry import CODEC_RANGES, CODECS
@@ -169,7 +170,7 @@ def test_a_reset_connection_takes_nothing_else_down(wire: Wire) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -196,7 +197,7 @@ def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
     assert len(lines) <= 1
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     choice=st.sampled_from(sorted(CODEC_RANGES)),
     version=st.integers(0, 17),

@@ -17,6 +17,7 @@ from fakekafka.tests.support import (
     security_parity,
     transaction_messages,
 )
+from fakekafka.tests.support.examples import examples
 from fakekafka.tests.support.expected_group_requests import indexes_of, ms, partitions_of
 from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest, UnknownElement
 from fakekafka.wire.kafka.primitives import CompactReader, Reader
@@ -283,6 +284,7 @@ def test_every_api_is_compared() -> None:
     assert sorted(EXPECTED) == sorted(CODEC_RANGES)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(("key", "version"), KEYS_AND_VERSIONS)
 def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key: int, version: int) -> None:
     """Every field arrives where it belongs, at every version offered."""
@@ -292,7 +294,7 @@ def test_a_request_written_by_kio_is_decoded_to_its_last_byte(key: int, version:
     reader_class = CompactReader if version >= api.flexible_from else Reader
     assert schema.__flexible__ == reader_class.flexible
 
-    @settings(max_examples=8, database=None)
+    @settings(max_examples=examples(8), database=None)
     @given(st.from_type(schema))
     def compare(entity: Any) -> None:
         buffer = io.BytesIO()

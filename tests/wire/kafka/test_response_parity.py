@@ -13,6 +13,7 @@ import pytest
 from fakekafka.protocol import admin, data, groups
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.examples import examples
 from fakekafka.tests.support.response_messages import RESPONSES, some
 from fakekafka.tests.support.response_trees import TREES, TopicIds
 from fakekafka.wire.kafka.api import SplitRequest
@@ -83,6 +84,7 @@ def body_of(codec: Codec, key: int, version: int, response: Any, request: Any = 
     return b"".join(codec.encode(key, version, response, request))
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(("key", "version"), KEYS_AND_VERSIONS)
 def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
     key: int, version: int
@@ -96,7 +98,7 @@ def test_a_response_is_read_by_kio_and_written_back_to_the_same_bytes(
     if batched:
         strategy = some(strategy, 3)
 
-    @settings(max_examples=30 if key in HOT else 8, database=None)
+    @settings(max_examples=examples(30 if key in HOT else 8), database=None)
     @given(strategy)
     def compare(response: Any) -> None:
         request = None
