@@ -166,7 +166,7 @@ def _tell(path: Path) -> None:
 
     with TraceReader(path) as trace:
         story = read_story(trace.events())
-    since_ms = story.crashes[0].crashed_us / 1000
+    since_ms = story.crashes[0].begun_us / 1000
     console.print("\n[bold]What happened[/bold] (from the recorded trace)")
     for time_ms, text in story.lines:
         if time_ms >= since_ms:

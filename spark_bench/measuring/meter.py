@@ -12,7 +12,9 @@ from typing import Any
 
 from ...protocol.errors import ErrorCode
 from ...protocol.records.batch import RecordBatch
+from ...protocol.values import TopicPartition
 from ...testing.scenarios.workload import Workload
+from ...tracing.story.outages import OutageAccount
 from .histogram import BucketHistogram
 
 SECOND_US = 1_000_000
@@ -23,8 +25,11 @@ Samples = list[tuple[str, int, float]]
 class LatencyMeter:
     """Measures every record of a run's workloads."""
 
-    def __init__(self, now_us: Any, keeps_samples: bool = False) -> None:
+    def __init__(self, now_us: Any, outages: OutageAccount, keeps_samples: bool = False) -> None:
         self._now_us = now_us
+        self._outages = outages
+        self._workloads: set[Workload] = set()
+        """Those whose clients tell by this meter for what they wait."""
         self.from_us = 0
         """What arrived before is part of the warm-up: it is counted, but not measured."""
         self.histograms: dict[str, BucketHistogram] = {}
@@ -70,16 +75,23 @@ class LatencyMeter:
 
     # -- what workloads tell -------------------------------------------------------------------
 
-    def sent(self, workload: Workload, value: bytes) -> None:
+    def sent(self, workload: Workload, where: TopicPartition, value: bytes) -> None:
         self._count("arrived")
+        if workload not in self._workloads:
+            self._workloads.add(workload)
+            self._outages.modelled.update(workload.spec.producer_names)
+        self._outages.want(self._now_us(), str(where))
         key = _metric(workload), self._now_us()
         self._waiting[key] = self._waiting.get(key, 0) + 1
         if workload.spec.consumers and self._now_us() >= self.from_us:
             self._unread[value] = self._now_us()
 
-    def answered(self, workload: Workload, arrived_us: int, error: ErrorCode) -> None:
+    def answered(
+        self, workload: Workload, where: TopicPartition, arrived_us: int, error: ErrorCode
+    ) -> None:
         metric = _metric(workload)
         now_us = self._now_us()
+        self._outages.answered(now_us, str(where), failed=bool(error))
         key = metric, arrived_us
         waiting = self._waiting.pop(key) - 1
         if waiting:

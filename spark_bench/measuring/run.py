@@ -20,12 +20,13 @@ from ...testing.handles.partitions import Partitions
 from ...testing.scenarios.spec import WorkloadSpec
 from ...testing.scenarios.workload import Workload
 from ...testing.simulation import Simulation
+from ...tracing.story.outages import Outage
 from .budget import Budget
 from .histogram import BucketHistogram, is_known
 from .meter import SECOND_US, LatencyMeter
 from .sink import RecordingSink, Sink
 
-PHASES = ("before_ms", "detect_ms", "elect_ms", "propagate_ms", "client_ms")
+PHASES = ("before_ms", "detect_ms", "elect_ms", "shrink_ms", "propagate_ms", "client_ms")
 """Their sum is ``unavailable_ms``."""
 PERCENTILES = (50, 99, 99.9)
 """Of each histogram of a run, as columns of its row."""
@@ -50,7 +51,7 @@ class Run:
         budget = budget or Budget()
         self.seed = seed
         self.sink: Sink | RecordingSink = RecordingSink(budget) if records else Sink(budget)
-        self.meter = LatencyMeter(self._now_us, keeps_samples)
+        self.meter = LatencyMeter(self._now_us, self.sink.watch.account, keeps_samples)
         self.problems: list[str] = []
         self.values: dict[str, Any] = {}
         self.loads: list[Workload] = []
@@ -212,31 +213,46 @@ class Run:
         """
         watch = self.sink.watch
         row["leader_changes"] = float(watch.leader_changes)
-        if not watch.account.crashes:
+        account, now_us = watch.account, self._now_us()
+        ended = [outage for outage in account.outages if outage.is_acknowledged]
+        endless = self._endless(now_us)
+        if not (self.loads or ended or endless):
             return
         histogram = BucketHistogram()
         area_ms = 0.0
-        worst: dict[str, float] = {}
-        for crash, outage in watch.outages():
-            phases = watch.phases_ms(crash, outage)
-            histogram.add(phases["unavailable_ms"])
-            area_ms += phases["unavailable_ms"]
-            if phases["unavailable_ms"] > worst.get("unavailable_ms", -1.0):
-                worst = phases
-        row["outages"] = float(histogram.total)
-        row["outages_open"] = float(watch.open_outages())
-        now_us = self._now_us()
-        open_ms = [(now_us - begun_us) / 1000 for begun_us in watch.open_since_us()]
+        worst: Outage | None = None
+        for outage in ended:
+            unavailable_ms = (outage.unavailable_us or 0) / 1000
+            histogram.add(unavailable_ms)
+            area_ms += unavailable_ms
+            if worst is None or unavailable_ms > (worst.unavailable_us or 0) / 1000:
+                worst = outage
+        row["outages"] = float(len(ended))
+        row["outages_open"] = float(len(endless))
+        open_ms = [(until_us - outage.begun_us) / 1000 for outage, until_us in endless]
         for least_ms in open_ms:
             histogram.add_open(least_ms)
+        worst_ms = 0.0 if worst is None else (worst.unavailable_us or 0) / 1000
         if open_ms:
             bounds += ["unavailable_ms", "unavailable_partition_s"]
             # Into which phases it falls is not known before it ends.
-            worst = {"unavailable_ms": max(*open_ms, worst.get("unavailable_ms", 0.0))}
-        row |= worst
+            row["unavailable_ms"] = max(*open_ms, worst_ms)
+        elif worst is not None:
+            row["unavailable_ms"] = worst_ms
+            row |= {f"{name}_ms": us / 1000 for name, us in worst.phases_us().items()}
         row["unavailable_partition_s"] = (area_ms + sum(open_ms)) / 1000
         if histogram.total:
             self.meter.histograms["partition_unavailable_ms"] = histogram
+
+    def _endless(self, now_us: int) -> list[tuple[Outage, int]]:
+        """Outages without an acknowledgement at their end, and when they had lasted so long."""
+        account = self.sink.watch.account
+        given_up = [
+            (outage, outage.ended_us or 0)
+            for outage in account.outages
+            if not outage.is_acknowledged
+        ]
+        return given_up + [(outage, now_us) for outage in account.open_outages(now_us)]
 
     def histograms(self) -> dict[str, list[tuple[int, int]]]:
         """Bucket rows by metric, in the order of their names."""
@@ -247,11 +263,10 @@ class Run:
         counts: Mapping[str, dict[int, int]] = self.meter.series
         if not any(counts.values()):
             return []
-        spans = [
-            ((outage.first_ack_us or 0) - (outage.unavailable_us or 0), outage.first_ack_us or 0)
-            for _, outage in self.sink.watch.outages()
-        ]
-        spans += [(begun_us, _FOREVER_US) for begun_us in self.sink.watch.open_since_us()]
+        account = self.sink.watch.account
+        spans = [(outage.begun_us, outage.ended_us or 0) for outage in account.outages]
+        open_outages = account.open_outages(self._now_us())
+        spans += [(outage.begun_us, _FOREVER_US) for outage in open_outages]
         last = max(second for seconds in counts.values() for second in seconds)
         rows = []
         backlog = 0

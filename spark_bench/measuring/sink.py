@@ -9,100 +9,69 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...protocol.control import LeaderAndIsrRequest
-from ...protocol.data import ProduceResponse
+from ...protocol.control import AlterIsrRequest, LeaderAndIsrRequest
+from ...protocol.data import ProduceRequest, ProduceResponse
 from ...protocol.names import broker_id_of
 from ...tracing.fingerprint import Fingerprint
 from ...tracing.recording.recorder import Recorder
-from ...tracing.story.outages import BrokerCrash, Outage, OutageAccount
-from ...zkfake.messages import WatchEvent
+from ...tracing.story.outages import OutageAccount
+from ...zkfake.messages import ClientPacket, WatchEvent
 from .budget import Budget, BudgetExceeded
 
-_WATCHED = frozenset({LeaderAndIsrRequest, ProduceResponse, WatchEvent, type(None)})
-"""Classes of messages that tell of leaders; a crash comes without a message."""
+_WATCHED = frozenset(
+    {LeaderAndIsrRequest, AlterIsrRequest, ProduceRequest, ProduceResponse, ClientPacket,
+     WatchEvent, type(None)}
+)  # fmt: skip
+"""Classes of messages that tell of leaders and of who waits; faults come without a message."""
 _NEVER = 1 << 62
 
 
 class LeadershipWatch:
-    """Leaders of partitions, crashes of brokers, and how long partitions were unavailable."""
+    """Leaders of partitions, faults, and how long partitions were unavailable."""
 
-    __slots__ = ("_leaders", "_told_us", "account", "leader_changes")
+    __slots__ = ("_leaders", "account", "leader_changes")
 
     def __init__(self) -> None:
         self.account = OutageAccount()
         self.leader_changes = 0
         """How often a controller told brokers of another leader of a partition."""
         self._leaders: dict[str, tuple[int, int]] = {}  # partition -> (leader epoch, leader)
-        self._told_us: dict[str, list[int]] = {}  # partition -> when it got another leader
 
-    def see(self, time_us: int, kind: str, actor: str, peer: str | None, message: Any) -> None:
+    def see(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        message: Any,
+        number: int | None = None,
+        why: str | None = None,
+    ) -> None:
         """Take an event whose message is one of ``_WATCHED``."""
+        account = self.account
         if kind == "deliver":
-            self.account.see(time_us, peer or "", actor, message)
+            account.deliver(time_us, peer or "", actor, message, number)
         elif kind == "send":
+            account.send(time_us, actor, message, number)
             if isinstance(message, LeaderAndIsrRequest):
-                self._send_leaders(time_us, message)
+                self._count_changes(message)
         elif kind == "crash":
             broker = broker_id_of(actor)
             if broker is not None:
-                led = [name for name, (_, leader) in self._leaders.items() if leader == broker]
-                self.account.crash(time_us, broker, led)
+                account.crash(time_us, broker, why or "")
         elif kind == "restart":
-            self.account.restart(time_us, broker_id_of(actor))
+            account.restart(time_us, broker_id_of(actor))
+        elif kind == "fault":
+            account.disturbances.fault(time_us, actor, why or "")
 
-    def _send_leaders(self, time_us: int, request: LeaderAndIsrRequest) -> None:
+    def _count_changes(self, request: LeaderAndIsrRequest) -> None:
         for state in request.partition_states:
             name = str(state.topic_partition)
             epoch, leader = self._leaders.get(name, (-1, -1))
             if state.leader_epoch > epoch:
                 self._leaders[name] = (state.leader_epoch, state.leader)
-                self._told_us.setdefault(name, []).append(time_us)
                 if epoch >= 0 and leader != state.leader:
                     self.leader_changes += 1
-
-    def outages(self) -> list[tuple[BrokerCrash, Outage]]:
-        """Every outage that has ended, in the order of crashes and partitions."""
-        return [
-            (crash, outage)
-            for crash in self.account.crashes
-            for outage in crash.outages.values()
-            if outage.unavailable_us is not None
-        ]
-
-    def open_outages(self) -> int:
-        """Partitions that had taken records before a crash and took none after it."""
-        return len(self.open_since_us())
-
-    def open_since_us(self) -> list[int]:
-        """Since when each of these partitions has taken none, however many crashes it met."""
-        since_us: dict[str, int] = {}
-        for crash in self.account.crashes:
-            for name, outage in crash.outages.items():
-                if outage.first_ack_us is None and outage.last_ack_us is not None:
-                    begun_us = outage.last_ack_us
-                    since_us[name] = min(begun_us, since_us.get(name, begun_us))
-        return list(since_us.values())
-
-    def phases_ms(self, crash: BrokerCrash, outage: Outage) -> dict[str, float]:
-        """How long a partition was unavailable, and the phases, whose sum is just that."""
-        first_ack_us, whole_us = outage.first_ack_us, outage.unavailable_us
-        assert first_ack_us is not None
-        assert whole_us is not None
-        begun_us = first_ack_us - whole_us
-        took_over_us = first_ack_us if outage.took_over_us is None else outage.took_over_us
-        took_over_us = min(took_over_us, first_ack_us)
-        noticed_us = took_over_us if crash.noticed_us is None else crash.noticed_us
-        noticed_us = min(noticed_us, took_over_us)
-        sent_us = [us for us in self._told_us.get(outage.partition, ()) if us <= took_over_us]
-        told_us = max(sent_us[-1] if sent_us else took_over_us, noticed_us)
-        return {
-            "unavailable_ms": whole_us / 1000,
-            "before_ms": (crash.crashed_us - begun_us) / 1000,
-            "detect_ms": (noticed_us - crash.crashed_us) / 1000,
-            "elect_ms": (told_us - noticed_us) / 1000,
-            "propagate_ms": (took_over_us - told_us) / 1000,
-            "client_ms": (first_ack_us - took_over_us) / 1000,
-        }
 
 
 class Sink(Fingerprint):
@@ -136,7 +105,7 @@ class Sink(Fingerprint):
         if not seq & 4095:
             self.absorb()
         if cls in _WATCHED:
-            self.watch.see(time_us, kind, actor, peer, message)
+            self.watch.see(time_us, kind, actor, peer, message, message_id, why)
         if seq >= self._most_events or time_us > self._most_us:
             raise _exceeded(seq, self._most_events, self._most_us)
         return seq
@@ -168,7 +137,7 @@ class RecordingSink(Recorder):
         ) -> int:
             seq = record(time_us, kind, actor, peer, message, message_id, cause, why, of)
             if message.__class__ in _WATCHED:
-                watch(time_us, kind, actor, peer, message)
+                watch(time_us, kind, actor, peer, message, message_id, why)
             if seq >= most_events or time_us > most_us:
                 raise _exceeded(seq, most_events, most_us)
             return seq

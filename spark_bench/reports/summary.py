@@ -13,7 +13,10 @@ from .statistics import Reading
 
 PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")
-OUTAGE = ("unavailable_ms", "before_ms", "detect_ms", "elect_ms", "propagate_ms", "client_ms")
+OUTAGE = (
+    "unavailable_ms", "before_ms", "detect_ms", "elect_ms", "shrink_ms", "propagate_ms",
+    "client_ms",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -94,11 +94,18 @@ def fail_over(
     if silently:
         simulation.network.isolate(victim)
     broker.kill()
-    (crash,) = run.sink.watch.account.crashes
-    awaited = [crash.outages[f"{TOPIC}-{number}"] for number in led]
-    simulation.run_until(
-        lambda: all(outage.first_ack_us is not None for outage in awaited), limit_ms
-    )
+    account = run.sink.watch.account
+    (crash,) = account.crashes
+    awaited = {f"{TOPIC}-{number}" for number in led}
+
+    def all_are_back() -> bool:
+        return awaited <= {
+            outage.partition
+            for outage in account.outages
+            if outage.is_acknowledged and (outage.ended_us or 0) > crash.begun_us
+        }
+
+    simulation.run_until(all_are_back, limit_ms)
     simulation.run_for(_AFTER_MS)
     if silently:
         simulation.network.heal()

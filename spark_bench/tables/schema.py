@@ -40,15 +40,19 @@ MEASURED = {
     "unanswered": "records that had no answer when the run ended",
     "at_least": "columns of this row whose value is a lower bound: what they measure had not ended",
     "leader_changes": "how often a controller gave a partition another leader",
-    "outages": "partitions whose leader crashed and that took records again",
-    "outages_open": "partitions that took records before a crash and none afterwards",
+    "outages": "times in which a client waited for an acknowledgement of a partition and nobody "
+    "got one, of those that ended; from 1 s on, or shorter if in it the leader died or changed "
+    "or the ISR shrank",
+    "outages_open": "those that had not ended, or in which everybody had given up",
     "unavailable_partition_s": "sum over all of them of the time without acknowledgement",
-    "unavailable_ms": "worst partition: from the last acknowledgement of the leader that crashed "
-    "to the first of another, the sum of the five phases; or to the end of the run (at_least)",
-    "before_ms": "phase: from the last acknowledgement to the crash; below 0 if it was under way",
-    "detect_ms": "phase: from the crash until a controller hears of the expired session",
-    "elect_ms": "phase: until the controller sends the new leader its LeaderAndIsr request",
-    "propagate_ms": "phase: until the new leader has it",
+    "unavailable_ms": "the longest of them, the sum of the six phases; or of those without an end, "
+    "up to the end of the run (at_least)",
+    "before_ms": "phase: until its cause struck",
+    "detect_ms": "phase: until a controller hears of the expired session; where nothing was "
+    "decided, until the cause was undone",
+    "elect_ms": "phase: until the controller sends another leader its LeaderAndIsr request",
+    "shrink_ms": "phase: until a smaller ISR is sent to the leader, or asked for by it",
+    "propagate_ms": "phase: until the leader has what the controller sent",
     "client_ms": "phase: until the first acknowledgement after that",
 }
 LAST = {
@@ -64,7 +68,7 @@ METRICS = {
     "closed_response_ms": "the same in a closed loop, which sends less while it waits",
     "service_ms": "produce: from the last time the record was sent to its acknowledgement",
     "end_to_end_ms": "from the record's arrival until a consumer has it, of records that were read",
-    "partition_unavailable_ms": "unavailability of each partition whose leader crashed",
+    "partition_unavailable_ms": "each outage of a partition; those without an end rank as worst",
 }
 """What histograms and samples count."""
 

@@ -10,7 +10,7 @@ from typing import Any
 from ...actors.clients.client import RETRY_BACKOFF_MS
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
-from ...tracing.story.timeline import crashes
+from ...tracing.story.timeline import read_story
 from ..simulation import Simulation
 from .probe import (
     Finding,
@@ -297,11 +297,13 @@ def _measure(
 
 def _phases(simulation: Simulation) -> dict[str, float]:
     """Until the crash was noticed, and from then until the new leader took over."""
-    found = crashes(simulation.events)[-1]
-    noticed_us, took_over_us = found.noticed_us, found.took_over_us
-    if noticed_us is None or took_over_us is None:
+    story = read_story(simulation.events)
+    found = story.crashes[-1]
+    times = [outage.took_over_us for outage in story.outages if outage.cause is found]
+    took_over_us = min((time_us for time_us in times if time_us is not None), default=None)
+    if found.noticed_us is None or took_over_us is None:
         return {"noticed_ms": float("inf"), "took_over_ms": float("inf")}
     return {
-        "noticed_ms": (noticed_us - found.crashed_us) / 1000,
-        "took_over_ms": (took_over_us - noticed_us) / 1000,
+        "noticed_ms": (found.noticed_us - found.begun_us) / 1000,
+        "took_over_ms": (took_over_us - found.noticed_us) / 1000,
     }

@@ -20,10 +20,12 @@ _DIGITS = 8
 class Meter(Protocol):
     """Whoever measures workloads."""
 
-    def sent(self, workload: Workload, value: bytes) -> None:
-        """A record has arrived at a producer."""
+    def sent(self, workload: Workload, where: TopicPartition, value: bytes) -> None:
+        """A record of a partition has arrived at a producer."""
 
-    def answered(self, workload: Workload, arrived_us: int, error: ErrorCode) -> None:
+    def answered(
+        self, workload: Workload, where: TopicPartition, arrived_us: int, error: ErrorCode
+    ) -> None:
         """A record that arrived then has been acknowledged, or given up."""
 
     def served(self, workload: Workload, records: int, elapsed_us: int) -> None:
@@ -121,7 +123,7 @@ class Workload:
         meter = self._meter
         arrived_us = self._runtime.now_us()
         if meter is not None:
-            meter.sent(self, value)
+            meter.sent(self, where, value)
 
         def answered(error: ErrorCode, offset: int) -> None:
             if error == ErrorCode.NONE:
@@ -130,7 +132,7 @@ class Workload:
             else:
                 self.failed += 1
             if meter is not None:
-                meter.answered(self, arrived_us, error)
+                meter.answered(self, where, arrived_us, error)
             if isinstance(self._loop, ClosedLoop):
                 self._loop.answered(producer)
 

@@ -221,7 +221,7 @@ def test_story(file: Path) -> None:
     """The failover in sentences."""
     result = run("story", file)
     assert "1000.000 ms  broker-1 is killed" in result.stdout
-    assert "unavailable for 6200.0 ms" in result.stdout
+    assert "unavailable for 6000.8 ms, because broker-1 was killed" in result.stdout
 
 
 @pytest.mark.parametrize("verb", ["info", "show", "verify", "story"])

@@ -37,25 +37,41 @@ def test_the_story_of_a_run_tells_the_figures_of_its_row(
     assert record("failover", seed, values, path) == []
     with TraceReader(path) as trace:
         story = read_story(trace.events())
-    crash = story.crashes[0]
-    worst = crash.worst
-    assert worst is not None
-    assert worst.unavailable_us is not None
-    assert worst.took_over_us is not None
-    assert worst.first_ack_us is not None
-    assert crash.noticed_us is not None
-    assert len(crash.outages) == row["partitions_led"]
-    assert row["unavailable_ms"] == worst.unavailable_us / 1000
-    assert row["detect_ms"] == (crash.noticed_us - crash.crashed_us) / 1000
-    assert row["elect_ms"] + row["propagate_ms"] == pytest.approx(
-        (worst.took_over_us - crash.noticed_us) / 1000
-    )
-    assert row["client_ms"] == (worst.first_ack_us - worst.took_over_us) / 1000
-    assert sum(row[name] for name in PHASES) == pytest.approx(row["unavailable_ms"])
-    if worst.last_ack_us is not None:
-        told = f"{worst.partition} takes records again"
-        text = next(text for _, text in story.lines if text.startswith(told))
-        assert text.endswith(f"unavailable for {row['unavailable_ms']:.1f} ms")
+    (crash,) = story.crashes
+    assert not story.open_outages
+    assert all(outage.is_acknowledged for outage in story.outages)
+    felt = [one for one in story.outages if (one.ended_us or 0) > crash.begun_us]
+    assert felt
+    assert all(outage.cause is crash for outage in felt)
+    assert len(story.outages) == row["outages"]
+    lengths_us = [outage.unavailable_us or 0 for outage in story.outages]
+    assert row["unavailable_partition_s"] == pytest.approx(sum(lengths_us) / 1e6)
+    worst = story.outages[lengths_us.index(max(lengths_us))]
+    assert row["unavailable_ms"] == (worst.unavailable_us or 0) / 1000
+    phases = {f"{name}_ms": us / 1000 for name, us in worst.phases_us().items()}
+    assert {name: row[name] for name in PHASES} == phases
+    assert sum(phases.values()) == pytest.approx(row["unavailable_ms"])
+    told = f"{worst.partition} takes records again"
+    texts = [text for _, text in story.lines if text.startswith(told)]
+    length = f"unavailable for {row['unavailable_ms']:.1f} ms, because broker-"
+    assert any(length in text for text in texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("replication_factor", "partitions"), [(3, 3), (2, 2)])
+def test_a_partition_whose_isr_holds_the_dead_broker_is_unavailable_too(
+    replication_factor: int, partitions: int
+) -> None:
+    """With acks=all and three replicas all three partitions wait for the dead broker to leave
+    their ISRs; with two replicas those two of which it is one."""
+    values = {"replication_factor": replication_factor}
+    plan = make_plan("failover", 1, 3, values=values, matrix={})
+    row = carry_out(plan, plan.specs[0]).row
+    assert (row["status"], row["outages"]) == ("ok", partitions)
+    assert row["partitions_led"] == 1
+    longest_s = row["unavailable_ms"] / 1000
+    assert 0.9 * partitions * longest_s < row["unavailable_partition_s"]
+    assert row["unavailable_partition_s"] <= partitions * longest_s
 
 
 @pytest.mark.slow
@@ -69,3 +85,50 @@ def test_a_failover_is_felt_about_as_long_as_the_session_times_out() -> None:
         assert row["detect_ms"] > 10 * (row["elect_ms"] + row["propagate_ms"])
         assert min(row["elect_ms"], row["client_ms"]) > 0
         assert row["full_isr_ms"] > row["unavailable_ms"]
+
+
+FAULTS = '''
+"""A leader is silent for 17 s, by one of several causes"""
+HEADLINE = "unavailable_ms"
+
+def scenario(run, fault: str = "pause"):
+    simulation = run.simulation(3)
+    simulation.create_topic("t", 1, 3)
+    load = run.load("t", rate_per_s=20)
+    simulation.run_for(3000)
+    leader = simulation.partition("t", 0).leader
+    if fault == "pause":
+        simulation.broker(leader).pause()
+    elif fault == "isolate":
+        simulation.network.isolate(leader)
+    elif fault == "latency":
+        simulation.network.latency(900)
+    elif fault == "session":
+        simulation.zookeeper.expire_session(leader)
+    simulation.run_for(17_000)
+    if fault == "pause":
+        simulation.broker(leader).resume()
+    simulation.network.heal()
+    simulation.network.latency(1)
+    simulation.run_for(8000)
+    load.stop()
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "least_ms"), [("pause", 17_000), ("isolate", 17_000), ("latency", 1_800)]
+)
+def test_an_outage_is_counted_whatever_its_cause(
+    fault: str, least_ms: float, tmp_path: Path
+) -> None:
+    """A leader that is paused, cut off or behind slow links acknowledges nothing either."""
+    path = tmp_path / "silent.py"
+    path.write_text(FAULTS, encoding="utf-8")
+    plan = make_plan(str(path), 1, 1, values={"fault": fault}, matrix={})
+    row = carry_out(plan, plan.specs[0]).row
+    assert row["status"] == "ok", row["problems"]
+    assert row["outages"] > 0
+    assert least_ms <= row["unavailable_ms"] < 20_000
+    assert sum(row[name] for name in PHASES) == pytest.approx(row["unavailable_ms"])
+    assert (row["client_ms"] > 1_000) == (fault == "latency")

@@ -13,7 +13,6 @@ import pytest
 from fakekafka.cli.main import main
 from fakekafka.spark_bench.batch import run_suite
 from fakekafka.spark_bench.measuring.histogram import OPEN, BucketHistogram, is_known
-from fakekafka.spark_bench.measuring.sink import LeadershipWatch
 from fakekafka.spark_bench.planning.carry_out import carry_out
 from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.reports.compare import ENDLESS, VIOLATIONS, BatchComparison, compare
@@ -22,6 +21,7 @@ from fakekafka.spark_bench.reports.source import ReportSource
 from fakekafka.spark_bench.reports.statistics import Observed, Reading, paired_difference
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.tests.spark_bench.suites_for_tests import written
+from fakekafka.tracing.story.outages import OutageAccount
 
 DEAD = '''
 """The leader of a partition dies; in some runs every other broker dies, too, and stays dead"""
@@ -153,11 +153,14 @@ def test_a_partition_that_never_comes_back_is_in_every_figure(tmp_path: Path) ->
 
 
 def test_a_partition_that_loses_two_leaders_has_one_open_outage() -> None:
-    watch = LeadershipWatch()
-    watch.account.acknowledge(5, 1, "t-0")
-    watch.account.crash(10, 1, ["t-0"])
-    watch.account.crash(20, 2, ["t-0"])
-    assert (watch.open_outages(), watch.open_since_us()) == (1, [5])
+    account = OutageAccount()
+    account.decide(0, 3, "t-0", 1, 0, [1, 2])
+    account.want(5, "t-0")
+    account.crash(10, 1)
+    account.decide(15, 3, "t-0", 2, 1, [2])
+    account.crash(20, 2)
+    (outage,) = account.open_outages(100)
+    assert (outage.begun_us, outage.ended_us, outage.leader) == (5, None, 1)
 
 
 def bench(*arguments: str) -> object:

@@ -13,6 +13,7 @@ from fakekafka.docs.trace_gallery import EXHIBITS, Exhibit, recorded
 from fakekafka.testing.scenarios.run import run_from_header
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.events import TraceError
+from fakekafka.tracing.format import TRAILER, pack_trailer, read_trailer
 from fakekafka.tracing.trace_file import TraceReader
 from fakekafka.tracing.verify import verify
 
@@ -47,18 +48,34 @@ def test_a_flipped_bit_is_told(exhibit: Exhibit, tmp_path: Path) -> None:
             _read_all(path)
 
 
-def test_a_damaged_fingerprint_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The run is the same, event for event, and what stands at the end of the file is not."""
-    data = bytearray(recorded("controlled-shutdown")[0])
-    data[-20] ^= 0x10
-    path = tmp_path / "damaged.fktrace"
-    path.write_bytes(data)
+def test_a_wrong_fingerprint_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The run is the same, event for event, and what its writer put at the end of the file is
+    not."""
+    data = recorded("controlled-shutdown")[0]
+    trailer = read_trailer(data, "the file")
+    assert trailer is not None
+    offset, digest = trailer
+    path = tmp_path / "wrong.fktrace"
+    path.write_bytes(data[: -TRAILER.size] + pack_trailer(offset, digest[::-1]))
     with pytest.raises(SystemExit) as ended:
         main(["trace", "verify", str(path)])
     assert ended.value.code == 1
     assert "every event is the same: the fingerprint in the file is damaged" in (
         capsys.readouterr().out
     )
+
+
+def test_a_damaged_trailer_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its checksum shows that the file changed after it was written: there is nothing to compare
+    with."""
+    data = bytearray(recorded("controlled-shutdown")[0])
+    data[-20] ^= 0x10
+    path = tmp_path / "damaged.fktrace"
+    path.write_bytes(data)
+    with pytest.raises(SystemExit) as ended:
+        main(["trace", "verify", str(path)])
+    assert ended.value.code == 2
+    assert "wrong checksum of the trailer" in capsys.readouterr().err
 
 
 def _read_all(path: Path) -> None:

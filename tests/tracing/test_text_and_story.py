@@ -19,7 +19,7 @@ from fakekafka.tests.support.traces import (
 )
 from fakekafka.tracing.events import Event
 from fakekafka.tracing.recording.recorder import Recorder
-from fakekafka.tracing.story.timeline import crashes, read_story, story_events, timeline
+from fakekafka.tracing.story.timeline import read_story, story_events, timeline
 from fakekafka.tracing.text import format_event, format_time
 
 GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
@@ -107,7 +107,11 @@ def test_story_of_a_failover() -> None:
             "decided by controller-3 in epoch 1",
         ),
         (7001.25, "broker-2 becomes leader of orders-0 (epoch 1)"),
-        (7100.75, "orders-0 takes records again at broker-2: unavailable for 6200.0 ms"),
+        (
+            7100.75,
+            "orders-0 takes records again at broker-2: unavailable for 6000.8 ms, "
+            "because broker-1 was killed",
+        ),
         (9000.0, "broker-1 starts again after 8000.0 ms"),
         (9500.25, "orders-0: isr [2, 3] -> [2, 3, 1]"),
     ]
@@ -115,13 +119,20 @@ def test_story_of_a_failover() -> None:
 
 def test_failover_as_numbers() -> None:
     """The same findings for tables."""
-    (crash,) = crashes(record_failover(Recorder()).events)
+    story = read_story(record_failover(Recorder()).events)
+    (crash,) = story.crashes
     assert crash.broker == 1
     assert crash.noticed_us == 7_000_250
     assert crash.elected_us == 7_001_000
-    assert crash.took_over_us == 7_001_250
-    assert crash.returned_us == 9_000_000
-    assert crash.outages["orders-0"].unavailable_us == 6_200_000
+    assert crash.ended_us == 9_000_000
+    (outage,) = story.outages
+    assert outage.cause is crash
+    assert outage.took_over_us == 7_001_250
+    assert (outage.begun_us, outage.unavailable_us) == (1_100_000, 6_000_750)
+    assert outage.phases_us() == {
+        "before": 0, "detect": 5_900_250, "elect": 750, "propagate": 250, "shrink": 0,
+        "client": 99_500,
+    }  # fmt: skip
 
 
 def test_acknowledgement_on_its_way_counts_as_before() -> None:
@@ -129,13 +140,14 @@ def test_acknowledgement_on_its_way_counts_as_before() -> None:
     recorder = Recorder()
     scribe = Scribe(recorder)
     scribe.decide(0, "broker-1", (1, 0, (1, 2)))
+    scribe.message(500, "q", "broker-1", produce())
+    scribe.message(500, "p", "broker-1", produce())
     recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
-    scribe.message(900, "broker-1", "p", acknowledge(0), delay_us=300)
+    scribe.message(900, "broker-1", "q", acknowledge(0), delay_us=300)
     scribe.decide(5000, "broker-2", (2, 1, (2,)), (1, 0, (1, 2)))
     scribe.message(6000, "broker-2", "p", acknowledge(1), delay_us=200)
-    (crash,) = crashes(recorder.events)
-    assert crash.outages["orders-0"].last_ack_us == 1200
-    assert crash.outages["orders-0"].unavailable_us == 5000
+    (outage,) = read_story(recorder.events).outages
+    assert (outage.begun_us, outage.unavailable_us) == (1200, 5000)
 
 
 def test_story_of_a_recording_that_began_in_mid_run() -> None:
@@ -145,7 +157,9 @@ def test_story_of_a_recording_that_began_in_mid_run() -> None:
     scribe.message(0, "p", "broker-1", produce())
     scribe.message(300, "broker-1", "p", acknowledge(0))
     recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
+    recorder.event(1100, "send", "p", "broker-1", produce(), 77, None)
     scribe.decide(5000, "broker-2", (2, 1, (2,)), (1, 0, (1, 2)))
+    scribe.message(5500, "p", "broker-2", produce())
     scribe.message(6000, "broker-2", "p", acknowledge(1))
     texts = [text for _, text in timeline(recorder.events)]
     assert any(text.startswith("orders-0 gets leader 2 (was 1)") for text in texts)
@@ -158,13 +172,20 @@ def test_lost_leader_is_told() -> None:
     scribe = Scribe(recorder)
     scribe.decide(0, "broker-1", (1, 0, (1,)))
     recorder.event(1000, "crash", "broker-1", None, None, None, None, "broker-1 is killed")
+    scribe.message(2000, "p", "broker-2", produce())
     scribe.decide(5000, "broker-2", (-1, 1, (1,)), (1, 0, (1,)))
     scribe.message(6000, "broker-2", "p", acknowledge(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER))
     texts = [text for _, text in timeline(recorder.events)]
     assert any(
         text.startswith("orders-0 loses its leader (was 1), leader epoch 1") for text in texts
     )
-    assert crashes(recorder.events)[0].outages["orders-0"].first_ack_us is None
+    story = read_story(recorder.events)
+    assert not story.outages
+    (outage,) = story.open_outages
+    assert (outage.begun_us, outage.ended_us) == (2000, None)
+    assert texts[-1] == (
+        "orders-0 takes no records at the end: 4.2 ms so far, because broker-1 was killed"
+    )
 
 
 def test_new_controller_and_faults_are_told() -> None:

@@ -1,181 +1,471 @@
-"""How long partitions were unavailable when their leader died: the one account of it.
+"""How long partitions acknowledged nothing though somebody waited for it: the one account of it.
 
-A crash takes the leader from some partitions. Each is unavailable from the last acknowledgement
-of the dead leader to the first one of another. The time between is split where it can be seen: a
-controller hears of the expired session, the new leader learns that it leads. The story of a trace
-tells from what it recorded, and batches from what they observed.
+An outage of a partition is a time in which somebody wants an acknowledgement of it and nobody gets
+one, whatever its cause and whatever was promised. It begins when somebody begins to wait, or at the
+last acknowledgement if others wait already, and ends with the next acknowledgement to anybody, or
+when the last who waits gives up. A wait counts as an outage from one second on. It counts however
+short it is if the leader died or changed in it, and from 10 ms on if the ISR shrank in it.
+
+Who waits is known from a modelled client itself, from its record's arrival to its end, and from the
+requests of a client over TCP. An outage is split where the messages allow it: until a controller
+hears of the expired session, until another leader or a smaller ISR is decided, until the leader has
+it, until a client has its acknowledgement. The story of a trace tells from what it recorded, and
+batches from what they observed: both feed this account, so both give the same figures.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...protocol.control import LeaderAndIsrRequest
-from ...protocol.data import ProduceResponse
+from ...protocol.control import AlterIsrRequest, LeaderAndIsrRequest
+from ...protocol.data import ProduceRequest, ProduceResponse
 from ...protocol.errors import ErrorCode
 from ...protocol.names import broker_id_of, is_controller_name
-from ...zkfake.messages import WatchEvent
+from ...zkfake.messages import ClientPacket, SetDataRequest, WatchEvent
+from .disturbances import Disturbance, Disturbances
 
+LEAST_US = 1_000_000
+"""A wait in which no leader died or changed and no ISR shrank is an outage from here on."""
+LEAST_SHRUNK_US = 10_000
+"""The same where the ISR shrank: a record that passes at that moment waits for its round trip."""
 _BROKERS = "/brokers/ids"
 _CONTROLLER = "/controller"
 _DEATHS = ("NodeDeleted", "NodeChildrenChanged")
 """What a watch says when a session has expired."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Outage:
-    """One partition around a crash of its leader; times in microseconds since the run began."""
+    """A time in which a partition acknowledged nothing; in microseconds since the run began."""
 
     partition: str
-    crashed_us: int
-    last_ack_us: int | None
-    """Last acknowledgement before, None when none was recorded."""
+    begun_us: int
+    leader: int | None
+    """Who led when it began, if that is known."""
+    ended_us: int | None = None
+    """The next acknowledgement, or when nobody waited any more; None if it had not ended."""
+    is_acknowledged: bool = False
+    """Whether it ended with an acknowledgement."""
+    cause: Disturbance | None = None
+    """What is to blame, None if nothing was seen."""
+    decided_us: int | None = None
+    """When the controller sent the last leader that is another, or a smaller ISR."""
     took_over_us: int | None = None
-    """Arrival of the first LeaderAndIsr request at another leader."""
-    first_ack_us: int | None = None
+    """Arrival of that decision at the leader."""
+    shrunk_us: int | None = None
+    """When a leader asked for a smaller ISR, because replicas lagged."""
     new_leader: int | None = None
+    """Another leader that was chosen in it."""
 
     @property
     def unavailable_us(self) -> int | None:
-        """From the last acknowledgement before, or else the crash, to the first after."""
-        if self.first_ack_us is None:
+        """How long it was, if it ended with an acknowledgement."""
+        if self.ended_us is None or not self.is_acknowledged:
             return None
-        return self.first_ack_us - (
-            self.crashed_us if self.last_ack_us is None else self.last_ack_us
-        )
+        return self.ended_us - self.begun_us
+
+    def phases_us(self) -> dict[str, int]:
+        """The phases of one that ended, whose sum is its length.
+
+        ``before``: until the cause struck. ``detect``: until a controller hears of it; or until it
+        was undone, where nothing was decided. ``elect``: until another leader is decided.
+        ``shrink``: until a smaller ISR is. ``propagate``: until the leader has that. ``client``:
+        until a client has its acknowledgement.
+        """
+        assert self.ended_us is not None
+        end_us = self.ended_us
+        now_us = self.begun_us
+        phases = dict.fromkeys(("before", "detect", "elect", "propagate", "shrink", "client"), 0)
+
+        def until(phase: str, time_us: int | None) -> None:
+            nonlocal now_us
+            if time_us is not None:
+                later_us = min(max(time_us, now_us), end_us)
+                phases[phase] += later_us - now_us
+                now_us = later_us
+
+        cause = self.cause
+        if cause is not None:
+            until("before", cause.begun_us)
+        if self.decided_us is not None:
+            noticed_us = None if cause is None else cause.noticed_us
+            until("detect", self.took_over_us if noticed_us is None else noticed_us)
+            until("shrink" if self.new_leader is None else "elect", self.decided_us)
+            until("propagate", self.took_over_us)
+        until("shrink", self.shrunk_us)
+        if cause is not None and self.decided_us is None and self.shrunk_us is None:
+            until("detect", None if cause.is_slow else cause.ended_us)
+        until("client", end_us)
+        return phases
 
 
 @dataclass(slots=True)
-class BrokerCrash:
-    """A broker's death and what followed; times in microseconds since the run began."""
+class _Partition:
+    """What is known of a partition, and of the wait that is under way."""
 
-    broker: int
-    crashed_us: int
-    noticed_us: int | None = None
-    """First watch event that told a controller."""
-    elected_us: int | None = None
-    """First LeaderAndIsr request that names another leader for one of its partitions."""
-    returned_us: int | None = None
-    outages: dict[str, Outage] = field(default_factory=dict)
-
-    @property
-    def took_over_us(self) -> int | None:
-        """When the first of its partitions had another leader that knew."""
-        times = [o.took_over_us for o in self.outages.values() if o.took_over_us is not None]
-        return min(times, default=None)
-
-    @property
-    def worst(self) -> Outage | None:
-        """The outage that lasted longest, of those that have ended."""
-        ended = [outage for outage in self.outages.values() if outage.unavailable_us is not None]
-        return max(ended, key=lambda outage: outage.unavailable_us or 0, default=None)
+    leader: int | None = None
+    leader_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    waiting: int = 0
+    """Batches or records of modelled clients that have no end yet."""
+    requests: dict[tuple[str, int | None], None] = field(default_factory=dict)
+    """Requests over TCP without an acknowledgement, oldest first: (connection, message id)."""
+    since_us: int | None = None
+    """Since when somebody waits and nobody got an acknowledgement; None while nobody waits."""
+    began_with: tuple[int | None, tuple[int, ...]] = (None, ())
+    """Leader and ISR when the wait began."""
+    is_hurt: bool = False
+    """Whether the leader died or changed since then."""
+    is_shrunk: bool = False
+    decided_us: int | None = None
+    took_over_us: int | None = None
+    shrunk_us: int | None = None
+    new_leader: int | None = None
 
     @property
-    def has_ended(self) -> bool:
-        """Whether every partition takes records again."""
-        return all(outage.first_ack_us is not None for outage in self.outages.values())
+    def is_wanted(self) -> bool:
+        return self.waiting > 0 or bool(self.requests)
+
+    def begin(self, time_us: int, *, leader_is_dead: bool) -> None:
+        """Somebody waits from now on."""
+        self.since_us = time_us
+        self.began_with = (self.leader, self.isr)
+        self.is_hurt, self.is_shrunk = leader_is_dead, False
+        self.decided_us = self.took_over_us = self.shrunk_us = self.new_leader = None
 
 
 class OutageAccount:
-    """Takes in order what happened, and keeps ``crashes``."""
+    """Takes in order what happened; ``outages`` are those that have ended."""
 
-    __slots__ = ("_acks", "crashes")
+    __slots__ = ("_controller", "_dead", "_partitions", "disturbances", "modelled", "outages")
 
     def __init__(self) -> None:
-        self.crashes: list[BrokerCrash] = []
-        self._acks: dict[str, int] = {}  # partition -> time of the last acknowledgement
+        self.outages: list[Outage] = []
+        self.disturbances = Disturbances()
+        self.modelled: set[str] = set()
+        """Clients that tell themselves for what they wait; their requests are not counted."""
+        self._partitions: dict[str, _Partition] = {}
+        self._dead: dict[int, Disturbance] = {}  # brokers that are off
+        self._controller: int | None = None
 
-    def crash(self, time_us: int, broker: int, led: Iterable[str]) -> BrokerCrash:
-        """A broker dies that led these partitions."""
-        crash = BrokerCrash(broker, time_us)
-        for partition in led:
-            self._begin(crash, partition)
-        self.crashes.append(crash)
-        return crash
+    def _partition(self, name: str) -> _Partition:
+        state = self._partitions.get(name)
+        if state is None:
+            state = self._partitions[name] = _Partition()
+        return state
 
-    def _begin(self, crash: BrokerCrash, partition: str) -> Outage:
-        outage = crash.outages[partition] = Outage(
-            partition, crash.crashed_us, self._acks.get(partition)
-        )
+    @property
+    def crashes(self) -> list[Disturbance]:
+        """Every crash of a broker, in order."""
+        return [one for one in self.disturbances.found if one.kind == "crash"]
+
+    # -- who waits -----------------------------------------------------------------------------
+
+    def want(self, time_us: int, partition: str) -> None:
+        """A modelled client has something that waits for an acknowledgement."""
+        state = self._partition(partition)
+        state.waiting += 1
+        if state.since_us is None:
+            self._begin(time_us, state)
+
+    def answered(self, time_us: int, partition: str, *, failed: bool) -> None:
+        """What a modelled client waited for has its acknowledgement, or was given up."""
+        state = self._partition(partition)
+        if not failed and state.since_us != time_us:  # else a response has said so just now
+            self._acknowledge(time_us, partition, state)
+        state.waiting = max(0, state.waiting - 1)
+        self._rest(time_us, partition, state)
+
+    def request(self, time_us: int, client: str, number: int | None, partition: str) -> None:
+        """A client over TCP asks a broker to store records of a partition."""
+        state = self._partition(partition)
+        state.requests[client, number] = None
+        if state.since_us is None:
+            self._begin(time_us, state)
+
+    def _begin(self, time_us: int, state: _Partition) -> None:
+        state.begin(time_us, leader_is_dead=state.leader in self._dead)
+
+    def _rest(self, time_us: int, partition: str, state: _Partition) -> None:
+        """If nobody waits any more, nothing is unavailable."""
+        if state.since_us is not None and not state.is_wanted:
+            if state.since_us < time_us:
+                self._end(time_us, partition, state, is_acknowledged=False)
+            state.since_us = None
+
+    # -- acknowledgements ----------------------------------------------------------------------
+
+    def acknowledge(
+        self,
+        time_us: int,
+        broker: int,
+        partition: str,
+        client: str = "",
+        number: int | None = None,
+    ) -> Outage | None:
+        """A client hears from a broker that records are stored; the outage that ends with it."""
+        state = self._partition(partition)
+        if state.leader in self._dead and broker == state.leader:
+            # It was on its way when the broker died: the outage begins with it.
+            if state.since_us is not None:
+                self._begin(time_us, state)
+            ended = None
+        else:
+            ended = self._acknowledge(time_us, partition, state)
+        requests = state.requests
+        if (client, number) in requests:
+            for key in list(requests):  # who asked before it is not kept from one
+                del requests[key]
+                if key == (client, number):
+                    break
+            if not state.is_wanted:
+                state.since_us = None
+        return ended
+
+    def _acknowledge(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
+        if state.since_us is None:
+            return None
+        ended = None
+        if state.is_hurt or state.is_shrunk or time_us - state.since_us >= LEAST_US:
+            ended = self._end(time_us, partition, state, is_acknowledged=True)
+        self._begin(time_us, state)
+        return ended
+
+    def _refuse(self, time_us: int, partition: str, client: str, number: int | None) -> None:
+        """A request over TCP was refused for good: nobody waits for it any more."""
+        state = self._partition(partition)
+        if state.requests.pop((client, number), self) is None:
+            self._rest(time_us, partition, state)
+
+    def _end(
+        self, time_us: int, partition: str, state: _Partition, *, is_acknowledged: bool
+    ) -> Outage | None:
+        outage = self._outage(time_us, partition, state)
+        if outage is not None:
+            outage.ended_us = time_us
+            outage.is_acknowledged = is_acknowledged
+            self.outages.append(outage)
         return outage
 
-    def restart(self, time_us: int, broker: int | None) -> BrokerCrash | None:
+    def _outage(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
+        """The wait of a partition up to now, if it counts as an outage."""
+        assert state.since_us is not None
+        least_us = 0 if state.is_hurt else LEAST_SHRUNK_US if state.is_shrunk else LEAST_US
+        if time_us - state.since_us < least_us:
+            return None
+        leader, isr = state.began_with
+        cause = self.disturbances.cause(state.since_us, time_us, leader, isr, self._controller)
+        return Outage(
+            partition,
+            state.since_us,
+            leader,
+            cause=cause,
+            decided_us=state.decided_us,
+            took_over_us=state.took_over_us,
+            shrunk_us=state.shrunk_us,
+            new_leader=state.new_leader,
+        )
+
+    def open_outages(self, now_us: int) -> list[Outage]:
+        """Partitions of which somebody still waits for an acknowledgement, in order of names."""
+        found = []
+        for name in sorted(self._partitions):
+            state = self._partitions[name]
+            if state.since_us is not None and state.is_wanted:
+                outage = self._outage(now_us, name, state)
+                if outage is not None:
+                    found.append(outage)
+        return found
+
+    # -- what is done to the cluster -----------------------------------------------------------
+
+    def crash(self, time_us: int, broker: int, text: str = "") -> Disturbance:
+        """A broker dies."""
+        crash = self.disturbances.crash(time_us, broker, text or f"broker-{broker} is killed")
+        self._dead[broker] = crash
+        for state in self._partitions.values():
+            if state.leader == broker:
+                state.is_hurt = state.since_us is not None
+        return crash
+
+    def restart(self, time_us: int, broker: int | None) -> Disturbance | None:
         """A broker starts again; the crash from which it returns."""
-        for crash in reversed(self.crashes):
-            if crash.broker == broker and crash.returned_us is None:
-                crash.returned_us = time_us
-                return crash
-        return None
+        if broker is None:
+            return None
+        self._dead.pop(broker, None)
+        return self.disturbances.end(time_us, "crash", broker)
+
+    def is_off(self, broker: int) -> bool:
+        """Whether a broker died and did not start again."""
+        return broker in self._dead
 
     @property
     def awaits_notice(self) -> bool:
-        """Whether there is a crash of which no controller has heard."""
-        return any(crash.noticed_us is None for crash in self.crashes)
+        """Whether a broker is off or silent of which no controller has heard."""
+        return any(
+            one.noticed_us is None and one.ended_us is None
+            for one in self.disturbances.found
+            if one.kind in ("crash", "pause", "cut")
+        )
 
-    def watch(self, time_us: int, actor: str, what: str, path: str) -> list[BrokerCrash]:
-        """A watch event reaches a controller; the crashes of which it is the first notice."""
+    def watch(self, time_us: int, actor: str, what: str, path: str) -> list[Disturbance]:
+        """A watch event reaches a controller; of what it is the first notice."""
         if what not in _DEATHS or not is_controller_name(actor):
             return []
         noticed = []
-        for crash in self.crashes:
-            if crash.noticed_us is None and (
-                path in (_CONTROLLER, _BROKERS) or path == f"{_BROKERS}/{crash.broker}"
-            ):
-                crash.noticed_us = time_us
-                noticed.append(crash)
+        for one in self.disturbances.found:
+            if one.noticed_us is not None or one.kind not in ("crash", "pause", "cut", "session"):
+                continue
+            if one.ended_us is not None and one.kind in ("pause", "cut"):
+                continue
+            is_whole = path in (_CONTROLLER, _BROKERS)
+            if is_whole or one.broker is None or path == f"{_BROKERS}/{one.broker}":
+                one.noticed_us = time_us
+                noticed.append(one)
         return noticed
 
-    def choose_leader(self, time_us: int, partition: str, old: int, new: int) -> None:
-        """A controller decided that a partition has another leader."""
-        for crash in self.crashes:
-            outage = crash.outages.get(partition)
-            if outage is None and crash.broker == old and crash.elected_us is None:
-                outage = self._begin(crash, partition)
-            if outage is None or outage.first_ack_us is not None or new < 0:
-                continue
-            outage.new_leader = new
-            if crash.elected_us is None:
-                crash.elected_us = time_us
+    # -- leaders -------------------------------------------------------------------------------
 
-    def take_over(self, time_us: int, broker: int, partition: str) -> None:
-        """A LeaderAndIsr request tells a broker that it leads a partition."""
-        for crash in self.crashes:
-            outage = crash.outages.get(partition)
-            if outage is None or outage.took_over_us is not None:
-                continue
-            if broker != crash.broker or crash.returned_us is not None:
-                outage.took_over_us = time_us
+    def know(self, partition: str, leader: int, leader_epoch: int, isr: Iterable[int]) -> None:
+        """Take over what a partition's leadership was before the first that was seen of it."""
+        state = self._partition(partition)
+        if leader_epoch > state.leader_epoch:
+            state.leader, state.leader_epoch, state.isr = leader, leader_epoch, tuple(isr)
+            if state.since_us is not None and state.decided_us is None:
+                state.began_with = (state.leader, state.isr)
+                state.is_hurt = state.is_hurt or leader in self._dead
+        elif state.since_us is not None and state.began_with[0] is None:
+            # It is told after the decision that changed it.
+            state.began_with = (leader, tuple(isr))
+            state.is_hurt = state.is_hurt or leader != state.leader
 
-    def acknowledge(
-        self, time_us: int, broker: int, partition: str
-    ) -> list[tuple[BrokerCrash, Outage]]:
-        """A client hears from a broker that records are stored; the outages that end with it."""
-        ended = []
-        self._acks[partition] = time_us
-        for crash in self.crashes:
-            outage = crash.outages.get(partition)
-            if outage is None or outage.first_ack_us is not None:
-                continue
-            if broker == crash.broker and crash.returned_us is None:
-                outage.last_ack_us = time_us  # it was on its way when the broker died
-                continue
-            outage.first_ack_us = time_us
-            ended.append((crash, outage))
-        return ended
+    def choose_leader(self, time_us: int, old: int, new: int) -> None:
+        """A controller decided for another leader; the first time it does so after a death."""
+        for one in self.disturbances.found:
+            if (
+                one.broker == old
+                and one.kind != "injection"
+                and one.elected_us is None
+                and new >= 0
+            ):
+                one.elected_us = time_us
 
-    def see(self, time_us: int, sender: str, target: str, message: object) -> None:
-        """Take a message that is delivered; for those that observe a run and record nothing."""
+    def decide(
+        self,
+        time_us: int,
+        controller: int,
+        partition: str,
+        leader: int,
+        leader_epoch: int,
+        isr: Iterable[int],
+    ) -> None:
+        """A controller sends a broker the leadership of a partition."""
+        self._controller = controller
+        state = self._partition(partition)
+        if leader_epoch <= state.leader_epoch:
+            return
+        members = tuple(isr)
+        is_known = state.leader is not None
+        is_moved = is_known and leader != state.leader
+        is_shrunk = is_known and not set(state.isr) <= set(members)
+        state.leader, state.leader_epoch, state.isr = leader, leader_epoch, members
+        if state.since_us is None or not (is_moved or is_shrunk):
+            return
+        if is_moved:
+            state.is_hurt = True
+            state.new_leader = leader if leader >= 0 else state.new_leader
+        state.is_shrunk = state.is_shrunk or is_shrunk
+        state.decided_us, state.took_over_us = time_us, None
+
+    def take_over(self, time_us: int, broker: int, partition: str, leader_epoch: int) -> None:
+        """The decision arrives at the leader of a partition."""
+        state = self._partition(partition)
+        if (
+            state.decided_us is not None
+            and state.took_over_us is None
+            and (broker, leader_epoch) == (state.leader, state.leader_epoch)
+        ):
+            state.took_over_us = time_us
+
+    def ask_isr(self, time_us: int, partition: str, leader_epoch: int, isr: Iterable[int]) -> None:
+        """A leader asks for another ISR of its partition."""
+        state = self._partition(partition)
+        if leader_epoch != state.leader_epoch:
+            return
+        members = tuple(isr)
+        if not set(state.isr) <= set(members) and state.since_us is not None:
+            state.shrunk_us, state.is_shrunk = time_us, True
+        state.isr = members
+
+    def forget(self, partition: str) -> None:
+        """A partition's topic was deleted: who waits for it does not wait for the cluster."""
+        self._partitions.pop(partition, None)
+
+    # -- messages ------------------------------------------------------------------------------
+
+    def deliver(
+        self, time_us: int, sender: str, target: str, message: object, number: int | None
+    ) -> None:
+        """Take a message that is delivered."""
         if isinstance(message, ProduceResponse):
-            broker = broker_id_of(sender)
-            if broker is not None:
-                for answer in message.partitions:
-                    if answer.error is ErrorCode.NONE:
-                        self.acknowledge(time_us, broker, str(answer.topic_partition))
+            for answer in message.partitions:
+                self.produced(
+                    time_us, sender, target, str(answer.topic_partition), answer.error, number
+                )
         elif isinstance(message, LeaderAndIsrRequest):
             broker = broker_id_of(target)
             for state in message.partition_states:
                 if broker is not None and state.leader == broker:
-                    self.take_over(time_us, broker, str(state.topic_partition))
+                    self.take_over(time_us, broker, str(state.topic_partition), state.leader_epoch)
         elif isinstance(message, WatchEvent):
             self.watch(time_us, target, message.type.value, message.path)
+
+    def send(self, time_us: int, sender: str, message: object, number: int | None) -> None:
+        """Take a message that is sent."""
+        if isinstance(message, ProduceRequest):
+            if sender not in self.modelled and message.acks:
+                for part in message.partitions:
+                    self.request(time_us, sender, number, str(part.topic_partition))
+        elif isinstance(message, LeaderAndIsrRequest):
+            for state in message.partition_states:
+                self.decide(
+                    time_us, message.controller_id, str(state.topic_partition), state.leader,
+                    state.leader_epoch, state.isr,
+                )  # fmt: skip
+        elif isinstance(message, AlterIsrRequest):
+            for asked in message.partitions:
+                self.ask_isr(time_us, str(asked.topic_partition), asked.leader_epoch, asked.new_isr)
+        elif isinstance(message, ClientPacket):
+            request = message.request
+            if isinstance(request, SetDataRequest):
+                self.write_state(time_us, sender, request.path, request.data)
+
+    def write_state(self, time_us: int, sender: str, path: object, data: object) -> None:
+        """Somebody asks ZooKeeper to set data: before KIP-497 a leader writes its ISR so."""
+        parts = str(path).split("/")
+        if len(parts) != 7 or parts[1:3] != ["brokers", "topics"] or is_controller_name(sender):
+            return
+        if isinstance(data, (bytes, str)):
+            told = json.loads(data)
+            self.ask_isr(time_us, f"{parts[3]}-{parts[5]}", told["leader_epoch"], told["isr"])
+
+    def produced(
+        self,
+        time_us: int,
+        sender: str,
+        target: str,
+        partition: str,
+        error: ErrorCode,
+        number: int | None,
+    ) -> Outage | None:
+        """A client has the answer for a partition; the outage that ends with it."""
+        broker = broker_id_of(sender)
+        if broker is None:
+            return None
+        if error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            return self.acknowledge(time_us, broker, partition, target, number)
+        if not error.is_retriable:
+            self._refuse(time_us, partition, target, number)
+        return None

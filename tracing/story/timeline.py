@@ -1,21 +1,24 @@
-"""The story of a run, told from its trace: who died, who noticed, who was elected.
+"""The story of a run, told from its trace: who died, who noticed, who was elected, what was lost.
 
-``timeline`` gives lines for people, ``crashes`` the same findings as numbers: how long until the
-death was noticed, until leaders were chosen, until they took over, until the first record was
-acknowledged again. Leadership is read from the recorded state of controllers and leaders; notices
-and acknowledgements are messages. The cluster is not asked.
+``timeline`` gives lines for people, ``read_story`` the same findings as numbers: every crash and
+fault, and every outage with its phases (``outages``). Leadership, cut logs and groups are read from
+the recorded state; notices, requests and acknowledgements are messages. The cluster is not asked.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...protocol.errors import ErrorCode
 from ...protocol.names import broker_id_of, broker_name, is_controller_name
 from ..events import KIND_CODES, Event
 from ..trace import StoredTrace, no_cyclic_collection
-from .outages import BrokerCrash, Outage, OutageAccount
+from .cuts import Cuts
+from .disturbances import Disturbance
+from .outages import Outage, OutageAccount
 
 _PARTITION_LINES_MAX = 6
 """Partitions told one by one when many change at the same moment."""
@@ -23,15 +26,21 @@ _TYPES = frozenset(
     {
         "LeaderAndIsrRequest",
         "UpdateMetadataRequest",
+        "AlterIsrRequest",
+        "ClientPacket",
         "WatchEvent",
+        "ProduceRequest",
         "ProduceResponse",
+        "produce",
     }
 )
-
-
+"""Messages that are looked at, and the operation ``produce`` of a client."""
 _KINDS = frozenset({"crash", "restart", "fault", "note", "stop"})
 _STATE_NAMES = frozenset({"role", "leader", "leader_epoch", "isr", "controller_epoch"})
 """The last part of the paths that tell of leadership."""
+_GROUP_STATES = frozenset({"state", "generation", "members"})
+_TOPICS = ["znodes", "brokers", "topics"]
+_END_OFFSET = "log_end_offset"
 
 
 @dataclass(slots=True)
@@ -43,14 +52,51 @@ class _Known:
     isr: list[int]
 
 
+@dataclass(slots=True)
+class _Line:
+    """A line of the story, which stands for equal ones behind it."""
+
+    time_us: int
+    text: str
+    count: int = 1
+    last_us: int = 0
+
+    @property
+    def told(self) -> tuple[float, str]:
+        if self.count == 1:
+            return self.time_us / 1000, self.text
+        again = f"({self.count} times, the last at {self.last_us / 1000:.1f} ms)"
+        return self.time_us / 1000, f"{self.text} {again}"
+
+
 class _Places(dict[str, tuple[str, str, str] | None]):
-    """Path to (actor, partition, name) when it tells of leadership, else to None."""
+    """Path to (actor, of what, name) when a story tells of it, else to None.
+
+    What it is of is a partition, ``group `` and its id, or ``topic `` and its name.
+    """
 
     def __missing__(self, path: str) -> tuple[str, str, str] | None:
-        parts = path.split("/")
-        tells = len(parts) == 3 and parts[2] in _STATE_NAMES
-        place = self[path] = (parts[0], parts[1], parts[2]) if tells else None
+        place = self[path] = _place_of(path)
         return place
+
+
+def _place_of(path: str) -> tuple[str, str, str] | None:
+    parts = path.split("/")
+    if len(parts) == 3:
+        is_told = parts[2] in _STATE_NAMES or parts[2] == _END_OFFSET
+        return (parts[0], parts[1], parts[2]) if is_told else None
+    if len(parts) == 5 and parts[1:4] == _TOPICS:
+        return parts[0], f"topic {parts[4]}", "topic"
+    if len(parts) >= 4 and parts[1] == "groups" and parts[-1] in _GROUP_STATES:
+        return parts[0], f"group {'/'.join(parts[2:-1])}", parts[-1]
+    return None
+
+
+def _is_told(place: tuple[str, str, str] | None, old: Any, new: Any) -> bool:
+    """Whether a change of state is news: of the ends of logs only what does not grow."""
+    if place is None:
+        return False
+    return place[2] != _END_OFFSET or old is None or new is None or new < old
 
 
 class Story:
@@ -61,28 +107,42 @@ class Story:
         self._lines: list[tuple[int, str, str]] = []  # (time, group, text)
         self._partitions: dict[str, _Known] = {}
         self._places = _Places()
-        self._states: dict[tuple[str, str], dict[str, Any]] = {}  # (actor, partition) -> state
+        self._states: dict[tuple[str, str], dict[str, Any]] = {}  # (actor, of what) -> state
         self._controller_epoch: int | None = None
         self._seen_watches: dict[tuple[int, str, str], None] = {}
+        self._cuts = Cuts()
+        self._moved: set[str] = set()  # partitions whose new leader has not taken over
+        self._leaderless: set[str] = set()  # partitions whose leader died, still their leader
+        self._topics: dict[str, bool] = {}  # topic -> whether it is there
+        self._operations: dict[int, str] = {}  # client_invoke -> partition, while it has no end
+        self._time_us = 0
         self._handlers = {
-            "LeaderAndIsrRequest": self._on_controller,
+            "LeaderAndIsrRequest": self._on_leader_and_isr,
             "UpdateMetadataRequest": self._on_controller,
+            "AlterIsrRequest": self._on_alter_isr,
+            "ClientPacket": self._on_client_packet,
             "WatchEvent": self._on_watch,
+            "ProduceRequest": self._on_produce_request,
             "ProduceResponse": self._on_produce_response,
         }
 
     def add(self, event: Event) -> None:
         """Take the next event."""
         kind = event.kind
-        if kind in ("send", "deliver"):
-            if event.type in _TYPES:
+        self._time_us = event.time_us
+        if kind in ("send", "deliver", "drop"):
+            if event.type in self._handlers:
                 self._handlers[event.type](event)
+        elif event.type == "produce":
+            self._on_operation(event)
         elif kind == "crash":
             self._on_crash(event)
         elif kind == "restart":
             self._on_restart(event)
         elif kind in ("fault", "note") or (kind == "stop" and event.why is not None):
             text = event.why or event.type or kind
+            if kind == "fault":
+                self._account.disturbances.fault(event.time_us, event.actor, text)
             mine = text.startswith(event.actor)
             self._tell(event, text if mine else f"{event.actor}: {text}")
         if event.delta:
@@ -90,28 +150,48 @@ class Story:
 
     @property
     def lines(self) -> list[tuple[float, str]]:
-        """(milliseconds since the run began, text), in order; crowds of equal news summed up."""
-        lines: list[tuple[float, str]] = []
-        groups: dict[tuple[int, str], int] = {}
-        for time_us, group, _ in self._lines:
-            if group:
-                groups[time_us, group] = groups.get((time_us, group), 0) + 1
-        told: dict[tuple[int, str], int] = {}
+        """(milliseconds since the run began, text), in order; crowds of equal news summed up.
+
+        What a partition still waits for when the trace ends comes last.
+        """
+        groups = Counter((time_us, group) for time_us, group, _ in self._lines if group)
+        told: Counter[tuple[int, str]] = Counter()
+        lines: list[_Line] = []
+        troubles: dict[str, _Line] = {}
         for time_us, group, text in self._lines:
-            count = groups.get((time_us, group), 0)
+            count = groups[time_us, group]
             if count > _PARTITION_LINES_MAX:
-                told[time_us, group] = number = told.get((time_us, group), 0) + 1
+                told[time_us, group] += 1
+                number = told[time_us, group]
+                if number > _PARTITION_LINES_MAX:
+                    continue
                 if number == _PARTITION_LINES_MAX:
                     text = f"... and {count - number + 1} more partitions: {group}"
-                elif number > _PARTITION_LINES_MAX:
-                    continue
-            lines.append((time_us / 1000, text))
-        return lines
+            before = troubles.get(text, lines[-1] if lines else None)
+            if before is not None and before.text == text:
+                before.count, before.last_us = before.count + 1, time_us
+                continue
+            lines.append(line := _Line(time_us, text))
+            if _is_trouble(text):
+                troubles[text] = line
+        end_us = self._time_us
+        ends = [_Line(end_us, _open_text(outage, end_us)) for outage in self.open_outages]
+        return [line.told for line in lines + ends]
 
     @property
-    def crashes(self) -> list[BrokerCrash]:
-        """Every broker crash with what followed, in order."""
+    def crashes(self) -> list[Disturbance]:
+        """Every crash of a broker, in order."""
         return self._account.crashes
+
+    @property
+    def outages(self) -> list[Outage]:
+        """Every outage that has ended, in the order of their ends."""
+        return self._account.outages
+
+    @property
+    def open_outages(self) -> list[Outage]:
+        """Those that had not ended when the trace did."""
+        return self._account.open_outages(self._time_us)
 
     def _tell(self, event: Event, text: str, group: str = "") -> None:
         self._lines.append((event.time_us, group, text))
@@ -123,16 +203,16 @@ class Story:
         broker = broker_id_of(event.actor)
         if broker is None:
             return
-        led = [name for name, known in self._partitions.items() if known.leader == broker]
-        for actor, name in [key for key in self._states if key[0] == event.actor]:
-            del self._states[actor, name]
-        self._account.crash(event.time_us, broker, led)
+        self._leaderless |= {n for n, known in self._partitions.items() if known.leader == broker}
+        for key in [key for key in self._states if key[0] == event.actor]:
+            del self._states[key]
+        self._account.crash(event.time_us, broker, event.why or "")
 
     def _on_restart(self, event: Event) -> None:
         text = event.why or f"{event.actor} starts again"
         crash = self._account.restart(event.time_us, broker_id_of(event.actor))
         if crash is not None:
-            text += f" after {(event.time_us - crash.crashed_us) / 1000:.1f} ms"
+            text += f" after {(event.time_us - crash.begun_us) / 1000:.1f} ms"
         self._tell(event, text)
 
     def _on_watch(self, event: Event) -> None:
@@ -154,12 +234,44 @@ class Story:
             "NodeChildrenChanged": f"the children of {path} have changed",
         }.get(what, f"{path}: {what}")
         text = f"{event.actor} hears from ZooKeeper that {said}"
-        for crash in self._account.watch(event.time_us, event.actor, what, path):
-            after_ms = (event.time_us - crash.crashed_us) / 1000
-            text += f" ({after_ms:.1f} ms after {broker_name(crash.broker)} died)"
+        for one in self._account.watch(event.time_us, event.actor, what, path):
+            after_ms = (event.time_us - one.begun_us) / 1000
+            if one.kind == "crash" and one.broker is not None:
+                text += f" ({after_ms:.1f} ms after {broker_name(one.broker)} died)"
+            elif one.kind == "pause" and path.endswith(f"/{one.broker}"):
+                text += f" ({after_ms:.1f} ms after {one.text})"
         self._tell(event, text)
 
     # -- decisions -----------------------------------------------------------------------------
+
+    def _on_leader_and_isr(self, event: Event) -> None:
+        fields = event.fields
+        broker = broker_id_of(event.actor)
+        for state in fields.get("partition_states") or ():
+            name = f"{state['topic']}-{state['partition']}"
+            leader, epoch = state["leader"], state["leader_epoch"]
+            if event.kind == "send":
+                controller = fields.get("controller_id", -1)
+                self._account.decide(
+                    event.time_us, controller, name, leader, epoch, state["isr"]
+                )  # fmt: skip
+            elif event.kind == "deliver" and leader == broker:
+                self._account.take_over(event.time_us, leader, name, epoch)
+        self._on_controller(event)
+
+    def _on_alter_isr(self, event: Event) -> None:
+        if event.kind == "send":
+            for asked in event.fields.get("partitions") or ():
+                self._account.ask_isr(
+                    event.time_us, asked["topic_partition"], asked["leader_epoch"], asked["new_isr"]
+                )
+
+    def _on_client_packet(self, event: Event) -> None:
+        request = event.fields.get("request")
+        if event.kind == "send" and isinstance(request, dict) and "data" in request:
+            self._account.write_state(
+                event.time_us, event.actor, request.get("path"), request["data"]
+            )
 
     def _on_controller(self, event: Event) -> None:
         if event.kind != "send":
@@ -176,21 +288,66 @@ class Story:
             )
 
     def _on_state(self, event: Event) -> None:
-        """Take the changes of leadership that came with an event, per actor and partition."""
+        """Take the changes that came with an event, per actor and what they are of."""
         changed: dict[tuple[str, str], dict[str, Any]] = {}  # with the values before
         for path, old, new in event.delta:
             place = self._places[path]
-            if place is not None:
-                actor, partition, name = place
-                key = actor, partition
-                changed.setdefault(key, {})[name] = old
-                self._states.setdefault(key, {})[name] = new
-        for (actor, partition), before in changed.items():
-            state = self._states[actor, partition]
-            if is_controller_name(actor):
-                self._on_decision(event, actor, partition, before, state)
+            if place is None:
+                continue
+            actor, what, name = place
+            if name == _END_OFFSET:
+                self._on_end_offset(event, actor, what, old, new)
+            elif name == "topic":
+                self._on_topic(event, what, new)
+            else:
+                changed.setdefault((actor, what), {})[name] = old
+                self._states.setdefault((actor, what), {})[name] = new
+                if name == "leader_epoch" and not is_controller_name(actor):
+                    self._cuts.take_part(actor, what, old, new)
+        for (actor, what), before in changed.items():
+            state = self._states.get((actor, what), {})
+            if what.startswith("group "):
+                self._on_group(event, actor, what, before, state)
+            elif is_controller_name(actor):
+                self._on_decision(event, actor, what, before, state)
             elif state.get("role") == "leader":
-                self._on_leader(event, actor, partition, before, state)
+                self._on_leader(event, actor, what, before, state)
+
+    def _on_end_offset(self, event: Event, actor: str, partition: str, old: Any, new: Any) -> None:
+        cut = self._cuts.end_offset(actor, partition, old, new)
+        if cut is not None:
+            self._tell(event, cut)
+
+    def _on_topic(self, event: Event, what: str, new: Any) -> None:
+        """ZooKeeper's servers, one after the other, have a topic or have it no more."""
+        name = what.removeprefix("topic ")
+        is_there = new is not None
+        if self._topics.get(name, False) == is_there:
+            return
+        self._topics[name] = is_there
+        self._tell(event, f"topic {name} is {'made' if is_there else 'deleted'}")
+        if not is_there:
+            for known in [one for one in self._partitions if one.rpartition("-")[0] == name]:
+                del self._partitions[known]
+                self._account.forget(known)
+                self._cuts.forget(known)
+
+    def _on_group(
+        self, event: Event, actor: str, group: str, before: dict[str, Any], state: dict[str, Any]
+    ) -> None:
+        now = state.get("state")
+        if "state" not in before or now is None or now == before["state"]:
+            return
+        members = state.get("members") or ()
+        count = f"{len(members)} member{'' if len(members) == 1 else 's'}"
+        said = {
+            "PreparingRebalance": f"rebalances at {actor}, {count} so far",
+            "Stable": f"is stable in generation {state.get('generation')} with {count}",
+            "Empty": "has no members",
+            "Dead": "is gone",
+        }.get(now)
+        if said is not None:
+            self._tell(event, f"{group} {said}")
 
     def _on_decision(
         self,
@@ -214,7 +371,12 @@ class Story:
             return
         if known is not None and epoch < known.leader_epoch:
             return
+        if known is not None:
+            self._account.know(partition, known.leader, known.leader_epoch, known.isr)
         now = self._partitions[partition] = _Known(leader, epoch, list(isr))
+        is_read = "leader" in before and before["leader"] is None
+        if known is not None and known.leader == leader >= 0 and is_read:
+            self._tell_read(event, controller, partition, now)
         if known is None:
             text = f"{partition}: leader {_leader(leader)}, epoch {epoch}, isr {now.isr}"
             self._tell(event, text, "new")
@@ -229,9 +391,22 @@ class Story:
                 f"isr {now.isr}, {decided}",
                 f"leaders chosen by {controller}",
             )
-            self._account.choose_leader(event.time_us, partition, known.leader, leader)
+            self._account.choose_leader(event.time_us, known.leader, leader)
+            self._moved.add(partition)
+            self._leaderless.discard(partition)
         else:
             self._tell_isr(event, partition, known.isr, now.isr)
+
+    def _tell_read(self, event: Event, controller: str, partition: str, now: _Known) -> None:
+        """A controller has read a partition whose leader had died and is its leader still."""
+        if partition in self._leaderless and not self._account.is_off(now.leader):
+            self._leaderless.discard(partition)
+            self._tell(
+                event,
+                f"{partition} has leader {now.leader} again, leader epoch {now.leader_epoch}, "
+                f"isr {now.isr}: {controller} has read it from ZooKeeper",
+                f"leaders read by {controller}",
+            )
 
     def _on_leader(
         self,
@@ -245,12 +420,10 @@ class Story:
         broker, epoch = broker_id_of(actor), state.get("leader_epoch")
         if broker is None:
             return
-        if "role" in before:
-            self._account.take_over(event.time_us, broker, partition)
-            outages = (crash.outages.get(partition) for crash in self.crashes)
-            if any(outage is not None and outage.new_leader == broker for outage in outages):
-                group = f"{actor} becomes leader"
-                self._tell(event, f"{group} of {partition} (epoch {epoch})", group)
+        if "role" in before and partition in self._moved:
+            self._moved.discard(partition)
+            group = f"{actor} becomes leader"
+            self._tell(event, f"{group} of {partition} (epoch {epoch})", group)
         known = self._partitions.get(partition)
         if (
             "isr" in before
@@ -267,24 +440,65 @@ class Story:
 
     # -- acknowledgements ----------------------------------------------------------------------
 
+    def _on_operation(self, event: Event) -> None:
+        """A modelled client begins or ends to wait for an acknowledgement of a partition."""
+        account = self._account
+        if event.kind == "client_invoke":
+            if ":" not in event.actor and event.why is not None:  # not a connection over TCP
+                account.modelled.add(event.actor)
+                self._operations[event.seq] = event.why
+                account.want(event.time_us, event.why)
+        elif event.kind in ("client_ok", "client_fail") and event.op is not None:
+            partition = self._operations.pop(event.op, None)
+            if partition is not None:
+                account.answered(event.time_us, partition, failed=event.kind == "client_fail")
+
+    def _on_produce_request(self, event: Event) -> None:
+        if event.kind == "deliver" or event.actor in self._account.modelled:
+            return  # one that is dropped was wanted, too
+        fields = event.fields
+        if fields.get("acks"):
+            for part in fields.get("partitions") or ():
+                name = part["topic_partition"]
+                self._account.request(event.time_us, event.actor, event.message_id, name)
+
     def _on_produce_response(self, event: Event) -> None:
-        broker = broker_id_of(event.peer or "")
-        if event.kind != "deliver" or broker is None:
+        broker = event.peer or ""
+        if event.kind != "deliver":
             return
         for entry in event.fields.get("partitions") or ():
-            if entry.get("error") != "NONE":
-                continue
-            name = entry["topic_partition"]
-            for crash, outage in self._account.acknowledge(event.time_us, broker, name):
-                self._tell_end(event, crash, outage, broker)
+            name, error = entry["topic_partition"], entry.get("error")
+            if error == "NONE":
+                self._cuts.acknowledge(broker, name, entry.get("base_offset", -1))
+            outage = self._account.produced(
+                event.time_us, broker, event.actor, name, ErrorCode[error], event.message_id
+            )
+            if outage is not None:
+                text = f"{name} takes records again at {broker}: {_length(outage)}"
+                self._tell(event, text, "take records again")
 
-    def _tell_end(self, event: Event, crash: BrokerCrash, outage: Outage, broker: int) -> None:
-        text = f"{outage.partition} takes records again at {broker_name(broker)}"
-        if outage.last_ack_us is not None and outage.unavailable_us is not None:
-            text += f": unavailable for {outage.unavailable_us / 1000:.1f} ms"
-        else:
-            text += f", {(event.time_us - crash.crashed_us) / 1000:.1f} ms after the crash"
-        self._tell(event, text, "take records again")
+
+def _is_trouble(text: str) -> bool:
+    return ": error: " in text or ": warn: " in text
+
+
+def _length(outage: Outage) -> str:
+    return f"unavailable for {(outage.unavailable_us or 0) / 1000:.1f} ms{_because(outage)}"
+
+
+def _open_text(outage: Outage, now_us: int) -> str:
+    lasted_ms = (now_us - outage.begun_us) / 1000
+    return f"{outage.partition} takes no records at the end: {lasted_ms:.1f} ms so far" + (
+        _because(outage)
+    )
+
+
+def _because(outage: Outage) -> str:
+    if outage.cause is not None:
+        return f", because {outage.cause.text}"
+    if outage.new_leader is not None:
+        return f", because its leader moved from {outage.leader} to {outage.new_leader}"
+    return ""
 
 
 def _leader(leader: int) -> str:
@@ -296,17 +510,18 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
     strings, schema = trace.strings, trace.schema
     kinds = {KIND_CODES[kind] for kind in _KINDS}
     types = {number for number, text in enumerate(strings) if text in _TYPES}
-    paths = {
-        number
-        for number, text in enumerate(strings)
-        if text.count("/") == 2 and text.rpartition("/")[2] in _STATE_NAMES
-    }
+    places = _Places()
+    told = {number: place for number, text in enumerate(strings) if (place := places[text])}
     for index in range(len(trace.chunks)):
         view = trace.new_view(index)
         if view is not None:
             with no_cyclic_collection():
-                first, told = view.first_seq, view.changes()
-                wanted = {seq - first for seq, path, _, _ in told if path in paths}
+                first, changes = view.first_seq, view.changes()
+                wanted = {
+                    seq - first
+                    for seq, path, old, new in changes
+                    if path in told and _is_told(told[path], old, new)
+                }
                 wanted.update(
                     place
                     for place, (_, kind, _, _, name, _) in enumerate(view.heads())
@@ -319,7 +534,7 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
             if (
                 raw[5] in types
                 or raw[2] in kinds
-                or (raw[10] and any(change[0] in paths for change in raw[10]))
+                or any(_is_told(told.get(one[0]), one[1], one[2]) for one in raw[10] or ())
             ):
                 yield Event(raw, strings, schema)
 
@@ -336,8 +551,3 @@ def read_story(events: Iterable[Event]) -> Story:
 def timeline(events: Iterable[Event]) -> list[tuple[float, str]]:
     """The story as (milliseconds since the run began, text) lines."""
     return read_story(events).lines
-
-
-def crashes(events: Iterable[Event]) -> list[BrokerCrash]:
-    """Every broker crash with what followed, as numbers."""
-    return read_story(events).crashes

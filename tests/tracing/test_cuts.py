@@ -1,0 +1,69 @@
+"""What the ends of logs tell of records that were thrown away."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.tracing.story.cuts import Cuts
+
+P = "t-0"
+
+
+@pytest.fixture
+def cuts() -> Cuts:
+    """Broker 1 led epoch 0 with 2 behind it and had 12 batches acknowledged; 2 leads epoch 1."""
+    cuts = Cuts()
+    cuts.take_part("broker-1", P, None, 0)
+    cuts.take_part("broker-2", P, None, 0)
+    for offset in range(12):
+        cuts.acknowledge("broker-1", P, offset)
+    cuts.take_part("broker-2", P, 0, 1)
+    return cuts
+
+
+def test_a_cut_names_what_was_acknowledged_in_it(cuts: Cuts) -> None:
+    cuts.take_part("broker-1", P, 0, 1)
+    assert cuts.end_offset("broker-1", P, 12, 9) == (
+        "broker-1 cuts its log of t-0 from 12 to 9; 3 acknowledged batches were in it, "
+        "the first at offset 9"
+    )
+
+
+def test_one_batch_is_told_as_one(cuts: Cuts) -> None:
+    cuts.take_part("broker-1", P, 0, 1)
+    told = cuts.end_offset("broker-1", P, 12, 11)
+    assert told is not None
+    assert "1 acknowledged batch was in it, the first at offset 11" in told
+
+
+def test_what_the_next_leader_acknowledged_at_these_offsets_was_not_in_it(cuts: Cuts) -> None:
+    """At the offsets 12 to 14 the old leader has records that nobody heard of."""
+    for offset in (12, 13, 14):
+        cuts.acknowledge("broker-2", P, offset)
+    cuts.take_part("broker-1", P, 0, 1)
+    assert cuts.end_offset("broker-1", P, 15, 12) == (
+        "broker-1 cuts its log of t-0 from 15 to 12; nothing of that was acknowledged"
+    )
+
+
+def test_a_growing_log_and_the_first_sight_of_one_are_no_news(cuts: Cuts) -> None:
+    assert cuts.end_offset("broker-3", P, None, 5) is None
+    assert cuts.end_offset("broker-3", P, 5, 6) is None
+    assert cuts.end_offset("broker-3", P, 6, 6) is None
+
+
+def test_a_log_that_comes_back_shorter_is_told(cuts: Cuts) -> None:
+    """Power was cut: what was not flushed is gone. A kill keeps all."""
+    assert cuts.end_offset("broker-1", P, 12, None) is None
+    assert cuts.end_offset("broker-1", P, None, 12) is None
+    assert cuts.end_offset("broker-1", P, 12, None) is None
+    told = cuts.end_offset("broker-1", P, None, 10)
+    assert told == (
+        "broker-1 comes back with t-0 up to 10, it was at 12; 2 acknowledged batches were in it, "
+        "the first at offset 10"
+    )
+
+
+def test_a_deleted_topic_that_is_made_again_has_nothing_of_the_old_one(cuts: Cuts) -> None:
+    cuts.end_offset("broker-1", P, 12, None)
+    cuts.forget(P)
+    assert cuts.end_offset("broker-1", P, None, 0) is None

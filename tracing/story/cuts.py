@@ -1,0 +1,76 @@
+"""What replicas throw away at the end of their logs, and whether it was acknowledged.
+
+A replica holds an acknowledged record if it took part in the leader epoch in which the leader
+acknowledged it, and its log reached the record's offset. At the same offset a replica of another
+epoch has another record. A cut in an epoch concerns what was written in earlier ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Cuts:
+    """Follows the ends of all replicas' logs, and the offsets that were acknowledged."""
+
+    __slots__ = ("_acknowledged", "_ends", "_epochs")
+
+    def __init__(self) -> None:
+        self._epochs: dict[tuple[str, str], list[int]] = {}  # (broker, partition), oldest first
+        self._ends: dict[tuple[str, str], int] = {}
+        """End of the log of a broker that is off, when it went off."""
+        self._acknowledged: dict[str, dict[int, list[int]]] = {}
+        """Partition to leader epoch to offsets of the first records of acknowledged batches."""
+
+    def take_part(self, broker: str, partition: str, old: int | None, new: int | None) -> None:
+        """A replica is leader or follower in another leader epoch than before."""
+        epochs = self._epochs.setdefault((broker, partition), [])
+        for epoch in (old, new):
+            if epoch is not None and epoch not in epochs[-2:]:
+                epochs.append(epoch)
+
+    def acknowledge(self, broker: str, partition: str, base_offset: int) -> None:
+        """A client heard from the leader that a batch is stored; -1 is an unknown offset."""
+        epochs = self._epochs.get((broker, partition))
+        if base_offset >= 0:
+            epoch = epochs[-1] if epochs else -1
+            offsets = self._acknowledged.setdefault(partition, {}).setdefault(epoch, [])
+            offsets.append(base_offset)
+
+    def end_offset(self, broker: str, partition: str, old: Any, new: Any) -> str | None:
+        """The end of a replica's log has changed; what is to be told if that lost records."""
+        key = broker, partition
+        if new is None:
+            self._ends[key] = old
+            return None
+        if old is None:
+            old = self._ends.pop(key, None)
+            if old is None or new >= old:
+                return None
+            epochs = self._epochs.get(key, [])
+            text = f"{broker} comes back with {partition} up to {new}, it was at {old}"
+        else:
+            if new >= old:
+                return None
+            epochs = self._epochs.get(key, [])[:-1]
+            text = f"{broker} cuts its log of {partition} from {old} to {new}"
+        found = sorted(
+            {
+                offset
+                for epoch in (*epochs, -1)
+                for offset in self._acknowledged.get(partition, {}).get(epoch, ())
+                if new <= offset < old
+            }
+        )
+        if not found:
+            return f"{text}; nothing of that was acknowledged"
+        batches = "1 acknowledged batch was" if len(found) == 1 else (
+            f"{len(found)} acknowledged batches were")  # fmt: skip
+        return f"{text}; {batches} in it, the first at offset {found[0]}"
+
+    def forget(self, partition: str) -> None:
+        """A partition's topic was deleted."""
+        self._acknowledged.pop(partition, None)
+        for table in (self._epochs, self._ends):
+            for key in [key for key in table if key[1] == partition]:
+                del table[key]
