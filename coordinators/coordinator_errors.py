@@ -23,7 +23,7 @@ def with_error_texts(
 ) -> FindCoordinatorResponse:
     """The response as a client of this version gets it.
 
-    Since 2.4 Kafka names every error that has no message, before version 4 of the API
+    Since 2.3 Kafka names every error that has no message, before version 4 of the API
     (``FindCoordinatorResponse.prepareOldResponse``); version 4 names none.
     """
     if not behaviour.coordinator_errors_told or api_version >= _FIRST_OF_MANY_KEYS:

@@ -198,7 +198,7 @@ class Behaviour:
     first_member_needs_protocols: bool  # >= 1.0, KAFKA-6005; before, an empty group takes anyone
     protocols_counted_as_named: bool  # >= 2.1, KAFKA-7142: one that is named twice is twice common
     awaiting_sync_state: bool  # < 1.1, KAFKA-5565: what CompletingRebalance was called
-    coordinator_errors_told: bool  # >= 2.4: FindCoordinator names its error; before, null
+    coordinator_errors_told: bool  # >= 2.3: FindCoordinator names its error; before, null
     empty_group_ids_refused: bool  # >= 2.0: also to members that sync, beat and leave
     offsets_of_unknown_partitions: bool  # < 2.0: also transactions look whether there is the topic
     heartbeats_before_sync: bool  # >= 2.7, KAFKA-10134: accepted while the assignment is awaited

@@ -55,6 +55,12 @@ def _add_partitions(
     )
 
 
+_COORDINATOR_TEXTS = {
+    ErrorCode.ILLEGAL_SASL_STATE: "Request is not valid given the current SASL state.",
+}
+"""What an answer to FindCoordinator says of an error that is about the connection and no key
+(``FindCoordinatorResponse.prepareErrorResponse``)."""
+
 _BUILDERS: dict[type, _Builder] = {
     data.ProduceRequest: _per_partition(data.ProduceResponse, data.ProducePartitionResponse),
     data.FetchRequest: _fetch,
@@ -67,7 +73,10 @@ _BUILDERS: dict[type, _Builder] = {
     data.MetadataRequest: _metadata,
     data.InitProducerIdRequest: lambda _, error: data.InitProducerIdResponse(error),
     data.FindCoordinatorRequest: lambda request, error: data.FindCoordinatorResponse(
-        tuple(data.Coordinator(key, error) for key in request.keys)
+        tuple(
+            data.Coordinator(key, error, error_message=_COORDINATOR_TEXTS.get(error))
+            for key in request.keys
+        )
     ),
     groups.JoinGroupRequest: lambda request, error: groups.JoinGroupResponse(
         error, request.member_id

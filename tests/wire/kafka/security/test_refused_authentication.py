@@ -257,6 +257,23 @@ def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: MakeWire) 
     assert wire.backend.requests == []
 
 
+def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(make_wire: MakeWire) -> None:
+    """In words, too (``FindCoordinatorRequest.getErrorResponse``)."""
+    wire = serving(make_wire)
+
+    async def test() -> None:
+        client = await wire.connect()
+        await shake_hands(client, "PLAIN")
+        client.request(10, 4, 5, key_type=0, coordinator_keys=("g",))
+        _, answer = await client.response(10, 4)
+        (found,) = answer.coordinators
+        assert found.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        assert found.error_message == "Request is not valid given the current SASL state."
+        assert await client.ended()
+
+    wire.run(test())
+
+
 @pytest.mark.parametrize("frame", [b"\x60\x82\x01\x02", b"", b"\xff" * 40])
 def test_what_is_no_request_ends_the_connection(make_wire: MakeWire, frame: bytes) -> None:
     """A bare token of Kerberos, say."""
