@@ -112,6 +112,30 @@ def test_a_client_that_sends_without_reading_is_held_back(server: Ensemble) -> N
     assert [raw.reply()[0].xid for _ in range(5000)] == list(range(5000))
 
 
+def test_no_request_is_looked_at_while_the_client_takes_no_answers(server: Ensemble) -> None:
+    """The transport says that its buffer is full, and later that it is not."""
+    raw = server.raw()
+    raw.connect()
+    (listener,) = server.tcp._listeners.values()
+    (connection,) = listener.connections
+    bystander = server.raw()
+    bystander.connect()
+    listener.loop.call_soon_threadsafe(connection.pause_writing)
+    server.until(lambda: connection._reading_paused)
+    raw.call(kz.Exists("/", None))
+    bystander.ask(kz.Exists("/", None))
+    frame = struct.pack(">iii", 8, 77, 11)  # a ping that the transport had read before
+    listener.loop.call_soon_threadsafe(connection.data_received, frame)
+    bystander.ask(kz.Exists("/", None))
+    assert len(connection._frames) == len(frame)
+    raw.socket.settimeout(0.001)
+    with pytest.raises(TimeoutError):
+        raw.socket.recv(1)
+    raw.socket.settimeout(10)
+    listener.loop.call_soon_threadsafe(connection.resume_writing)
+    assert [raw.reply()[0].xid for _ in range(2)] == [77, 1]
+
+
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
