@@ -25,7 +25,8 @@ import pykka
 
 from ..protocol.awaiting import Disconnected, Pending, RequestTimeout, Task
 from ..protocol.errors import KafkaError, UsageError
-from ..protocol.host import LogListener, StateListener, Timer
+from ..protocol.host import Causes, LogListener, StateListener, Timer
+from .causes import NodeCauses
 from .delivery import Delivery
 from .port import Handler, Port
 from .surroundings import Process, Surroundings
@@ -98,6 +99,9 @@ class Node(pykka.Actor):
         self.answer: Callable[[Delivery, Any], None] = self.port.answer
         """``reply`` for those who answer thousands of requests a second."""
         self.state_listener: StateListener | None = runtime.state_listener(name)
+        self.causes: Causes | None = None
+        if self.state_listener is not None:
+            self.causes = NodeCauses(runtime, self)
         self._tasks: dict[Task[Any], None] = {}
         self._busy: Task[Any] | None = None
         self._backlog: deque[Delivery] = deque()

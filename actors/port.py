@@ -66,8 +66,9 @@ class Port:
         self.takes_requests = False
         """Whether a request can go straight to its handler: neither blocked nor busy."""
         # By correlation: who takes the answer (a response or an exception), who was asked,
-        # when (microseconds) and how many milliseconds of patience there are.
-        self.requests: dict[int, tuple[Callable[[Any], object], str, int, float]] = {}
+        # when (microseconds), how many milliseconds of patience there are, and in a recorded run
+        # the event at which it was asked.
+        self.requests: dict[int, tuple[Callable[[Any], object], str, int, float, int | None]] = {}
         self._now_us: Callable[[], int] = runtime.now_us
         self.correlation = 0  # of the last request
         self._next_expiry_us = _NEVER_US  # no open request ends before it
@@ -91,7 +92,11 @@ class Port:
         """Send a request; ``answered`` is called once with the reply or with the exception."""
         correlation = self.correlation = self.correlation + 1
         now_us = self._now_us
-        self.requests[correlation] = (answered, destination, now_us(), timeout_ms)
+        runtime = self.runtime
+        cause = runtime.cause
+        if cause is None and runtime.recorder is not None:
+            cause = runtime.begin_step()
+        self.requests[correlation] = (answered, destination, now_us(), timeout_ms, cause)
         if timeout_ms < self.next_expiry_patience_ms:
             self.expire_within(timeout_ms)
         self._put(destination, message, correlation)
@@ -118,7 +123,7 @@ class Port:
             self._expiry_timer.cancel()
         self._next_expiry_us = deadline_us
         self.next_expiry_patience_ms = patience_ms
-        self._expiry_timer = self.runtime.call_later(
+        self._expiry_timer = self.runtime.wake_later(
             self.node, max(1, deadline_us - now_us), self._expire
         )
 
@@ -130,14 +135,15 @@ class Port:
         requests = self.requests
         deadlines = [
             (asked_at_us + int(timeout_ms * 1000), correlation)
-            for correlation, (_, _, asked_at_us, timeout_ms) in requests.items()
+            for correlation, (_, _, asked_at_us, timeout_ms, _) in requests.items()
         ]
         for deadline_us, correlation in sorted(deadlines):
             if deadline_us > now_us:
                 break
             waiting = requests.pop(correlation, None)
             if waiting is not None:
-                answered, destination, _, timeout_ms = waiting
+                answered, destination, _, timeout_ms, cause = waiting
+                self.runtime.waited(self.name, (destination,), cause, timeout_ms)
                 answered(
                     RequestTimeout(
                         f"{destination} did not answer {self.node.name} in {timeout_ms} ms"
@@ -146,7 +152,7 @@ class Port:
         if requests and not self.node.stopped:
             next_us, patience_ms = min(
                 (asked_at_us + int(timeout_ms * 1000), timeout_ms)
-                for _, _, asked_at_us, timeout_ms in requests.values()
+                for _, _, asked_at_us, timeout_ms, _ in requests.values()
             )
             if next_us < self._next_expiry_us:
                 self._expire_at(next_us, now_us, patience_ms)

@@ -6,11 +6,12 @@ The runtimes stand above all of these; here is what those below them may know.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..protocol.host import LogListener, StateListener, Timer
 from .delivery import Delivery
+from .silence import Silence
 
 
 class TraceSink(Protocol):
@@ -129,6 +130,8 @@ class Process:
         self.paused = False
         self.silenced_by: int | None = None
         """Seq of the event that killed or paused it last, when the run is traced."""
+        self.silence = Silence.OFF
+        """Which of the two it was."""
         self.heard_again_us: int | None = None
         """When that ended, by the runtime's clock."""
         self.held: list[Callable[[], object]] = []
@@ -211,6 +214,18 @@ class Surroundings(Protocol):
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> Timer:
         """Call back after a delay, inside ``node`` unless that is None."""
+        ...
+
+    def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
+        """``call_later`` for a timer that serves many: no event, each that it serves is one."""
+        ...
+
+    def serve(self, actor: str, name: str, cause: int | None) -> None:
+        """What is done now follows from what set an entry of a timer that serves many."""
+        ...
+
+    def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+        """An actor has waited for others in vain; what is done now follows from that."""
         ...
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:

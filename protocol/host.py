@@ -6,7 +6,7 @@ Cores never read a clock, start a thread or open a socket; an actor hands them a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .awaiting import Signal
@@ -34,6 +34,31 @@ LogListener = Callable[[LogOffsets], object]
 """Hears that the offsets of a log have moved, or may have."""
 
 
+class Causes(Protocol):
+    """Keeps why something is done, while a run is recorded. Events have numbers.
+
+    A timer of its own follows from what set it. One that serves many entries would have all of
+    them follow from what set it first: each entry keeps what set it, and says so when it is due.
+    """
+
+    def current(self) -> int | None:
+        """The event that is being handled; None while something acts from outside."""
+        ...
+
+    def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        """``Host.call_later_ms`` for a timer that serves many entries: it is no event itself."""
+        ...
+
+    def serve(self, name: str, cause: int | None) -> None:
+        """An entry is due. What is done now follows from the event that set it, ``cause``."""
+        ...
+
+    def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+        """It was waited for these actors in vain, since event ``cause``. What is done now follows
+        from what silenced one of them or, if nothing did, from that event."""
+        ...
+
+
 class Host(Protocol):
     """The surroundings of a core: one actor of one runtime."""
 
@@ -43,6 +68,8 @@ class Host(Protocol):
     """Seeded generator of the runtime."""
     state_listener: StateListener | None
     """None while no run is recorded; a core asks before it tells."""
+    causes: Causes | None
+    """None while no run is recorded."""
 
     def now_ms(self) -> int:
         """Milliseconds by the clock of the runtime, which leaves out what the process missed: for

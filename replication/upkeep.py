@@ -111,6 +111,8 @@ class Upkeep:
                 self._timers[name] = self._host.call_later_ms(interval_ms, run)
                 task()
 
+        # Whoever records the run calls a timer so.
+        run.__qualname__ = getattr(task, "__qualname__", name)
         delay_ms = interval_ms if first_delay_ms is None else first_delay_ms
         self._timers[name] = self._host.call_later_ms(delay_ms, run)
 
@@ -179,6 +181,8 @@ class Upkeep:
                 self._on_storage_failure(name, error)
                 continue
             if log.log_start_offset != log_start_offset:
+                if partition.report is not None:
+                    partition.report.log_moved(log)
                 partition.wake_fetchers()
                 self._fetcher_manager.log_start_changed(name)
                 self._deletions.check_and_complete(name)

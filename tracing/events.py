@@ -33,6 +33,9 @@ ROOT_KINDS = frozenset({"start", "step", "fault", "crash", "restart", "client_in
 a fault, an operation of a client."""
 _OF_ITS_OWN_ACCORD = frozenset({"join_group", "heartbeat", "find_coordinator", "offset_fetch"})
 """Operations that no application asks for: a client begins them because of what it was told."""
+WAITED = "Waited"
+"""Type of an ``expire`` event that tells of a wait; its field ``request`` is the event at which
+that began."""
 MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "hold", "release"})
 INTERESTING_KINDS = frozenset({"crash", "restart", "fault"})
 """What a reader of a long trace wants to jump to."""

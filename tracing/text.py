@@ -39,6 +39,7 @@ _KEY_FIELDS: dict[str, tuple[str, ...]] = {
     "ServerPacket": ("xid", "response"),
     "WatchEvent": ("type", "path"),
     "Ping": (),
+    "Waited": ("request",),
 }
 """Fields shown on the line, in this order; other types show all that are not empty."""
 _PARTITION_FIELDS = (

@@ -249,6 +249,9 @@ class SimulatedProducer(SimulatedClient):
 
     def _give_up(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """A batch ends by its delivery timeout."""
+        if self.causes is not None:
+            peers = [] if batch.sent_to is None else [broker_name(batch.sent_to)]
+            self.causes.waited(peers, batch.operation, self.now_ms() - batch.created_at_ms)
         queue.given_up(batch)
         if queue.wants_new_epoch():
             self._raise_epoch(queue)
@@ -353,6 +356,7 @@ class SimulatedProducer(SimulatedClient):
         )
         now_us = self._now_us
         batch.sent_at_us = now_us()
+        batch.sent_to = leader
         if settings.acks == 0:
             self.send(broker_name(leader), request)
             self._finish(batch, ErrorCode.NONE, -1)

@@ -54,6 +54,7 @@ class ProducerBatch:
         "operation",
         "records",
         "sent_at_us",
+        "sent_to",
     )
 
     def __init__(self, created_at_ms: int) -> None:
@@ -63,6 +64,7 @@ class ProducerBatch:
         self.operation: int | None = None
         """Seq of the event that began it, while the run is recorded."""
         self.sent_at_us = 0
+        self.sent_to: int | None = None  # broker
         self.has_deadline = False  # a call at the end of its delivery timeout is on its way
         self.has_ended = False
         self.is_renumbered = False  # since it was sent last

@@ -14,6 +14,8 @@ class LatencyModel(Protocol):
 
     constant_us: int | None
     """The delay if it is always the same, else None."""
+    typical_us: float
+    """The delay of half of the messages or more."""
     uniform_us: tuple[int, int] | None
     """Least delay and number of values from it on if all are equally likely, else None."""
 
@@ -31,6 +33,7 @@ class Constant:
 
     def __init__(self, delay_ms: float) -> None:
         self.constant_us: int | None = _microseconds("delay_ms", delay_ms)
+        self.typical_us: float = self.constant_us or 0
         self.uniform_us: tuple[int, int] | None = None
 
     def __str__(self) -> str:
@@ -53,6 +56,7 @@ class Uniform:
         if self._values < 1:
             raise UsageError(f"high_ms {high_ms} is below low_ms {low_ms}")
         self.uniform_us: tuple[int, int] | None = (self._low, self._values)
+        self.typical_us: float = self._low + self._values / 2
 
     def __str__(self) -> str:
         return f"{self._low / 1000:g} to {(self._low + self._values - 1) / 1000:g} ms"
@@ -69,6 +73,7 @@ class Lognormal:
 
     def __init__(self, median_ms: float, sigma: float = 0.5) -> None:
         self._mu = math.log(max(_microseconds("median_ms", median_ms), 1))
+        self.typical_us: float = math.exp(self._mu)
         if sigma < 0:
             raise UsageError(f"sigma must be >= 0, not {sigma!r}")
         self._sigma = sigma

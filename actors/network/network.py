@@ -15,12 +15,16 @@ from typing import Any
 
 from ...protocol.awaiting import Disconnected
 from ..delivery import Delivery, Link
+from ..silence import Silence
 from ..surroundings import Letter, Resident, Surroundings
+from .disturbances import Disturbances
 from .latency import LatencyModel
 from .rules import NetworkRules
 from .sizes import message_bytes
 
 Filter = Callable[[Delivery], bool]
+_PARTS_OF_A_WAIT = 10
+"""A link that takes less than this part of a wait is not what was waited for."""
 Interceptor = Callable[[Delivery], bool]
 """Sees a message before its target does; True takes it over (the interceptor sees to the rest)."""
 
@@ -49,10 +53,13 @@ class Network:
         self._cut: dict[tuple[str, str], int | None] = {}  # to the event that cut it
         self._mended: dict[tuple[str, str], tuple[int | None, int]] = {}  # that event, the end
         self._loss = 0.0
-        self._loss_by: int | None = None  # the event that began the last loss
+        self._losses = Disturbances()
+        self._delays = Disturbances()
         self._link_loss: dict[tuple[str, str], float] = {}
         self._bandwidth = 0.0  # bytes in a microsecond, 0 is without a limit
         self._link_bandwidth: dict[tuple[str, str], float] = {}
+        self._bandwidth_by: int | None = None  # the event that set it
+        self._link_bandwidth_by: dict[tuple[str, str], int | None] = {}
         self._sending_until_us: dict[tuple[str, str], float] = {}  # of links with a bandwidth
         self._links: dict[tuple[str, str], Link] = {}  # by (source, target) machine
         # Nothing sent under a new rule may overtake what is under way under the old ones.
@@ -383,11 +390,15 @@ class Network:
             self._draw_us = model.draw_us
         else:
             self._link_models[source, target] = model
+        place = None if source is None or target is None else (source, target)
+        runtime = self._runtime
+        self._delays.begin(place, runtime.cause, model.typical_us, runtime.now_us())
         self._update_plain()
 
     def forget_link_latencies(self) -> None:
         """Give every link the delay of all links again."""
         self._link_models.clear()
+        self._delays.end_links(self._runtime.now_us())
         self._update_plain()
 
     def set_bandwidth(
@@ -396,14 +407,17 @@ class Network:
         """How many bytes every link, or one link in one direction, sends; 0 is without a limit."""
         if source is None or target is None:
             self._bandwidth = mb_per_s
+            self._bandwidth_by = self._runtime.cause
         else:
             self._link_bandwidth[source, target] = mb_per_s
+            self._link_bandwidth_by[source, target] = self._runtime.cause
         self._update_plain()
 
     def forget_bandwidths(self) -> None:
         """Let every link send without a limit again."""
         self._bandwidth = 0.0
         self._link_bandwidth.clear()
+        self._link_bandwidth_by.clear()
         self._sending_until_us.clear()
         self._update_plain()
 
@@ -411,8 +425,9 @@ class Network:
         self, probability: float, source: str | None = None, target: str | None = None
     ) -> None:
         """Probability that a message is lost, on all links or on one."""
-        if probability > 0:
-            self._loss_by = self._runtime.cause
+        runtime = self._runtime
+        place = None if source is None or target is None else (source, target)
+        self._losses.begin(place, runtime.cause, probability, runtime.now_us())
         if source is None or target is None:
             self._loss = probability
         else:
@@ -441,15 +456,26 @@ class Network:
                 return seq
         return None
 
-    def hindered_by(self, one: str, other: str) -> int | None:
-        """Seq of the event that has messages between two machines held back, or lost."""
+    def hindered_by(self, one: str, other: str, since_us: int) -> tuple[int, Silence] | None:
+        """Seq of the event that has had messages between two machines held back, lost or delayed
+        since a time, and which of these it was."""
         for delivery, _, rule in self._held:
             if {delivery.sender.machine, delivery.target.machine} == {one, other}:
                 for wants, seq in zip(self._hold_filters, self._hold_causes, strict=True):
-                    if wants is rule:
-                        return seq
-        links = ((one, other), (other, one))
-        return self._loss_by if self._loss or any(map(self._link_loss.get, links)) else None
+                    if wants is rule and seq is not None:
+                        return seq, Silence.HELD
+        seq = self._losses.of(one, other, since_us, lambda probability: probability > 0)
+        if seq is not None:
+            return seq, Silence.LOST
+        now_us = self._runtime.now_us()
+        slow_us = (now_us - since_us) / _PARTS_OF_A_WAIT
+        for link in ((one, other), (other, one)):
+            seq = self._link_bandwidth_by.get(link, self._bandwidth_by)
+            busy_until_us = min(self._sending_until_us.get(link, 0.0), now_us)
+            if seq is not None and busy_until_us - since_us > slow_us:
+                return seq, Silence.NARROW
+        seq = self._delays.of(one, other, since_us, lambda delay_us: delay_us > slow_us)
+        return None if seq is None else (seq, Silence.SLOW)
 
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut
@@ -471,6 +497,7 @@ class Network:
         self._cut.clear()
         self._loss = 0.0
         self._link_loss.clear()
+        self._losses.end_all(now_us)
         self._send_again()
         self._update_plain()
 

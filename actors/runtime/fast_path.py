@@ -57,7 +57,11 @@ class VirtualPort(Port):
     ) -> None:
         network = self.network
         self.correlation = correlation = self.correlation + 1
-        self.requests[correlation] = (answered, destination, network.clock.now, timeout_ms)
+        clock = network.clock
+        cause = clock.cause
+        if cause is None and clock.row_buffer is not None:
+            cause = clock.begin_step()
+        self.requests[correlation] = (answered, destination, clock.now, timeout_ms, cause)
         if timeout_ms < self.next_expiry_patience_ms:
             self.expire_within(timeout_ms)
         target = network.ports.get(destination)

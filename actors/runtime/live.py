@@ -123,7 +123,7 @@ class LiveTimer:
         """What the clock had left out when the loop was last told when to fire it."""
         self.node = node
         self.cause: int | None = None
-        """Seq of the event that armed it, while the run is recorded."""
+        """Seq of the event that armed it, while the run is recorded; None if it serves many."""
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
 
@@ -190,9 +190,20 @@ class LiveRuntime(LoopRuntime):
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
-        timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns)
+        timer = self._timer(node, delay_us, callback)
         if self.recorder is not None:
             timer.cause = self.begin_step()
+        return timer
+
+    def wake_later(
+        self, node: Resident, delay_us: int, callback: Callable[[], object]
+    ) -> LiveTimer:
+        return self._timer(node, delay_us, callback)
+
+    def _timer(
+        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
+    ) -> LiveTimer:
+        timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns)
         if delay_us <= 0:
             timer.handle = self.loop.call_soon(self._fire, timer)
         else:
@@ -214,7 +225,7 @@ class LiveRuntime(LoopRuntime):
                 node.process.held.append(lambda: self._fire_late(timer))
             return
         timer.callback = None
-        if self.recorder is not None and node is not None:
+        if self.recorder is not None and node is not None and timer.cause is not None:
             name = getattr(callback, "__qualname__", "timer")
             self.cause = self.record_firing(node.name, name, timer.cause)
         else:
@@ -226,7 +237,8 @@ class LiveRuntime(LoopRuntime):
         self.cause = None
 
     def _fire_late(self, timer: LiveTimer) -> None:
-        timer.cause = self.cause  # what resumed the process
+        if timer.cause is not None:
+            timer.cause = self.cause  # what resumed the process
         self._fire(timer)
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:

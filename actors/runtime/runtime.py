@@ -10,7 +10,7 @@ import abc
 import itertools
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import pykka
@@ -21,6 +21,7 @@ from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
+from ..silence import Silence, Waited, words_of_wait
 from ..surroundings import Process, Resident, RowBuffer, TraceSink
 from .timer_chains import TimerChains
 
@@ -47,6 +48,12 @@ _LEVELS = {
 
 _ROOTS = ("fault", "crash", "restart", "start")
 _TRACED_LEVELS = ("warn", "error")
+
+
+def _silent_since(process: Process, since_us: int) -> int | None:
+    """Seq of the event that silenced a process, unless that had ended by then."""
+    ended_us = process.heard_again_us
+    return process.silenced_by if ended_us is None or ended_us > since_us else None
 
 
 class Runtime(abc.ABC):
@@ -95,6 +102,11 @@ class Runtime(abc.ABC):
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> Timer:
         """Call back after a delay, inside ``node`` unless that is None."""
+
+    @abc.abstractmethod
+    def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
+        """``call_later`` for a timer that serves many, each of which calls ``serve`` or
+        ``waited``: the firing itself is no event."""
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -176,6 +188,7 @@ class Runtime(abc.ABC):
         names = frozenset(process.nodes)
         process.paused = False
         process.silenced_by, process.heard_again_us = self.cause, None
+        process.silence = Silence.OFF
         process.held.clear()
         for node in list(process.nodes.values()):
             node.halt()
@@ -188,6 +201,7 @@ class Runtime(abc.ABC):
         """Freeze a process (a long garbage collection): nothing is handled, nothing is lost."""
         process.paused = True
         process.silenced_by, process.heard_again_us = self.cause, None
+        process.silence = Silence.PAUSED
         for node in process.nodes.values():
             node.block(True)
 
@@ -281,16 +295,45 @@ class Runtime(abc.ABC):
             self.cause = before  # one look finds several that are silent
         before = self.begin_step()
         silent = None if before == self._outside else self._silenced_by(actor, peer, silent_ms)
-        cause = before if silent is None else silent
+        cause = before if silent is None else silent[0]
         self.cause = self.recorder.event(
             self.now_us(), "expire", actor, peer or None, None, None, cause, text
         )
         self._blamed = (self.cause, before)
 
-    def _silenced_by(self, actor: str, peer: str, silent_ms: float) -> int | None:
-        """Seq of what kept a peer from being heard at an actor in the last milliseconds.
+    def serve(self, actor: str, name: str, cause: int | None) -> None:
+        """An entry of a timer that serves many is due: what is done now follows from what set it."""
+        if self.recorder is not None:
+            if cause is None:
+                cause = self.begin_step()
+            self.cause = self.recorder.event(
+                self.now_us(), "timer_fire", actor, None, name, None, cause
+            )
 
-        What had ended before them is not to blame.
+    def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+        """An actor has waited for others in vain, since event ``cause``: because of a crash, a
+        pause, a cut, a loss or a slow link, if one of these lasted into the wait."""
+        if self.recorder is None:
+            return
+        if cause is None:
+            cause = self.begin_step()
+        found = [self._silenced_by(actor, peer, waited_ms) for peer in peers]
+        silent = [None if silence is None else silence[1] for silence in found]
+        self.cause = self.recorder.event(
+            self.now_us(),
+            "expire",
+            actor,
+            peers[0] if peers else None,
+            Waited(cause, waited_ms),
+            None,
+            next((silence[0] for silence in found if silence is not None), cause),
+            words_of_wait(waited_ms, [*zip(peers, silent, strict=True)]),
+            cause,
+        )
+
+    def _silenced_by(self, actor: str, peer: str, silent_ms: float) -> tuple[int, Silence] | None:
+        """Seq of what kept a peer from being heard at an actor in the last milliseconds, and in
+        which way. What had ended before them is not to blame.
         """
         since_us = self.now_us() - int(silent_ms * 1000)
         server = self.network.nodes.get(actor)
@@ -300,12 +343,14 @@ class Runtime(abc.ABC):
         if server is not None:
             cut = self.network.cut_by(machine, server.machine, since_us)
             if cut is not None:
-                return cut
-        if process is not None and process.silenced_by is not None:
-            ended_us = process.heard_again_us
-            if ended_us is None or ended_us > since_us:
-                return process.silenced_by
-        return None if server is None else self.network.hindered_by(machine, server.machine)
+                return cut, Silence.CUT
+        if process is not None and (seq := _silent_since(process, since_us)) is not None:
+            return seq, process.silence
+        if server is None:
+            return None
+        if (seq := _silent_since(server.process, since_us)) is not None:
+            return seq, Silence.ITSELF
+        return self.network.hindered_by(machine, server.machine, since_us)
 
     @abc.abstractmethod
     def stop(self) -> None:

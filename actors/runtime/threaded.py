@@ -27,11 +27,15 @@ class ThreadedTimer:
     __slots__ = ("_callback", "_cause", "_node", "_runtime")
 
     def __init__(
-        self, runtime: ThreadedRuntime, node: Resident | None, callback: Callable[[], object]
+        self,
+        runtime: ThreadedRuntime,
+        node: Resident | None,
+        callback: Callable[[], object],
+        cause: int | None,
     ) -> None:
         self._runtime = runtime
         self._node = node
-        self._cause = None if runtime.recorder is None else runtime.begin_step()
+        self._cause = cause  # None if it serves many
         self._callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -50,7 +54,8 @@ class ThreadedTimer:
 
     def _due_late(self) -> None:
         """The process goes on: that is why the timer fires now."""
-        self._cause = self._runtime.cause
+        if self._cause is not None:
+            self._cause = self._runtime.cause
         self.due()
 
     def fire(self) -> None:
@@ -160,7 +165,15 @@ class ThreadedRuntime(Runtime):
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> ThreadedTimer:
-        timer = ThreadedTimer(self, node, callback)
+        cause = None if self.recorder is None else self.begin_step()
+        return self._timer(ThreadedTimer(self, node, callback, cause), delay_us)
+
+    def wake_later(
+        self, node: Resident, delay_us: int, callback: Callable[[], object]
+    ) -> ThreadedTimer:
+        return self._timer(ThreadedTimer(self, node, callback, None), delay_us)
+
+    def _timer(self, timer: ThreadedTimer, delay_us: int) -> ThreadedTimer:
         if delay_us <= 0:
             timer.due()
         else:
@@ -171,7 +184,7 @@ class ThreadedRuntime(Runtime):
         self, node: Resident | None, callback: Callable[[], object], cause: int | None
     ) -> None:
         """What this thread does now is due to a timer."""
-        if self.recorder is not None and node is not None:
+        if self.recorder is not None and node is not None and cause is not None:
             name = getattr(callback, "__qualname__", "timer")
             cause = self.record_firing(node.name, name, cause)
         self.cause = cause

@@ -118,6 +118,16 @@ class VirtualRuntime(LoopRuntime):
             self.add_entry(timer, delay_us)
         return timer
 
+    def wake_later(
+        self, node: Resident, delay_us: int, callback: Callable[[], object]
+    ) -> VirtualTimer:
+        timer = VirtualTimer(node, callback)
+        if delay_us <= 0:
+            self._ready.append(timer)
+        else:
+            self.add_entry(timer, delay_us)
+        return timer
+
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
         if delay_us <= 0:
             self._ready.append(delivery)
@@ -337,7 +347,7 @@ class VirtualRuntime(LoopRuntime):
             except Exception as error:
                 self.report_failure(node, error)
             return
-        if node is not None:
+        if node is not None and timer.cause is not None:
             self._record_firing(node.name, name_of(callback), timer.cause)
         else:
             self.cause = timer.cause
@@ -361,7 +371,8 @@ class VirtualRuntime(LoopRuntime):
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
         def fire_late() -> None:
-            timer.cause = self.cause  # what resumed the process
+            if timer.cause is not None:
+                timer.cause = self.cause  # what resumed the process
             self._fire(timer)
 
         node.process.held.append(fire_late)

@@ -18,7 +18,7 @@ class VirtualTimer:
     ) -> None:
         self.node = node
         self.cause = cause
-        """Seq of the event that armed it, while the run is recorded."""
+        """Seq of the event that armed it, while the run is recorded; None if it serves many."""
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -34,4 +34,6 @@ def _name_in(qualified: str) -> str:
 
 def name_of(callback: Callable[[], object]) -> str:
     """What a recorded run calls a timer."""
+    if type(callback) is functools.partial:
+        callback = callback.func
     return _name_in(getattr(callback, "__qualname__", "timer"))

@@ -33,7 +33,7 @@ from .state import PREVIOUS_STATES, GroupState
 class WaitingJoin:
     """The end of a rebalance that is awaited: for all members, or for a time."""
 
-    __slots__ = ("delay_ms", "is_initial", "remaining_ms", "timer")
+    __slots__ = ("begun_by", "delay_ms", "is_initial", "remaining_ms", "timer")
 
     def __init__(self, is_initial: bool, delay_ms: int, remaining_ms: int) -> None:
         self.is_initial = is_initial
@@ -42,6 +42,8 @@ class WaitingJoin:
         self.remaining_ms = remaining_ms
         """How much longer an initial one may be put off."""
         self.timer: Timer | None = None
+        self.begun_by: int | None = None
+        """While a run is recorded: seq of the event at which it began."""
 
     def cancel(self) -> None:
         if self.timer is not None:

@@ -162,6 +162,8 @@ class Rebalances:
         group.waiting_join = waiting
         if self.try_complete_join(group):
             return
+        if self._host.causes is not None:
+            waiting.begun_by = self._host.causes.current()
         waiting.timer = self._host.call_later_ms(
             waiting.delay_ms, lambda: self._join_time_is_up(group, waiting)
         )
@@ -175,6 +177,10 @@ class Rebalances:
             remaining_ms = max(waiting.remaining_ms - waiting.delay_ms, 0)
             self._wait_for_joins(group, WaitingJoin(True, delay_ms, remaining_ms))
             return
+        if self._host.causes is not None:
+            missing = [m.client_id for m in group.members.values() if m.awaiting_join is None]
+            if missing:
+                self._host.causes.waited(missing, waiting.begun_by, waiting.delay_ms)
         self._complete_join(group)
 
     def try_complete_join(self, group: Group) -> bool:
@@ -275,6 +281,10 @@ class Rebalances:
         missing = tuple(group.pending_sync)
         if not missing:
             return
+        if self._host.causes is not None:
+            silent = [group.members[i].client_id for i in missing if i in group.members]
+            causes = self._host.causes
+            causes.waited(silent, causes.current(), group.rebalance_timeout_ms)
         for member_id in missing:
             group.remove(member_id)
         self.prepare(group, f"removing {', '.join(missing)} on pending sync expiration")

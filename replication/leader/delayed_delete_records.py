@@ -17,6 +17,7 @@ class LowWatermarks(Protocol):
     """Who knows the low watermarks of the partitions led here."""
 
     def low_watermark_of(self, topic_partition: TopicPartition) -> tuple[ErrorCode, int]: ...
+    def keepers(self, topic_partition: TopicPartition, offset: int) -> list[str]: ...
 
 
 class DelayedDeleteRecords(DelayedOperation):
@@ -51,6 +52,12 @@ class DelayedDeleteRecords(DelayedOperation):
                 continue
             del self._pending[index]
         return not self._pending and self.force_complete()
+
+    def waited_for(self) -> list[str]:
+        names: dict[str, None] = {}
+        for index, offset in self._pending.items():
+            names.update(dict.fromkeys(self._handler.keepers(self._results[index][0], offset)))
+        return list(names)
 
     def on_complete(self) -> None:
         for index in self._pending:

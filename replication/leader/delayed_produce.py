@@ -23,6 +23,7 @@ class ProduceOutcomes(Protocol):
     def acknowledged(
         self, topic_partition: TopicPartition, required_offset: int
     ) -> ErrorCode | None: ...
+    def behind(self, topic_partition: TopicPartition, required_offset: int) -> list[str]: ...
 
 
 def _failed(appended: ProducePartitionResponse, error: ErrorCode) -> ProducePartitionResponse:
@@ -72,6 +73,13 @@ class DelayedProduce(DelayedOperation):
                 responses[index] = _failed(response, error)
             del pending[position]
         return not pending and self.force_complete()
+
+    def waited_for(self) -> list[str]:
+        names: dict[str, None] = {}
+        for index, required_offset in self._pending:
+            partition = self._responses[index].topic_partition
+            names.update(dict.fromkeys(self._handler.behind(partition, required_offset)))
+        return list(names)
 
     def on_complete(self) -> None:
         for index, _ in self._pending:
@@ -141,6 +149,9 @@ class DelayedProduceToOne(DelayedOperation):
         respond = self._respond
         respond(ProduceResponse((response,)))
         return True
+
+    def waited_for(self) -> list[str]:
+        return self._handler.behind(self._response.topic_partition, self._required_offset)
 
     def on_complete(self) -> None:
         """Its time is up, undecided."""

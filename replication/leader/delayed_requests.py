@@ -31,7 +31,7 @@ class DelayedRequests:
         self._released_sessions = hosted.context.released_sessions
         behaviour = hosted.behaviour
         self._append_completes_produces_first = behaviour.append_completes_produces_first
-        self.timer = timer = WheelTimer(host)
+        self.timer = timer = WheelTimer(host, causes=host.causes)
         fetches_kept: int = config["fetch.purgatory.purge.interval.requests"]
         produces_kept: int = config["producer.purgatory.purge.interval.requests"]
         deletions_kept: int = config["delete.records.purgatory.purge.interval.requests"]

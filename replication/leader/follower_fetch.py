@@ -28,6 +28,7 @@ class FollowerFetchHandler:
 
     __slots__ = (
         "_by_name",
+        "_causes",
         "_complete",
         "_deletions",
         "_fetch_bytes_max",
@@ -47,6 +48,7 @@ class FollowerFetchHandler:
         self.host = host
         self.counts = counts
         self.timer = delayed.timer
+        self._causes = delayed.timer.causes
         self.is_fetch_satisfied = reader.is_fetch_satisfied
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max
@@ -79,6 +81,8 @@ class FollowerFetchHandler:
         fetch.request = request
         fetch.respond = respond
         fetch.unread = None
+        if self._causes is not None:
+            fetch.cause = self._causes.current()
         wait_ms = request.max_wait_ms
         active = session.active
         if len(active) == 1 and wait_ms > 0 and request.min_bytes > 0:

@@ -275,6 +275,11 @@ class OffsetsHandler:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
         return _NONE, partition.low_watermark
 
+    def keepers(self, topic_partition: TopicPartition, offset: int) -> list[str]:
+        """The live replicas that still have records below an offset."""
+        partition: Partition | None = self._by_name.get(topic_partition)
+        return [] if partition is None else partition.keepers(offset)
+
 
 def _epoch_at_start(log: Log) -> int:
     """The epoch in which the log's first record was written, as far as the history tells."""

@@ -295,6 +295,11 @@ class ProduceHandler:
             return None
         return self.outcome(partition)
 
+    def behind(self, topic_partition: TopicPartition, required_offset: int) -> list[str]:
+        """The in-sync replicas that an append is still waiting for."""
+        partition = self._by_name.get(topic_partition)
+        return [] if partition is None else partition.behind(required_offset)
+
     def outcome(self, partition: Partition) -> ErrorCode:
         """The outcome of an append with acks=all below the high watermark."""
         if len(partition.maximal_isr) < partition.min_isr:

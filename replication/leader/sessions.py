@@ -333,7 +333,9 @@ class FollowerFetch(TimerEntry):
     from one fetch to the next and set anew when it fires too early for the current one.
     """
 
-    __slots__ = ("api_version", "request", "respond", "serving", "session", "unread", "until_ms")
+    __slots__ = (
+        "api_version", "cause", "request", "respond", "serving", "session", "unread", "until_ms",
+    )  # fmt: skip
 
     has_client_metadata = False
     require_leader = True
@@ -356,6 +358,8 @@ class FollowerFetch(TimerEntry):
         self.respond = respond
         self.unread: dict[TopicPartition, None] | None = None
         """Partitions the follower is not assigned to: their growth does not count."""
+        self.cause: int | None = None
+        """While a run is recorded: seq of the event at which the fetch came that waits."""
         self.until_ms = 0
         """When a waiting fetch is answered whatever there is."""
 
@@ -375,5 +379,7 @@ class FollowerFetch(TimerEntry):
         if now_ms < self.until_ms:
             serving.timer.add_at(self, self.until_ms - now_ms, now_ms)
             return
+        if serving.timer.causes is not None:
+            serving.timer.causes.serve(type(self).__name__, self.cause)
         serving.finish_parked(self)
         serving.counts.expired += 1

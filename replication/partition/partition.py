@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.control import LeaderAndIsrPartitionState
 from ...protocol.errors import ErrorCode, KafkaError, invariant
+from ...protocol.names import broker_name
 from ...protocol.values import LeaderAndIsr, TopicPartition
 from ..log.follower_append import append_as_follower, append_next
 from .context import FetchEntry, PartitionContext, TopicSettings
@@ -528,6 +529,23 @@ class Partition:
             if replica.log_start_offset < low and is_alive(replica.broker_id):
                 low = replica.log_start_offset
         return low
+
+    def behind(self, end_offset: int) -> list[str]:
+        """The brokers in the ISR whose replicas have not copied up to an offset."""
+        return [
+            broker_name(replica.broker_id)
+            for replica in self.remote_replicas
+            if replica.broker_id in self.maximal_isr and replica.log_end_offset < end_offset
+        ]
+
+    def keepers(self, start_offset: int) -> list[str]:
+        """The live brokers whose replicas have records below an offset."""
+        is_alive = self.context.metadata_cache.is_alive
+        return [
+            broker_name(replica.broker_id)
+            for replica in self.remote_replicas
+            if replica.log_start_offset < start_offset and is_alive(replica.broker_id)
+        ]
 
     # -- fetch sessions of followers ----------------------------------------------------------
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from ...protocol.host import Causes
 from .timing_wheel import TimerEntry, WheelTimer
 
 
@@ -21,7 +22,10 @@ class DelayedOperation(TimerEntry):
     what is to be done, once, ``on_expiration`` notes that it was the time that ran out.
     """
 
-    __slots__ = ("_keys", "_purgatory", "delay_ms", "is_completed")
+    __slots__ = ("_keys", "_purgatory", "cause", "delay_ms", "is_completed")
+
+    cause: int | None
+    """While a run is recorded: seq of the event at which it began to wait."""
 
     def __init__(self, delay_ms: int) -> None:
         # TimerEntry's fields, without the call: made for every fetch.
@@ -70,8 +74,22 @@ class DelayedOperation(TimerEntry):
                 for key in keys:
                     stale_keys[key] = None
 
+    def waited_for(self) -> list[str]:
+        """The actors on which it depends; none if it only waited for a time to pass."""
+        return []
+
+    def _tell_expiry(self, causes: Causes) -> None:
+        peers = self.waited_for()
+        if peers:
+            causes.waited(peers, self.cause, self.delay_ms)
+        else:
+            causes.serve(type(self).__name__, self.cause)
+
     def run(self) -> None:
         """The time is up."""
+        purgatory = self._purgatory
+        if purgatory is not None and purgatory.timer.causes is not None:
+            self._tell_expiry(purgatory.timer.causes)
         if self.force_complete():
             self.on_expiration()
 
@@ -138,6 +156,9 @@ class Purgatory:
                 watched.append(operation)
         operation._keys = keys
         operation._purgatory = self
+        causes = self.timer.causes
+        if causes is not None:
+            operation.cause = causes.current()
         self.delayed_count += 1
         if self._lingering > self.purge_interval:
             self.purge()

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
+from ...protocol.host import Causes
+
 _WIDE_MS = 20
 _RECENT_MAX = 64
 
@@ -167,10 +169,21 @@ class TimerHost(Protocol):
 class WheelTimer:
     """A wheel on the host's clock: however many entries wait, the host keeps one timer."""
 
-    __slots__ = ("_host", "_host_timer", "_recent", "_wakes_at_ms", "wheel")
+    __slots__ = (
+        "_call_later_ms", "_host", "_host_timer", "_recent", "_wakes_at_ms", "causes", "wheel",
+    )  # fmt: skip
 
-    def __init__(self, host: TimerHost, tick_ms: int = 1, wheel_size: int = 20) -> None:
+    def __init__(
+        self,
+        host: TimerHost,
+        tick_ms: int = 1,
+        wheel_size: int = 20,
+        causes: Causes | None = None,
+    ) -> None:
         self._host = host
+        self.causes = causes
+        """Told by each entry that is due what had set it, while a run is recorded."""
+        self._call_later_ms = host.call_later_ms if causes is None else causes.wake_later_ms
         self.wheel = HierarchicalTimingWheel(tick_ms, wheel_size, host.now_ms())
         self._host_timer: _HostTimer | None = None
         self._wakes_at_ms = 0
@@ -214,7 +227,7 @@ class WheelTimer:
         if self._host_timer is not None:
             self._host_timer.cancel()
         self._wakes_at_ms = wakes_at_ms
-        self._host_timer = self._host.call_later_ms(max(0, wakes_at_ms - now_ms), self._advance)
+        self._host_timer = self._call_later_ms(max(0, wakes_at_ms - now_ms), self._advance)
 
     def _advance(self) -> None:
         self._host_timer = None

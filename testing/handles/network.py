@@ -209,7 +209,14 @@ class NetworkHandle:
             if not is_number or not 0 < mb_per_s < float("inf"):
                 arguments.refuse("mb_per_s", mb_per_s, right)
         link = self._link(source, target)
-        self._run(lambda: self._network.set_bandwidth(rate, *link))
+
+        def narrow() -> None:
+            where = "all links" if source is None else " to ".join(map(str, link))
+            amount = "without a limit" if mb_per_s is None else f"{mb_per_s:g} MB/s"
+            self._fault(f"{where}: bandwidth {amount}")
+            self._network.set_bandwidth(rate, *link)
+
+        self._run(narrow)
 
     def drop(
         self, probability: float, source: Machine | None = None, target: Machine | None = None

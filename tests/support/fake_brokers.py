@@ -21,7 +21,7 @@ from fakekafka.protocol.control import (
     UpdateMetadataResponse,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.host import StateListener
+from fakekafka.protocol.host import Causes, StateListener
 from fakekafka.protocol.values import BrokerInfo, TopicPartition
 from fakekafka.replication.partition.metadata_cache import MetadataCache
 from fakekafka.statemachines.controller.histogram import Histogram
@@ -46,6 +46,7 @@ class VirtualHost:
         self.name = name
         self.rng = random.Random(seed)
         self.state_listener: StateListener | None = None
+        self.causes: Causes | None = None
         self.now = 0
         self._sequence = count()
         self._timers: list[tuple[int, int, _Timer]] = []

@@ -28,6 +28,7 @@ from fakekafka.protocol.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from fakekafka.protocol.host import Causes
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
 from fakekafka.protocol.records.batch import RecordBatch, build_batch
 from fakekafka.protocol.records.format import Record
@@ -56,6 +57,7 @@ class ManualHost:
         self.name = "broker-1"
         self.rng = random.Random(seed)
         self.state_listener: Any = None
+        self.causes: Causes | None = None
         self.now = START_MS
         self._timers: list[tuple[int, int, ManualTimer, Callable[[], object]]] = []
         self._made = 0

@@ -6,7 +6,7 @@ import heapq
 import random
 from typing import Any
 
-from fakekafka.protocol.host import LogListener, StateListener
+from fakekafka.protocol.host import Causes, LogListener, StateListener
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
@@ -66,6 +66,7 @@ class FakeHost:
         self.clock = clock
         self.rng = random.Random(name)
         self.state_listener: StateListener | None = None
+        self.causes: Causes | None = None
         self.is_alive = True
 
     def now_ms(self) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from fakekafka.protocol.awaiting import Task
-from fakekafka.protocol.host import StateListener
+from fakekafka.protocol.host import Causes, StateListener
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import CreateRequest, ZkCode
@@ -38,6 +38,7 @@ class _Host:
         self.name = name
         self.rng = network.rng
         self.state_listener: StateListener | None = None
+        self.causes: Causes | None = None
         self.is_alive = True
 
     def now_ms(self) -> int:

@@ -109,7 +109,7 @@ def test_an_expired_session_is_due_to_what_silenced_its_client(name: str) -> Non
     """Not to the last ping that armed the timer: why a leader changed leads to the fault."""
     fault, text = FAULTS[name]
     trace = silenced(fault)
-    (expiry,) = trace.filter("kind == expire")
+    (expiry,) = trace.filter("kind == expire and actor == 'zk-1'")
     assert expiry.cause is not None
     assert (trace.event(expiry.cause).why or "").startswith(text)
     took_over = next(c for c in trace.changes("broker-3/t-0/role") if c.new == "leader").event

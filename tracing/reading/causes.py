@@ -3,14 +3,17 @@
 Every event names the one from which it follows, so a chain of causes is followed event by event,
 wherever it leads. A chain is *folded* for people: a delivery stands for its sending, too, what an
 actor asked and was told is left out where it changed nothing, and so is what merely waited for its
-turn. Nothing in it is guessed: each line happened before the one above it, and led to it.
+turn. What came together with a cause is told beside it: the request that waited while somebody was
+silent, the topic that a new controller found. Nothing in it is guessed: each line happened before
+the one above it, and led to it or to something above it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..events import Event, TraceError, is_root
+from ..events import WAITED, Event, TraceError, is_root
 from ..trace import StoredTrace
 from .refusals import decided_by
 from .state_history import last_change
@@ -25,6 +28,8 @@ _HOPS_ASKED = 200
 """Steps of a chain in which a client's request is looked for."""
 _ANSWER_MAX = 4
 """Steps between what a client did about an answer and the answer."""
+_ASKS_ZOOKEEPER, _ANSWER_OF_ZOOKEEPER = "ClientPacket", "ServerPacket"
+_TOPICS = "/znodes/brokers/topics/"
 _OF_CLIENTS = ("ProduceRequest", "FetchRequest")
 _PARTITIONS_MAX = 20
 _REPEATED = ("timer_fire", "client_retry", "client_invoke")
@@ -141,7 +146,7 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
     chain = chain_of(trace, seq)
     enabling = enabled_by(trace, chain[0])
     if enabling is not None:
-        return [chain[0], *fold(chain_of(trace, enabling.seq))]
+        return [chain[0], *_told(trace, chain_of(trace, enabling.seq))]
     refused = _refused(trace, chain)
     if refused is not None:
         return refused
@@ -149,8 +154,59 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
         # An operation that began before there was this leader had to wait for it.
         enabling = joined_since(trace, event) or waited_for(trace, event, chain[-1].seq)
         if enabling is not None:
-            return [*fold(chain[: index + 1]), *fold(chain_of(trace, enabling.seq))]
-    return fold(chain)
+            led = _told(trace, chain_of(trace, enabling.seq))
+            return [*_told(trace, chain[: index + 1]), *led]
+    return _told(trace, chain)
+
+
+def _told(trace: StoredTrace, chain: list[Event]) -> list[Event]:
+    """The folded chain, with what came together in it with a cause that it names."""
+    kept = fold(chain)
+    for other in (*_requests_that_waited(trace, kept), *_topics_found(trace, chain)):
+        places = (place for place, event in enumerate(kept) if event.seq <= other.seq)
+        place = next(places, None)
+        if place is not None and kept[place].seq != other.seq:
+            kept.insert(place, other)
+    return kept
+
+
+def _requests_that_waited(trace: StoredTrace, kept: list[Event]) -> Iterator[Event]:
+    """What was waited for in vain: a wait goes on to the fault that silenced somebody."""
+    for event in kept:
+        if event.kind != "expire" or event.type != WAITED:
+            continue
+        begun = event.fields.get("request")
+        if isinstance(begun, int) and trace.first_seq <= begun < event.seq:
+            yield _sent_then(trace, event, begun) or trace.event(begun)
+
+
+def _sent_then(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
+    """The request that an actor sent to the one it waited for, when it was handling an event."""
+    for event in trace.events(begun + 1, min(begun + _ROUND_TRIP_MAX, wait.seq)):
+        if (
+            (event.kind, event.actor, event.peer) == ("send", wait.actor, wait.peer)
+            and event.cause == begun
+            and _is_asked(event)
+        ):
+            return event
+    return None
+
+
+def _topics_found(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
+    """Who made the topics that a controller found at its start, for partitions that it set up."""
+    seqs = {event.seq for event in chain}
+    topics: dict[str, int] = {}
+    for event in chain:
+        for path, old, _ in event.delta:
+            znode, _, partition = path.partition("/partitions/")
+            if old is None and partition.endswith("/state") and _TOPICS in znode:
+                topics.setdefault(znode, event.seq)
+    for znode, seq in topics.items():
+        change = last_change(trace, znode, seq)
+        while change is not None and change.old is not None:
+            change = last_change(trace, znode, change.event.seq - 1)
+        if change is not None and change.event.seq not in seqs:
+            yield change.event
 
 
 def _changes_something(event: Event) -> bool:
@@ -170,7 +226,9 @@ def fold(chain: list[Event]) -> list[Event]:
     but the last of what was tried again and again."""
     kept = [chain[0]]
     index = 1
-    if chain[0].kind == "deliver" and not _changes_something(chain[0]):
+    if chain[0].kind == "deliver" and (
+        chain[0].type == _ANSWER_OF_ZOOKEEPER or not _changes_something(chain[0])
+    ):
         back = _asked_at(chain, 0)
         index = 1 if back is None else back
     while index < len(chain) - 1:
@@ -197,7 +255,7 @@ def _is_repeated(kept: list[Event], event: Event) -> bool:
 def _asked_at(chain: list[Event], index: int) -> int | None:
     """Index behind the sending of the request that a delivery answers; None if it is no answer."""
     event = chain[index]
-    if event.kind != "deliver" or event.peer == event.actor:
+    if event.kind != "deliver" or event.peer == event.actor or _is_asked(event):
         return None
     for later in range(index + 1, min(index + _ROUND_TRIP_MAX, len(chain) - 1)):
         other = chain[later]
@@ -206,6 +264,11 @@ def _asked_at(chain: list[Event], index: int) -> int | None:
         if other.actor == event.actor:
             return later + 1 if other.kind == "send" and other.peer == event.peer else None
     return None
+
+
+def _is_asked(event: Event) -> bool:
+    """Whether a message asks, so that it answers nothing."""
+    return event.type == _ASKS_ZOOKEEPER or (event.type or "").endswith("Request")
 
 
 def _matters(chain: list[Event], index: int, asked_at: int | None) -> bool:
@@ -230,7 +293,7 @@ def _refused(trace: StoredTrace, chain: list[Event]) -> list[Event] | None:
         if request is None or decided is None:
             return None
         head = [event for event in chain[: index + 1] if event.kind != "send" or event is chain[0]]
-        return [*head, request, *fold(chain_of(trace, decided.seq))]
+        return [*head, request, *_told(trace, chain_of(trace, decided.seq))]
     return None
 
 

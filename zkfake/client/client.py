@@ -279,6 +279,9 @@ class ZooKeeperClient(HandlerRegistry):
         interval_ms = self._ping_interval_ms()
         read_timeout_ms = self._timeout_ms * 2 / 3
         if silent_ms >= int(read_timeout_ms):
+            causes = self.host.causes
+            if causes is not None:
+                causes.waited((self.server,), causes.current(), silent_ms)
             self._connection_lost()
             return
         idle_ms = now_ms - self._last_sent_ms

@@ -100,6 +100,9 @@ class Following:
         limit_ms = config.tick_time_ms * config.sync_limit_ticks
         silent_ms = self._server.host.now_ms() - self._link.last_heard_ms
         if silent_ms >= limit_ms:
+            causes = self._server.host.causes
+            if causes is not None:
+                causes.waited((self._leader,), causes.current(), silent_ms)
             self._give_up()
         else:
             self._timer.set(limit_ms - silent_ms, self._check_leader)

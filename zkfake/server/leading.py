@@ -232,6 +232,7 @@ class Leading:
         if self._is_quorum(self._active_count()):
             self._quorum_seen_ms = now_ms
         elif now_ms - self._quorum_seen_ms >= tick_ms // 2:
+            self._tell_silence(now_ms - self._quorum_seen_ms + limit_ms)
             self._give_up()
             return
         for follower in self._followers.values():
@@ -239,6 +240,19 @@ class Leading:
         interval_ms = self._ping_interval_ms()
         self._next_ping_ms = now_ms + interval_ms
         self._timer.set(interval_ms, self._ping)
+
+    def _tell_silence(self, silent_ms: int) -> None:
+        """Tell whoever records the run that too few followers are heard."""
+        server = self._server
+        causes = server.host.causes
+        if causes is not None:
+            heard = {follower.server_id for follower in self._followers.values()}
+            silent = [
+                name
+                for server_id, name in server.peers.items()
+                if server_id not in heard and server_id != server.server_id
+            ]
+            causes.waited(silent, causes.current(), silent_ms)
 
     def _ping_interval_ms(self) -> float:
         """Half a tick, or less when short sessions need their heartbeats carried faster."""

@@ -28,7 +28,7 @@ class SessionTracker:
     runs, for the earliest bucket, and none when there are no sessions.
     """
 
-    __slots__ = ("_buckets", "_due", "_expiry_ms", "_host", "_on_expire", "_tick_time_ms",
+    __slots__ = ("_buckets", "_due", "_expiry_ms", "_heard_at", "_host", "_on_expire", "_tick_time_ms",
                  "_timeout_ms", "_timer", "_timer_at_ms")  # fmt: skip
 
     def __init__(self, host: Host, tick_time_ms: int, on_expire: Callable[[int], object]) -> None:
@@ -39,6 +39,8 @@ class SessionTracker:
         self._expiry_ms: dict[int, int] = {}  # session to the time of its bucket
         self._buckets: dict[int, dict[int, None]] = {}  # time to sessions; empty ones linger
         self._due: list[int] = []  # heap of the bucket times
+        self._heard_at: dict[int, int | None] = {}
+        """While a run is recorded: session to the event at which it was heard of last."""
         self._timer: Timer | None = None
         self._timer_at_ms = 0
 
@@ -55,6 +57,9 @@ class SessionTracker:
         timeout_ms = self._timeout_ms.get(session_id)
         if timeout_ms is None:
             return False
+        causes = self._host.causes
+        if causes is not None:
+            self._heard_at[session_id] = causes.current()
         tick = min(self._tick_time_ms, max(1, timeout_ms // 3))
         expiry_ms = ((self._host.now_ms() + timeout_ms) // tick + 1) * tick
         before_ms = self._expiry_ms.get(session_id)
@@ -79,6 +84,7 @@ class SessionTracker:
         """Stop tracking a session that was closed."""
         if self._timeout_ms.pop(session_id, None) is None:
             return
+        self._heard_at.pop(session_id, None)
         del self._buckets[self._expiry_ms.pop(session_id)][session_id]
         if not self._timeout_ms:
             self.stop()
@@ -89,6 +95,7 @@ class SessionTracker:
             self._timer.cancel()
             self._timer = None
         self._timeout_ms.clear()
+        self._heard_at.clear()
         self._expiry_ms.clear()
         self._buckets.clear()
         self._due.clear()
@@ -100,7 +107,9 @@ class SessionTracker:
                 return
             self._timer.cancel()
         self._timer_at_ms = due_ms
-        self._timer = self._host.call_later_ms(due_ms - self._host.now_ms(), self._tick)
+        host = self._host
+        call_later_ms = host.call_later_ms if host.causes is None else host.causes.wake_later_ms
+        self._timer = call_later_ms(due_ms - host.now_ms(), self._tick)
 
     def _tick(self) -> None:
         self._timer = None
@@ -116,5 +125,9 @@ class SessionTracker:
             del self._buckets[heappop(self._due)]
         if self._due:
             self._arm()
+        causes = self._host.causes
         for session_id in expired:
+            heard_at = self._heard_at.pop(session_id, None)
+            if causes is not None:
+                causes.serve("SessionTracker", heard_at)
             self._on_expire(session_id)

@@ -1,0 +1,36 @@
+"""What a node's cores tell of causes while a run is recorded: ``protocol.host.Causes``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..protocol.host import Timer
+from .surroundings import Resident, Surroundings
+
+
+class NodeCauses:
+    """The causes of what one node does."""
+
+    __slots__ = ("_node", "_runtime")
+
+    def __init__(self, runtime: Surroundings, node: Resident) -> None:
+        self._runtime = runtime
+        self._node = node
+
+    def current(self) -> int | None:
+        """The event that is being handled."""
+        return self._runtime.cause
+
+    def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+        """A timer that serves many entries and is no event itself."""
+        return self._runtime.wake_later(self._node, int(delay_ms * 1000), callback)
+
+    def serve(self, name: str, cause: int | None) -> None:
+        """An entry is due."""
+        self._runtime.serve(self._node.name, name, cause)
+
+    def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+        """It was waited for actors in vain; clients are known by what they are called here."""
+        owners = self._runtime.owners
+        named = [owners.get(peer, peer) for peer in peers]
+        self._runtime.waited(self._node.name, named, cause, waited_ms)
