@@ -94,6 +94,18 @@ def ask_produce(simulation: Simulation, timeout_ms: int) -> None:
     simulation.ask(1, ProduceRequest(-1, timeout_ms, (partition,)))
 
 
+def waits_in_turn(simulation: Simulation) -> None:
+    """The producer waits for its leader as long as that waits for its followers."""
+    shop = simulation.producer("shop", acks="all", request_timeout_ms=5000)
+    shop.produce(("t", 0), b"first")
+    simulation.run_for(1000)
+    simulation.broker(2).pause()
+    simulation.broker(3).pause()
+    simulation.run_for(500)
+    shop.produce(("t", 0), b"second")
+    simulation.run_for(8000)
+
+
 def patient_deletion(simulation: Simulation) -> None:
     """Records are deleted while one of three replicas is paused."""
     for _ in range(5):
@@ -440,6 +452,15 @@ QUESTIONS: tuple[Question, ...] = (
         "broker-2",
         {"topic": LEADER_1},
         never=("shop", "Wheel"),
+    ),
+    Question(
+        "Why did the producer send again? Its leader waited for followers that were paused",
+        waits_in_turn,
+        AT_RETRY,
+        ("client_retry", "waited 5.0 s for broker-1", "ProduceRequest", "(paused)"),
+        "broker-2",
+        {"topic": LEADER_1},
+        never=("for broker-1,",),
     ),
     Question(
         "Why was the second reader answered? Its own request had waited",

@@ -22,6 +22,8 @@ _HOPS_MAX = 4000
 """Steps of a chain that are followed: loops of requests and answers may go back for ever."""
 _RELEASE_MAX = 4000
 """Events within which a message that was released arrives."""
+_WAITS_MAX = 8
+"""Waits for each other that are followed."""
 _ROUND_TRIP_MAX = 64
 """Steps within which a question and its answer are looked for."""
 _HOPS_ASKED = 200
@@ -143,7 +145,7 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
     """The causes of an event that matter, itself first, the root last; all unless folded."""
     if not is_folded:
         return chain_of(trace, seq)
-    chain = chain_of(trace, seq)
+    chain = _through_waits(trace, chain_of(trace, seq))
     enabling = enabled_by(trace, chain[0])
     if enabling is not None:
         return [chain[0], *_told(trace, chain_of(trace, enabling.seq))]
@@ -178,6 +180,45 @@ def _requests_that_waited(trace: StoredTrace, kept: list[Event]) -> Iterator[Eve
         begun = event.fields.get("request")
         if isinstance(begun, int) and trace.first_seq <= begun < event.seq:
             yield _sent_then(trace, event, begun) or trace.event(begun)
+
+
+def _through_waits(trace: StoredTrace, chain: list[Event]) -> list[Event]:
+    """The chain beyond a wait for somebody who was well, and who waited in his turn."""
+    for index, event in enumerate(chain[:_HOPS_ASKED]):
+        if event.kind != "expire" or event.type != WAITED:
+            continue
+        inner, met = event, 0
+        while inner.cause == inner.fields.get("request") and met < _WAITS_MAX:
+            found = _wait_of_peer(trace, inner, event.seq)
+            if found is None:
+                break
+            inner, met = found, met + 1
+        if inner is not event and inner.cause is not None:
+            seen = [inner] if inner.seq < event.seq else []
+            return [*chain[: index + 1], *seen, *chain_of(trace, inner.cause)]
+    return chain
+
+
+def _wait_of_peer(trace: StoredTrace, wait: Event, seq: int) -> Event | None:
+    """For whom the one waited that somebody waited for, because of the same request. Its patience
+    may end a little later."""
+    begun = wait.fields.get("request")
+    if not isinstance(begun, int) or not trace.first_seq <= begun < wait.seq:
+        return None
+    sent = _sent_then(trace, wait, begun)
+    if sent is None:
+        return None
+    stop = min(sent.seq + _RELEASE_MAX, wait.seq)
+    came = next((e for e in trace.events(sent.seq + 1, stop) if e.cause == sent.seq), None)
+    if came is None or came.kind != "deliver":
+        return None
+    may_hold = trace.chunk_filter({"kind": "expire"})
+    for event in trace.events(came.seq + 1, wait.seq + _RELEASE_MAX, may_hold):
+        if (event.kind, event.actor, event.type) == ("expire", wait.peer, WAITED) and (
+            event.fields.get("request") == came.seq
+        ):
+            return event if event.cause is not None and event.cause < seq else None
+    return None
 
 
 def _sent_then(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
