@@ -95,6 +95,13 @@ class Host(Protocol):
         ...
 
 
+def name_as(timer: Any, task: Callable[[], object]) -> None:
+    """Have whoever records the run call a timer by the task that it is for."""
+    name = getattr(task, "__qualname__", None)
+    if name is not None:
+        timer.__qualname__ = name
+
+
 async def sleep(host: Host, delay_ms: float) -> None:
     """Park a coroutine of this actor for a while."""
     signal = Signal()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ..protocol.config import LONG_MAX, BrokerConfig
 from ..protocol.errors import KafkaError
-from ..protocol.host import Host, Timer
+from ..protocol.host import Host, Timer, name_as
 from ..protocol.values import TopicPartition
 from .follower.manager import FetcherManager
 from .leader.delayed_requests import DelayedRequests
@@ -111,8 +111,7 @@ class Upkeep:
                 self._timers[name] = self._host.call_later_ms(interval_ms, run)
                 task()
 
-        # Whoever records the run calls a timer so.
-        run.__qualname__ = getattr(task, "__qualname__", name)
+        name_as(run, task)
         delay_ms = interval_ms if first_delay_ms is None else first_delay_ms
         self._timers[name] = self._host.call_later_ms(delay_ms, run)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_IN_A_ROW = 5
+_IN_A_ROW = 4
 """Equal items after which the sequences go together again."""
 _WINDOWS = (32, 256, 2048, 16384)
 """How far the place is looked for, one after the other."""

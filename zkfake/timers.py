@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..protocol.host import Host, Timer
+from ..protocol.host import Host, Timer, name_as
 
 
 class OneTimer:
     """Holds at most one scheduled call; setting it again replaces that."""
 
-    __slots__ = ("_callback", "_host", "_timer")
+    __slots__ = ("_host", "_timer")
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._timer: Timer | None = None
-        self._callback: Callable[[], object] | None = None
 
     def set(self, delay_ms: float, callback: Callable[[], object]) -> None:
         """Call back once after a delay, instead of whatever was scheduled."""
         self.cancel()
-        self._callback = callback
-        self._timer = self._host.call_later_ms(delay_ms, self._fire)
+
+        def fire() -> None:
+            self._timer = None
+            callback()
+
+        name_as(fire, callback)
+        self._timer = self._host.call_later_ms(delay_ms, fire)
 
     def cancel(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._callback = None
-
-    def _fire(self) -> None:
-        callback = self._callback
-        self._timer = None
-        self._callback = None
-        if callback is not None:
-            callback()

@@ -16,6 +16,7 @@ from ...protocol.errors import UsageError
 from ..delivery import Delivery
 from ..surroundings import Process, Resident
 from .runtime import LoopRuntime
+from .virtual_timer import name_of
 
 T = TypeVar("T")
 
@@ -226,8 +227,7 @@ class LiveRuntime(LoopRuntime):
             return
         timer.callback = None
         if self.recorder is not None and node is not None and timer.cause is not None:
-            name = getattr(callback, "__qualname__", "timer")
-            self.cause = self.record_firing(node.name, name, timer.cause)
+            self.cause = self.record_firing(node.name, name_of(callback), timer.cause)
         else:
             self.cause = timer.cause
         try:

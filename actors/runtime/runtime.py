@@ -302,7 +302,7 @@ class Runtime(abc.ABC):
         self._blamed = (self.cause, before)
 
     def serve(self, actor: str, name: str, cause: int | None) -> None:
-        """An entry of a timer that serves many is due: what is done now follows from what set it."""
+        """An entry of a timer that serves many is due; what is done now follows from ``cause``."""
         if self.recorder is not None:
             if cause is None:
                 cause = self.begin_step()

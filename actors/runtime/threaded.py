@@ -17,6 +17,7 @@ from ..node import Node
 from ..surroundings import Process, Resident
 from .live import LoopThread
 from .runtime import Runtime
+from .virtual_timer import name_of
 
 T = TypeVar("T")
 
@@ -185,8 +186,7 @@ class ThreadedRuntime(Runtime):
     ) -> None:
         """What this thread does now is due to a timer."""
         if self.recorder is not None and node is not None and cause is not None:
-            name = getattr(callback, "__qualname__", "timer")
-            cause = self.record_firing(node.name, name, cause)
+            cause = self.record_firing(node.name, name_of(callback), cause)
         self.cause = cause
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:

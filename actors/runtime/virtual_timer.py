@@ -34,6 +34,7 @@ def _name_in(qualified: str) -> str:
 
 def name_of(callback: Callable[[], object]) -> str:
     """What a recorded run calls a timer."""
-    if type(callback) is functools.partial:
-        callback = callback.func
-    return _name_in(getattr(callback, "__qualname__", "timer"))
+    name = getattr(callback, "__qualname__", None)
+    if name is None and isinstance(callback, functools.partial):
+        name = getattr(callback.func, "__qualname__", None)
+    return _name_in(name or "timer")

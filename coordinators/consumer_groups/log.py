@@ -128,10 +128,14 @@ class ConsumerGroupLog:
         """
         key = name, member_id
         self.cancel_timer(group, name, member_id)
+        causes = self._host.causes
+        begun_by = None if causes is None else causes.current()
 
         def ring() -> None:
             group.timers.pop(key, None)
             if not group.is_dead and member_id in group.members:
+                if causes is not None:
+                    causes.waited((group.members[member_id].client_id,), begun_by, delay_ms)
                 expired(retry)
 
         def retry(error: ErrorCode) -> None:

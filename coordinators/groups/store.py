@@ -121,7 +121,7 @@ class GroupStore:
         """Partition -> leader epoch in which it was loaded or unloaded last."""
         self._open_groups: dict[int, dict[str, None]] = {}
         """Producer id -> groups with offsets in its open transaction."""
-        self._tasks: deque[Iterator[None]] = deque()
+        self._tasks: deque[tuple[Iterator[None], int | None]] = deque()
         self._started_ms = host.now_ms()
         self._expires = False
 
@@ -215,18 +215,27 @@ class GroupStore:
         return bool(self._tasks)
 
     def _schedule(self, task: Iterator[None]) -> None:
-        self._tasks.append(task)
+        causes = self._host.causes
+        self._tasks.append((task, None if causes is None else causes.current()))
         if len(self._tasks) == 1:
-            self._host.call_later_ms(0, self._run_tasks)
+            self._run_tasks_soon()
+
+    def _run_tasks_soon(self) -> None:
+        host = self._host
+        call_later_ms = host.call_later_ms if host.causes is None else host.causes.wake_later_ms
+        call_later_ms(0, self._run_tasks)
 
     def _run_tasks(self) -> None:
         """Do the next piece of the first task; a task ends when it yields no more."""
-        for _ in self._tasks[0]:
+        task, begun_by = self._tasks[0]
+        if self._host.causes is not None:
+            self._host.causes.serve("GroupStore._run_tasks", begun_by)
+        for _ in task:
             break
         else:
             self._tasks.popleft()
         if self._tasks:
-            self._host.call_later_ms(0, self._run_tasks)
+            self._run_tasks_soon()
 
     def _takes_epoch(self, number: int, epoch: int | None) -> bool:
         """Whether a change of leadership is not older than the last one that was acted on."""

@@ -48,6 +48,7 @@ class TransactionMetadata:
 
     __slots__ = (
         "began_ms",
+        "begun_by",
         "fence_failed",
         "last_producer_epoch",
         "last_producer_id",
@@ -89,6 +90,8 @@ class TransactionMetadata:
         self.start_ms = start_ms
         self.began_ms = start_ms
         """The same by the clock of the runtime, which the timeout counts by."""
+        self.begun_by: int | None = None
+        """While a run is recorded: seq of the event at which it began."""
         self.updated_ms = updated_ms
         self.fence_failed = False
         """A raised epoch may not have reached the log; fencing again does not raise it more."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
-from ...protocol.host import Host, Timer
+from ...protocol.host import Host, Timer, name_as
 
 
 class Periodic:
     """Calls at multiples of an interval since it was made; sleeps while nothing is wanted."""
 
-    __slots__ = ("_host", "_interval_ms", "_is_wanted", "_started_ms", "_timer", "_work")
+    __slots__ = ("_fire", "_host", "_interval_ms", "_is_wanted", "_started_ms", "_timer", "_work")
 
     def __init__(
         self,
@@ -25,6 +26,8 @@ class Periodic:
         self._is_wanted = is_wanted
         self._started_ms = host.now_ms()
         self._timer: Timer | None = None
+        self._fire = functools.partial(self._work_if_wanted)
+        name_as(self._fire, work)
 
     def wake(self) -> None:
         """There may be something to do from now on."""
@@ -33,7 +36,7 @@ class Periodic:
             delay_ms = self._interval_ms - passed_ms
             self._timer = self._host.call_later_ms(delay_ms, self._fire)
 
-    def _fire(self) -> None:
+    def _work_if_wanted(self) -> None:
         self._timer = None
         if self._is_wanted():
             self.wake()

@@ -310,6 +310,8 @@ class TransactionStateManager:
         """Its timeout counts from here on what the clock of the runtime counts."""
         open_ms = self._host.wall_ms() - metadata.start_ms
         metadata.began_ms = self._host.now_ms() - open_ms
+        if self._host.causes is not None:
+            metadata.begun_by = self._host.causes.current()
 
     # -- expiry --------------------------------------------------------------------------------
 

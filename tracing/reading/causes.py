@@ -10,28 +10,25 @@ the one above it, and led to it or to something above it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..events import WAITED, Event, TraceError, is_root
+from ..events import Event, TraceError, is_root
 from ..trace import StoredTrace
 from .refusals import decided_by
 from .state_history import last_change
+from .waits import is_asked, requests_that_waited, topics_found, waited_in_turn
 
 _HOPS_MAX = 4000
 """Steps of a chain that are followed: loops of requests and answers may go back for ever."""
 _RELEASE_MAX = 4000
 """Events within which a message that was released arrives."""
-_WAITS_MAX = 8
-"""Waits for each other that are followed."""
 _ROUND_TRIP_MAX = 64
 """Steps within which a question and its answer are looked for."""
 _HOPS_ASKED = 200
 """Steps of a chain in which a client's request is looked for."""
 _ANSWER_MAX = 4
 """Steps between what a client did about an answer and the answer."""
-_ASKS_ZOOKEEPER, _ANSWER_OF_ZOOKEEPER = "ClientPacket", "ServerPacket"
-_TOPICS = "/znodes/brokers/topics/"
+_ANSWER_OF_ZOOKEEPER = "ServerPacket"
 _OF_CLIENTS = ("ProduceRequest", "FetchRequest")
 _PARTITIONS_MAX = 20
 _REPEATED = ("timer_fire", "client_retry", "client_invoke")
@@ -164,7 +161,7 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
 def _told(trace: StoredTrace, chain: list[Event]) -> list[Event]:
     """The folded chain, with what came together in it with a cause that it names."""
     kept = fold(chain)
-    for other in (*_requests_that_waited(trace, kept), *_topics_found(trace, chain)):
+    for other in (*requests_that_waited(trace, kept), *topics_found(trace, chain)):
         places = (place for place, event in enumerate(kept) if event.seq <= other.seq)
         place = next(places, None)
         if place is not None and kept[place].seq != other.seq:
@@ -172,82 +169,14 @@ def _told(trace: StoredTrace, chain: list[Event]) -> list[Event]:
     return kept
 
 
-def _requests_that_waited(trace: StoredTrace, kept: list[Event]) -> Iterator[Event]:
-    """What was waited for in vain: a wait goes on to the fault that silenced somebody."""
-    for event in kept:
-        if event.kind != "expire" or event.type != WAITED:
-            continue
-        begun = event.fields.get("request")
-        if isinstance(begun, int) and trace.first_seq <= begun < event.seq:
-            yield _sent_then(trace, event, begun) or trace.event(begun)
-
-
 def _through_waits(trace: StoredTrace, chain: list[Event]) -> list[Event]:
     """The chain beyond a wait for somebody who was well, and who waited in his turn."""
     for index, event in enumerate(chain[:_HOPS_ASKED]):
-        if event.kind != "expire" or event.type != WAITED:
-            continue
-        inner, met = event, 0
-        while inner.cause == inner.fields.get("request") and met < _WAITS_MAX:
-            found = _wait_of_peer(trace, inner, event.seq)
-            if found is None:
-                break
-            inner, met = found, met + 1
-        if inner is not event and inner.cause is not None:
+        inner = waited_in_turn(trace, event)
+        if inner is not None and inner.cause is not None:
             seen = [inner] if inner.seq < event.seq else []
             return [*chain[: index + 1], *seen, *chain_of(trace, inner.cause)]
     return chain
-
-
-def _wait_of_peer(trace: StoredTrace, wait: Event, seq: int) -> Event | None:
-    """For whom the one waited that somebody waited for, because of the same request. Its patience
-    may end a little later."""
-    begun = wait.fields.get("request")
-    if not isinstance(begun, int) or not trace.first_seq <= begun < wait.seq:
-        return None
-    sent = _sent_then(trace, wait, begun)
-    if sent is None:
-        return None
-    stop = min(sent.seq + _RELEASE_MAX, wait.seq)
-    came = next((e for e in trace.events(sent.seq + 1, stop) if e.cause == sent.seq), None)
-    if came is None or came.kind != "deliver":
-        return None
-    may_hold = trace.chunk_filter({"kind": "expire"})
-    for event in trace.events(came.seq + 1, wait.seq + _RELEASE_MAX, may_hold):
-        if (event.kind, event.actor, event.type) == ("expire", wait.peer, WAITED) and (
-            event.fields.get("request") == came.seq
-        ):
-            return event if event.cause is not None and event.cause < seq else None
-    return None
-
-
-def _sent_then(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
-    """The request that an actor sent to the one it waited for, when it was handling an event."""
-    for event in trace.events(begun + 1, min(begun + _ROUND_TRIP_MAX, wait.seq)):
-        if (
-            (event.kind, event.actor, event.peer) == ("send", wait.actor, wait.peer)
-            and event.cause == begun
-            and _is_asked(event)
-        ):
-            return event
-    return None
-
-
-def _topics_found(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
-    """Who made the topics that a controller found at its start, for partitions that it set up."""
-    seqs = {event.seq for event in chain}
-    topics: dict[str, int] = {}
-    for event in chain:
-        for path, old, _ in event.delta:
-            znode, _, partition = path.partition("/partitions/")
-            if old is None and partition.endswith("/state") and _TOPICS in znode:
-                topics.setdefault(znode, event.seq)
-    for znode, seq in topics.items():
-        change = last_change(trace, znode, seq)
-        while change is not None and change.old is not None:
-            change = last_change(trace, znode, change.event.seq - 1)
-        if change is not None and change.event.seq not in seqs:
-            yield change.event
 
 
 def _changes_something(event: Event) -> bool:
@@ -296,7 +225,7 @@ def _is_repeated(kept: list[Event], event: Event) -> bool:
 def _asked_at(chain: list[Event], index: int) -> int | None:
     """Index behind the sending of the request that a delivery answers; None if it is no answer."""
     event = chain[index]
-    if event.kind != "deliver" or event.peer == event.actor or _is_asked(event):
+    if event.kind != "deliver" or event.peer == event.actor or is_asked(event):
         return None
     for later in range(index + 1, min(index + _ROUND_TRIP_MAX, len(chain) - 1)):
         other = chain[later]
@@ -305,11 +234,6 @@ def _asked_at(chain: list[Event], index: int) -> int | None:
         if other.actor == event.actor:
             return later + 1 if other.kind == "send" and other.peer == event.peer else None
     return None
-
-
-def _is_asked(event: Event) -> bool:
-    """Whether a message asks, so that it answers nothing."""
-    return event.type == _ASKS_ZOOKEEPER or (event.type or "").endswith("Request")
 
 
 def _matters(chain: list[Event], index: int, asked_at: int | None) -> bool:

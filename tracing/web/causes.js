@@ -2,8 +2,10 @@
 
 import { decidedBy } from './refusals.js'
 import { isRoot } from './text.js'
+import { isAsked, requestsThatWaited, topicsFound, waitedInTurn } from './waits.js'
 
 const ANSWER_MAX = 4
+const ANSWER_OF_ZOOKEEPER = 'ServerPacket'
 
 const HOPS_MAX = 4000
 const HOPS_ASKED = 200
@@ -103,7 +105,7 @@ async function waitedFor(store, event, since) {
 /** For a delivery that answers what the actor had asked: where the chain goes on, there. */
 function askedAt(chain, index) {
   const event = chain[index]
-  if (event.kind !== 'deliver' || event.peer === event.actor) return null
+  if (event.kind !== 'deliver' || event.peer === event.actor || isAsked(event)) return null
   const end = Math.min(index + ROUND_TRIP_MAX, chain.length - 1)
   for (let later = index + 1; later < end; later++) {
     const other = chain[later]
@@ -143,7 +145,8 @@ function changesSomething(event) {
 function fold(chain) {
   const kept = [chain[0]]
   let index = 1
-  if (chain[0].kind === 'deliver' && !changesSomething(chain[0])) index = askedAt(chain, 0) ?? 1
+  const isAnswer = chain[0].type === ANSWER_OF_ZOOKEEPER || !changesSomething(chain[0])
+  if (chain[0].kind === 'deliver' && isAnswer) index = askedAt(chain, 0) ?? 1
   while (index < chain.length - 1) {
     const back = askedAt(chain, index)
     const event = chain[index]
@@ -155,27 +158,56 @@ function fold(chain) {
   return kept
 }
 
+/** The folded chain, with what came together in it with a cause that it names. */
+async function told(store, chain) {
+  const kept = fold(chain)
+  const others = [
+    ...(await requestsThatWaited(store, kept)),
+    ...(await topicsFound(store, chain)),
+  ]
+  for (const other of others) {
+    const place = kept.findIndex((event) => event.seq <= other.seq)
+    if (place >= 0 && kept[place].seq !== other.seq) kept.splice(place, 0, other)
+  }
+  return kept
+}
+
+/** The chain beyond a wait for somebody who was well, and who waited in his turn. */
+async function throughWaits(store, chain) {
+  for (const [index, event] of chain.slice(0, HOPS_ASKED).entries()) {
+    const inner = await waitedInTurn(store, event)
+    if (!inner) continue
+    const seen = inner.seq < event.seq ? [inner] : []
+    const cause = await store.bySeq(inner.cause)
+    return [...chain.slice(0, index + 1), ...seen, ...(await chainOf(store, cause))]
+  }
+  return chain
+}
+
 /** The causes of an event that matter, itself first, the root last; all of them unless folded. */
 export async function why(store, event, isFolded = true) {
-  const chain = await chainOf(store, event)
-  if (!isFolded) return chain
+  const whole = await chainOf(store, event)
+  if (!isFolded) return whole
+  const chain = await throughWaits(store, whole)
   const enabling = await enabledBy(store, event)
-  if (enabling) return [event, ...fold(await chainOf(store, enabling))]
+  if (enabling) return [event, ...(await told(store, await chainOf(store, enabling)))]
   const refused = await whyRefused(store, chain)
   if (refused) return refused
   for (const [index, other] of chain.slice(0, HOPS_ASKED).entries()) {
     const waited =
       (await joinedSince(store, other)) ?? (await waitedFor(store, other, chain.at(-1).seq))
-    if (waited) return [...fold(chain.slice(0, index + 1)), ...fold(await chainOf(store, waited))]
+    if (!waited) continue
+    const led = await told(store, await chainOf(store, waited))
+    return [...(await told(store, chain.slice(0, index + 1))), ...led]
   }
-  return fold(chain)
+  return told(store, chain)
 }
 
 /** For an answer with an error, and what a client did about it: the answer, the request, and why
  *  it had to be refused. */
 async function whyRefused(store, chain) {
-  const told = chain[0].kind.startsWith('client_') ? ANSWER_MAX : 1
-  for (const [index, answer] of chain.slice(0, told).entries()) {
+  const most = chain[0].kind.startsWith('client_') ? ANSWER_MAX : 1
+  for (const [index, answer] of chain.slice(0, most).entries()) {
     if (!answer.type?.endsWith('Response')) continue
     const responder = answer.kind === 'send' ? answer.actor : answer.peer
     const request = chain
@@ -184,7 +216,7 @@ async function whyRefused(store, chain) {
     const decided = request ? await decidedBy(store, answer, request) : null
     if (!decided) return null
     const head = chain.slice(0, index + 1).filter((e) => e.kind !== 'send' || e === chain[0])
-    return [...head, request, ...fold(await chainOf(store, decided))]
+    return [...head, request, ...(await told(store, await chainOf(store, decided)))]
   }
   return null
 }

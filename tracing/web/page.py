@@ -26,8 +26,8 @@ from .overview import index_of, overview, title_of
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = (
-    "msgpack", "text", "store", "refusals", "causes", "filter", "dom", "rows", "diagram", "minimap",
-    "event_list", "panels", "partitions", "live", "keys", "scanner", "finder", "main",
+    "msgpack", "text", "store", "refusals", "waits", "causes", "filter", "dom", "rows", "diagram",
+    "minimap", "event_list", "panels", "partitions", "live", "keys", "scanner", "finder", "main",
 )  # fmt: skip
 _STYLE_SHEETS = ("theme", "page", "panels")
 _GZIP_LEVEL = 5

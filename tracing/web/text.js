@@ -28,6 +28,7 @@ const KEY_FIELDS = {
   StopReplicaRequest: ['controller_epoch', 'partition_states'],
   ClientPacket: ['xid', 'request'],
   ServerPacket: ['xid', 'response'],
+  Waited: ['request'],
 }
 const SHOWN = 3
 const WORD_LENGTH = 96
