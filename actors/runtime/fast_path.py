@@ -30,6 +30,7 @@ class MessageHeap(Surroundings, Protocol):
     """Of the last entry of any heap."""
     messages: list[Message]
     """A heap of what takes the short way."""
+    is_recorded: bool
     row_buffer: RowBuffer | None
     """Of the recorder, if it lets others write there."""
     entries_made: int
@@ -59,7 +60,7 @@ class VirtualPort(Port):
         self.correlation = correlation = self.correlation + 1
         clock = network.clock
         cause = clock.cause
-        if cause is None and clock.row_buffer is not None:
+        if cause is None and clock.is_recorded:
             cause = clock.begin_step()
         self.requests[correlation] = (answered, destination, clock.now, timeout_ms, cause)
         if timeout_ms < self.next_expiry_patience_ms:

@@ -91,6 +91,7 @@ class VirtualRuntime(LoopRuntime):
 
     def _record(self, recorder: TraceSink | None) -> None:
         self._recorder = recorder
+        self.is_recorded = recorder is not None
         self.row_buffer = getattr(recorder, "row_buffer", None)
         self.network.watchers_changed()
 

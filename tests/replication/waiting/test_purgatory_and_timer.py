@@ -343,3 +343,51 @@ def test_hundred_thousand_pending_operations_stay_cheap(clock: HandClock) -> Non
         purgatory.try_complete_else_watch(Operation(30_000), (("pending", number),))
     assert purgatory.delayed_count == 100_000
     assert steps_of_a_wave(wave) <= alone * 1.05
+
+
+class NotedCauses:
+    """What entries tell of their causes; timers are those of the clock."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self.clock = clock
+        self.event: int | None = None
+        self.told: list[tuple[Any, ...]] = []
+
+    def current(self) -> int | None:
+        return self.event
+
+    def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Any:
+        return self.clock.call_later_ms(delay_ms, callback)
+
+    def serve(self, name: str, cause: int | None) -> None:
+        self.told.append((self.clock.now_ms(), name, cause))
+
+    def waited(self, peers: Any, cause: int | None, waited_ms: float) -> None:
+        self.told.append((self.clock.now_ms(), [*peers], cause, waited_ms))
+
+
+class Dependent(Operation):
+    """Waits for an actor."""
+
+    def waited_for(self) -> list[str]:
+        return ["broker-2"]
+
+
+def test_each_operation_tells_what_it_follows_from(clock: HandClock) -> None:
+    """Not from what the timer was set by first; one that waited for an actor tells for whom."""
+    causes = NotedCauses(clock)
+    purgatory = Purgatory("Test", WheelTimer(clock, causes=causes))
+    start_ms = clock.now_ms()
+    operations = [Operation(300), Dependent(300), Operation(300)]
+    for number, operation in enumerate(operations):
+        causes.event = number
+        purgatory.try_complete_else_watch(operation, ["a"])
+    operations[0].may_complete = True
+    purgatory.check_and_complete("a")
+    assert causes.told == []
+    clock.advance(400)
+    assert [operation.completions for operation in operations] == [1, 1, 1]
+    assert [(told[0] - start_ms, *told[1:]) for told in causes.told] == [
+        (300, ["broker-2"], 1, 300),
+        (300, "Operation", 2),
+    ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from fakekafka.protocol.errors import InvariantError
+from fakekafka.protocol.host import Timer
 from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
     CloseSession,
@@ -220,6 +222,37 @@ def test_only_the_earliest_bucket_has_a_timer(single: ZkNetwork) -> None:
         tracker.remove(session_id)
     single.run_for(60_000)
     assert expired == list(range(500, 1000))
+
+
+def test_each_session_that_expires_follows_from_when_it_was_heard_of(single: ZkNetwork) -> None:
+    """Not from the session that the tracker's timer was set for first."""
+    host = single.servers[1].host
+    told: list[object] = []
+
+    class Noted:
+        event = 0
+
+        def current(self) -> int:
+            return self.event
+
+        def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
+            return host.call_later_ms(delay_ms, callback)
+
+        def serve(self, name: str, cause: int | None) -> None:
+            told.append((name, cause))
+
+        def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+            raise AssertionError("nobody is waited for")
+
+    host.causes = causes = Noted()
+    tracker = SessionTracker(host, 2000, told.append)
+    for session_id in (1, 2):
+        causes.event += 1
+        tracker.add(session_id, 6000)
+    causes.event = 3
+    tracker.touch(2)
+    single.run_for(20_000)
+    assert told == [("SessionTracker", 1), 1, ("SessionTracker", 3), 2]
 
 
 def test_a_shorter_session_brings_the_timer_forward(single: ZkNetwork) -> None:

@@ -1,0 +1,169 @@
+"""What is done when a time is up follows from who had waited, on every runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka import Event
+from fakekafka.actors.network.disturbances import Disturbances
+from fakekafka.actors.node import Node
+from fakekafka.actors.runtime.runtime import Runtime
+from fakekafka.actors.silence import Silence, words_of_wait
+from fakekafka.protocol.awaiting import RequestTimeout
+from fakekafka.protocol.values import message
+from fakekafka.tests.support.runtimes import Settle
+from fakekafka.tracing.recording.locked_recorder import LockedRecorder
+
+
+@message
+class QuestionRequest:
+    number: int
+
+
+class Mute(Node):
+    """Answers nothing."""
+
+    def on_question_request(self, request: QuestionRequest, _delivery: Any) -> None:
+        """Say nothing."""
+
+
+class Asker(Node):
+    """Asks, and notes what came of it."""
+
+    outcomes: tuple[tuple[int, Any], ...] = ()
+
+    def put_question(self, number: int, timeout_ms: float) -> None:
+        def answered(outcome: Any) -> None:
+            self.runtime.note("note", self.name, f"answer {number}")
+            self.outcomes = (*self.outcomes, (number, outcome))
+
+        self.ask_then("mute", QuestionRequest(number), timeout_ms, answered)
+
+
+@pytest.fixture
+def recorder(runtime: Runtime) -> LockedRecorder:
+    recorder = LockedRecorder()
+    runtime.recorder = recorder
+    return recorder
+
+
+@pytest.fixture
+def asker(runtime: Runtime, recorder: LockedRecorder) -> Asker:
+    runtime.note("start", "scenario", "begins")
+    runtime.cause = None
+    runtime.spawn(Mute, "mute", runtime.process("server"))
+    runtime.cause = None
+    asker: Asker = runtime.spawn(Asker, "asker", runtime.process("client"))
+    runtime.cause = None
+    return asker
+
+
+def put(runtime: Runtime, asker: Asker, number: int, timeout_ms: float) -> None:
+    """Ask because of a step of its own."""
+
+    def step() -> None:
+        runtime.cause = None
+        runtime.doing = f"question {number}"
+        asker.put_question(number, timeout_ms)
+        runtime.cause = None
+
+    runtime.run_in(asker.process, step)
+
+
+def led_to(events: list[Event], text: str) -> list[Event]:
+    """The causes of a note, the latest first."""
+    event = next(event for event in events if event.why == text)
+    chain = []
+    while event.cause is not None:
+        event = events[event.cause]
+        chain.append(event)
+    return chain
+
+
+def test_each_request_follows_from_its_own_asking(
+    runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
+) -> None:
+    """One timer ends them all; the first that was asked did not cause the end of the others."""
+    for number, timeout_ms in enumerate((30, 20, 20)):
+        put(runtime, asker, number, timeout_ms)
+    settle(lambda: len(asker.outcomes) == 3)
+    assert all(isinstance(outcome, RequestTimeout) for _, outcome in asker.outcomes)
+    events = list(recorder.events)
+    for number in range(3):
+        wait, begun = led_to(events, f"answer {number}")
+        assert (wait.kind, wait.actor, wait.peer, wait.type) == (
+            "expire", "asker", "mute", "Waited",
+        )  # fmt: skip
+        assert wait.why == "waited 0.0 s for mute"
+        assert (begun.kind, begun.why) == ("step", f"question {number}")
+        assert wait.fields["request"] == begun.seq
+    assert not [event for event in events if event.type == "Port._expire"]
+
+
+def test_a_wait_for_who_is_paused_follows_from_the_pause(
+    runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
+) -> None:
+    server = runtime.process("server")
+
+    def pause() -> None:
+        runtime.cause = None
+        runtime.note("fault", "server", "paused")
+        runtime.pause(server)
+        runtime.cause = None
+
+    runtime.run_in(server, pause)
+    put(runtime, asker, 7, 20)
+    settle(lambda: asker.outcomes)
+    wait, fault = led_to(list(recorder.events), "answer 7")
+    assert wait.why == "waited 0.0 s for mute, which was paused"
+    assert fault.why == "paused"
+
+
+def test_a_timer_of_many_that_serves_nobody_is_no_event(
+    runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
+) -> None:
+    fired: list[int] = []
+    runtime.run_in(asker.process, lambda: runtime.wake_later(asker, 2000, lambda: fired.append(1)))
+    settle(lambda: fired)
+    assert not [event for event in recorder.events if event.kind == "timer_fire"]
+
+
+def test_words_of_a_wait() -> None:
+    """Who is alike stands together."""
+    paused, off = Silence.PAUSED, Silence.OFF
+    told: dict[str, list[tuple[str, Silence | None]]] = {
+        "waited 20.0 s for broker-1, which was off": [("broker-1", off)],
+        "waited 20.0 s for broker-1": [("broker-1", None)],
+        "waited 20.0 s for b and c, which were paused": [("b", paused), ("c", paused)],
+        "waited 20.0 s for a, b and c, which were off": [("a", off), ("b", off), ("c", off)],
+        "waited 20.0 s for b, which was paused, and c, which was off": [
+            ("b", paused), ("c", off),
+        ],
+        "waited 20.0 s": [],
+    }  # fmt: skip
+    for text, peers in told.items():
+        assert words_of_wait(20_000, peers) == text
+
+
+def test_what_disturbed_a_link() -> None:
+    """In either direction, one link before all, as long as it lasted, if it is bad enough."""
+    known = Disturbances()
+
+    def blamed(since_us: int, least: float = 1) -> int | None:
+        return known.of("a", "b", since_us, lambda amount: amount >= least)
+
+    assert blamed(0) is None
+    known.begin(None, 1, 5, 100)
+    known.begin(("b", "a"), 2, 9, 200)
+    known.begin(("a", "c"), 3, 9, 200)
+    assert blamed(0) == blamed(1000) == 2
+    known.end_links(300)
+    assert blamed(250) == 2
+    assert blamed(300) == 1
+    assert blamed(300, least=6) is None
+    known.begin(None, 4, 0, 400)
+    assert blamed(350) == 1
+    assert blamed(400) is None
+    known.begin(None, None, 9, 500)  # what the cluster was made with
+    assert blamed(600) is None
