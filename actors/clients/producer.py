@@ -218,6 +218,7 @@ class SimulatedProducer(SimulatedClient):
                 return  # its timer comes (``RecordAccumulator.batchReady``)
             leader = self.leaders.get(topic_partition)
             if leader is None:
+                queue.lacks_leader = True
                 self.refresh_metadata()
                 return
             if (
@@ -249,13 +250,17 @@ class SimulatedProducer(SimulatedClient):
 
     def _give_up(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """A batch ends by its delivery timeout."""
-        if self.causes is not None:
-            peers = [] if batch.sent_to is None else [broker_name(batch.sent_to)]
-            self.causes.waited(peers, batch.operation, self.now_ms() - batch.created_at_ms)
+        self._tell_wait(queue, batch)
         queue.given_up(batch)
         if queue.wants_new_epoch():
             self._raise_epoch(queue)
         self._finish(batch, ErrorCode.REQUEST_TIMED_OUT, -1)
+
+    def _tell_wait(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """Tell whoever records the run that a batch has waited until now for a broker."""
+        if self.causes is not None:
+            peers = [] if queue.sent_to is None else [broker_name(queue.sent_to)]
+            self.causes.waited(peers, batch.operation, self.now_ms() - batch.created_at_ms)
 
     def _raise_epoch(self, queue: PartitionQueue) -> None:
         """Go on in the next epoch; what this partition has sent is numbered anew
@@ -324,6 +329,9 @@ class SimulatedProducer(SimulatedClient):
         runtime = self.runtime
         before = runtime.cause
         operation = batch.operation
+        if batch.is_retried and (queue.lacks_leader or leader != queue.sent_to):
+            self._tell_wait(queue, batch)
+        queue.sent_to, queue.lacks_leader = leader, False
         if operation is None:
             runtime.cause = self._begin(queue, batch)
         elif batch.is_retried:
@@ -356,7 +364,6 @@ class SimulatedProducer(SimulatedClient):
         )
         now_us = self._now_us
         batch.sent_at_us = now_us()
-        batch.sent_to = leader
         if settings.acks == 0:
             self.send(broker_name(leader), request)
             self._finish(batch, ErrorCode.NONE, -1)

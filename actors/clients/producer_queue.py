@@ -54,7 +54,6 @@ class ProducerBatch:
         "operation",
         "records",
         "sent_at_us",
-        "sent_to",
     )
 
     def __init__(self, created_at_ms: int) -> None:
@@ -64,7 +63,6 @@ class ProducerBatch:
         self.operation: int | None = None
         """Seq of the event that began it, while the run is recorded."""
         self.sent_at_us = 0
-        self.sent_to: int | None = None  # broker
         self.has_deadline = False  # a call at the end of its delivery timeout is on its way
         self.has_ended = False
         self.is_renumbered = False  # since it was sent last
@@ -107,11 +105,13 @@ class PartitionQueue:
         "in_flight",
         "is_idempotent",
         "is_waking",
+        "lacks_leader",
         "name",
         "next_sequence",
         "not_before_ms",
         "open_batch",
         "ready_for",
+        "sent_to",
         "topic_partition",
         "tracked",
     )
@@ -126,6 +126,9 @@ class PartitionQueue:
         self.in_flight = 0
         """Requests without an answer."""
         self.not_before_ms = 0
+        self.lacks_leader = False  # since a batch was sent last
+        self.sent_to: int | None = None
+        """While a run is recorded: the broker to which a batch was sent last."""
         self.is_waking = False  # a call at ``not_before_ms`` is on its way
         self.identity = NO_IDENTITY
         """In whose name its batches are numbered."""

@@ -58,10 +58,11 @@ class VirtualPort(Port):
     ) -> None:
         network = self.network
         self.correlation = correlation = self.correlation + 1
-        clock = network.clock
-        cause = clock.cause
-        if cause is None and clock.is_recorded:
-            cause = clock.begin_step()
+        clock, cause = network.clock, None
+        if clock.is_recorded:
+            cause = clock.cause
+            if cause is None:
+                cause = clock.begin_step()
         self.requests[correlation] = (answered, destination, clock.now, timeout_ms, cause)
         if timeout_ms < self.next_expiry_patience_ms:
             self.expire_within(timeout_ms)

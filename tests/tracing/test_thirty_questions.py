@@ -402,6 +402,14 @@ QUESTIONS: tuple[Question, ...] = (
         "broker-2",
     ),
     Question(
+        "Why did the producer send to another broker only then? It waited for the dead one",
+        shop_meets(lambda s: s.broker(2).kill(), 60_000),
+        "last kind == client_retry",
+        ("client_retry", "s for broker-2, which was off"),
+        "broker-2 is killed",
+        never=("UpdateMetadata",),
+    ),
+    Question(
         "Why did the reader ask for the leader again?",
         unread_leader,
         "last kind == expire and actor == 'reader'",
