@@ -22,7 +22,7 @@ class NodeCauses:
         return self._runtime.cause
 
     def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """A timer that serves many entries and is no event itself."""
+        """A timer that serves many entries, each of which is an event."""
         return self._runtime.wake_later(self._node, int(delay_ms * 1000), callback)
 
     def serve(self, name: str, cause: int | None) -> None:

@@ -100,7 +100,7 @@ class Node(pykka.Actor):
         """``reply`` for those who answer thousands of requests a second."""
         self.state_listener: StateListener | None = runtime.state_listener(name)
         self.causes: Causes | None = None
-        if self.state_listener is not None:
+        if runtime.recorder is not None:
             self.causes = NodeCauses(runtime, self)
         self._tasks: dict[Task[Any], None] = {}
         self._busy: Task[Any] | None = None

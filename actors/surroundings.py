@@ -217,7 +217,8 @@ class Surroundings(Protocol):
         ...
 
     def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """``call_later`` for a timer that serves many: no event, each that it serves is one."""
+        """``call_later`` for a timer that serves many: each that it serves is an event, itself it
+        is one only if nobody is due."""
         ...
 
     def serve(self, actor: str, name: str, cause: int | None) -> None:

@@ -46,7 +46,8 @@ class Causes(Protocol):
         ...
 
     def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """``Host.call_later_ms`` for a timer that serves many entries: it is no event itself."""
+        """``Host.call_later_ms`` for a timer that serves many entries: each of them that is due is
+        an event, the timer itself only if none is."""
         ...
 
     def serve(self, name: str, cause: int | None) -> None:

@@ -113,7 +113,7 @@ class LoopThread:
 class LiveTimer:
     """A scheduled call on the loop; one that is held back can still be cancelled."""
 
-    __slots__ = ("callback", "cause", "due_us", "handle", "node", "stalled_ns")
+    __slots__ = ("callback", "cause", "due_us", "handle", "node", "serves_many", "stalled_ns")
 
     def __init__(
         self, node: Resident | None, callback: Callable[[], object], due_us: int, stalled_ns: int
@@ -124,7 +124,9 @@ class LiveTimer:
         """What the clock had left out when the loop was last told when to fire it."""
         self.node = node
         self.cause: int | None = None
-        """Seq of the event that armed it, while the run is recorded; None if it serves many."""
+        """Seq of the event that armed it, while the run is recorded."""
+        self.serves_many = False
+        """Whether each that it serves is an event; itself it is one only if it serves nobody."""
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
 
@@ -191,24 +193,20 @@ class LiveRuntime(LoopRuntime):
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
-        timer = self._timer(node, delay_us, callback)
+        timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns)
         if self.recorder is not None:
             timer.cause = self.begin_step()
+        if delay_us <= 0:
+            timer.handle = self.loop.call_soon(self._fire, timer)
+        else:
+            timer.handle = self.loop.call_later(delay_us / 1e6, self._fire, timer)
         return timer
 
     def wake_later(
         self, node: Resident, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
-        return self._timer(node, delay_us, callback)
-
-    def _timer(
-        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
-    ) -> LiveTimer:
-        timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns)
-        if delay_us <= 0:
-            timer.handle = self.loop.call_soon(self._fire, timer)
-        else:
-            timer.handle = self.loop.call_later(delay_us / 1e6, self._fire, timer)
+        timer = self.call_later(node, delay_us, callback)
+        timer.serves_many = True
         return timer
 
     def _fire(self, timer: LiveTimer) -> None:
@@ -226,7 +224,9 @@ class LiveRuntime(LoopRuntime):
                 node.process.held.append(lambda: self._fire_late(timer))
             return
         timer.callback = None
-        if self.recorder is not None and node is not None and timer.cause is not None:
+        if timer.serves_many:
+            self.cause = None
+        elif self.recorder is not None and node is not None:
             self.cause = self.record_firing(node.name, name_of(callback), timer.cause)
         else:
             self.cause = timer.cause
@@ -234,11 +234,12 @@ class LiveRuntime(LoopRuntime):
             callback()
         except Exception as error:
             self.report_failure(node, error)
+        if timer.serves_many and self.cause is None:
+            self.nobody_served(node, callback, timer.cause)
         self.cause = None
 
     def _fire_late(self, timer: LiveTimer) -> None:
-        if timer.cause is not None:
-            timer.cause = self.cause  # what resumed the process
+        timer.cause = self.cause  # what resumed the process
         self._fire(timer)
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:

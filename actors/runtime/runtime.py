@@ -24,6 +24,7 @@ from ..port import Handler, Port
 from ..silence import Silence, Waited, words_of_wait
 from ..surroundings import Process, Resident, RowBuffer, TraceSink
 from .timer_chains import TimerChains
+from .virtual_timer import name_of
 
 T = TypeVar("T")
 logger = logging.getLogger("fakekafka.actors")
@@ -106,7 +107,7 @@ class Runtime(abc.ABC):
     @abc.abstractmethod
     def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
         """``call_later`` for a timer that serves many, each of which calls ``serve`` or
-        ``waited``: the firing itself is no event."""
+        ``waited``: the firing itself is an event only if nobody is due."""
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -300,6 +301,13 @@ class Runtime(abc.ABC):
             self.now_us(), "expire", actor, peer or None, None, None, cause, text
         )
         self._blamed = (self.cause, before)
+
+    def nobody_served(
+        self, node: Resident | None, callback: Callable[[], object], cause: int | None
+    ) -> None:
+        """A timer that serves many has fired, and nobody was due."""
+        if self.recorder is not None and node is not None:
+            self.record_firing(node.name, name_of(callback), cause)
 
     def serve(self, actor: str, name: str, cause: int | None) -> None:
         """An entry of a timer that serves many is due; what is done now follows from ``cause``."""

@@ -25,18 +25,20 @@ T = TypeVar("T")
 class ThreadedTimer:
     """A scheduled call, told to the inbox of its node when due."""
 
-    __slots__ = ("_callback", "_cause", "_node", "_runtime")
+    __slots__ = ("_callback", "_cause", "_node", "_runtime", "_serves_many")
 
     def __init__(
         self,
         runtime: ThreadedRuntime,
         node: Resident | None,
         callback: Callable[[], object],
-        cause: int | None,
+        *,
+        serves_many: bool = False,
     ) -> None:
         self._runtime = runtime
         self._node = node
-        self._cause = cause  # None if it serves many
+        self._cause = None if runtime.recorder is None else runtime.begin_step()
+        self._serves_many = serves_many
         self._callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -55,8 +57,7 @@ class ThreadedTimer:
 
     def _due_late(self) -> None:
         """The process goes on: that is why the timer fires now."""
-        if self._cause is not None:
-            self._cause = self._runtime.cause
+        self._cause = self._runtime.cause
         self.due()
 
     def fire(self) -> None:
@@ -69,12 +70,18 @@ class ThreadedTimer:
                 node.process.held.append(self._due_late)
             return
         self._callback = None
-        self._runtime.fires(node, callback, self._cause)
+        runtime = self._runtime
+        if self._serves_many:
+            runtime.cause = None
+        else:
+            runtime.fires(node, callback, self._cause)
         try:
             callback()
         except Exception as error:
-            self._runtime.report_failure(node, error)
-        self._runtime.cause = None
+            runtime.report_failure(node, error)
+        if self._serves_many and runtime.cause is None:
+            runtime.nobody_served(node, callback, self._cause)
+        runtime.cause = None
 
 
 class _TimerThread(threading.Thread):
@@ -166,15 +173,14 @@ class ThreadedRuntime(Runtime):
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> ThreadedTimer:
-        cause = None if self.recorder is None else self.begin_step()
-        return self._timer(ThreadedTimer(self, node, callback, cause), delay_us)
+        return self._set(ThreadedTimer(self, node, callback), delay_us)
 
     def wake_later(
         self, node: Resident, delay_us: int, callback: Callable[[], object]
     ) -> ThreadedTimer:
-        return self._timer(ThreadedTimer(self, node, callback, None), delay_us)
+        return self._set(ThreadedTimer(self, node, callback, serves_many=True), delay_us)
 
-    def _timer(self, timer: ThreadedTimer, delay_us: int) -> ThreadedTimer:
+    def _set(self, timer: ThreadedTimer, delay_us: int) -> ThreadedTimer:
         if delay_us <= 0:
             timer.due()
         else:
@@ -185,7 +191,7 @@ class ThreadedRuntime(Runtime):
         self, node: Resident | None, callback: Callable[[], object], cause: int | None
     ) -> None:
         """What this thread does now is due to a timer."""
-        if self.recorder is not None and node is not None and cause is not None:
+        if self.recorder is not None and node is not None:
             cause = self.record_firing(node.name, name_of(callback), cause)
         self.cause = cause
 

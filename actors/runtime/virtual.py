@@ -122,11 +122,8 @@ class VirtualRuntime(LoopRuntime):
     def wake_later(
         self, node: Resident, delay_us: int, callback: Callable[[], object]
     ) -> VirtualTimer:
-        timer = VirtualTimer(node, callback)
-        if delay_us <= 0:
-            self._ready.append(timer)
-        else:
-            self.add_entry(timer, delay_us)
+        timer = self.call_later(node, delay_us, callback)
+        timer.serves_many = True
         return timer
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
@@ -348,7 +345,9 @@ class VirtualRuntime(LoopRuntime):
             except Exception as error:
                 self.report_failure(node, error)
             return
-        if node is not None and timer.cause is not None:
+        if timer.serves_many:
+            self.cause = None
+        elif node is not None:
             self._record_firing(node.name, name_of(callback), timer.cause)
         else:
             self.cause = timer.cause
@@ -356,6 +355,8 @@ class VirtualRuntime(LoopRuntime):
             callback()
         except Exception as error:
             self.report_failure(node, error)
+        if timer.serves_many and self.cause is None:
+            self.nobody_served(node, callback, timer.cause)
         self.cause = None
 
     def _record_firing(self, actor: str, name: str, cause: int | None) -> None:
@@ -372,8 +373,7 @@ class VirtualRuntime(LoopRuntime):
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
         def fire_late() -> None:
-            if timer.cause is not None:
-                timer.cause = self.cause  # what resumed the process
+            timer.cause = self.cause  # what resumed the process
             self._fire(timer)
 
         node.process.held.append(fire_late)

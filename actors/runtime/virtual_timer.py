@@ -11,14 +11,16 @@ from ..surroundings import Resident
 class VirtualTimer:
     """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
 
-    __slots__ = ("callback", "cause", "node")
+    __slots__ = ("callback", "cause", "node", "serves_many")
 
     def __init__(
         self, node: Resident | None, callback: Callable[[], object], cause: int | None = None
     ) -> None:
         self.node = node
         self.cause = cause
-        """Seq of the event that armed it, while the run is recorded; None if it serves many."""
+        """Seq of the event that armed it, while the run is recorded."""
+        self.serves_many = False
+        """Whether each that it serves is an event; itself it is one only if it serves nobody."""
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:

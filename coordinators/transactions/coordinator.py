@@ -378,7 +378,7 @@ class TransactionCoordinator:
                 and metadata.state is TransactionState.ONGOING
                 and metadata.began_ms + metadata.timeout_ms < now_ms
             ):
-                if self._host.state_listener is not None:
+                if self._host.causes is not None:
                     self._tell_timeout(metadata)
                 fence = metadata.prepare_fence()
                 self._start_task(
@@ -394,8 +394,8 @@ class TransactionCoordinator:
     def _tell_timeout(self, metadata: TransactionMetadata) -> None:
         name, timeout_ms = metadata.transactional_id, metadata.timeout_ms
         text = f"the transaction of {name} has been open for more than {timeout_ms} ms"
-        if self._host.causes is not None:
-            self._host.causes.serve("TransactionCoordinator.abort_timed_out", metadata.begun_by)
+        assert self._host.causes is not None
+        self._host.causes.serve("TransactionCoordinator.abort_timed_out", metadata.begun_by)
         self._host.blame_silence(f"transaction/{name}", timeout_ms, text)
 
     # -- descriptions --------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -120,13 +121,25 @@ def test_a_wait_for_who_is_paused_follows_from_the_pause(
     assert fault.why == "paused"
 
 
-def test_a_timer_of_many_that_serves_nobody_is_no_event(
+def test_a_timer_of_many_is_an_event_only_if_it_serves_nobody(
     runtime: Runtime, recorder: LockedRecorder, asker: Asker, settle: Settle
 ) -> None:
+    """Else those that it serves are."""
     fired: list[int] = []
-    runtime.run_in(asker.process, lambda: runtime.wake_later(asker, 2000, lambda: fired.append(1)))
-    settle(lambda: fired)
-    assert not [event for event in recorder.events if event.kind == "timer_fire"]
+
+    def serve() -> None:
+        runtime.serve("asker", "entry", 0)
+        fired.append(1)
+
+    def tick() -> None:
+        fired.append(2)
+
+    for callback in (serve, tick):
+        runtime.run_in(asker.process, functools.partial(runtime.wake_later, asker, 2000, callback))
+    settle(lambda: len(fired) == 2 and len([*recorder.events]) >= 6)
+    fires = [event for event in recorder.events if event.kind == "timer_fire"]
+    assert [event.type for event in fires if event.cause == 0] == ["entry"]
+    assert len(fires) == 2
 
 
 def test_words_of_a_wait() -> None:
