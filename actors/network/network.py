@@ -17,8 +17,8 @@ from ...protocol.awaiting import Disconnected
 from ..delivery import Delivery, Link
 from ..silence import Silence
 from ..surroundings import Letter, Resident, Surroundings
-from .disturbances import Disturbances
 from .latency import LatencyModel
+from .past_rules import PastRules
 from .rules import NetworkRules
 from .sizes import message_bytes
 
@@ -53,8 +53,8 @@ class Network:
         self._cut: dict[tuple[str, str], int | None] = {}  # to the event that cut it
         self._mended: dict[tuple[str, str], tuple[int | None, int]] = {}  # that event, the end
         self._loss = 0.0
-        self._losses = Disturbances()
-        self._delays = Disturbances()
+        self._losses = PastRules()
+        self._delays = PastRules()
         self._link_loss: dict[tuple[str, str], float] = {}
         self._bandwidth = 0.0  # bytes in a microsecond, 0 is without a limit
         self._link_bandwidth: dict[tuple[str, str], float] = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fakekafka import Event
-from fakekafka.actors.network.disturbances import Disturbances
+from fakekafka.actors.network.past_rules import PastRules
 from fakekafka.actors.node import Node
 from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.silence import Silence, words_of_wait
@@ -161,7 +161,7 @@ def test_words_of_a_wait() -> None:
 
 def test_what_disturbed_a_link() -> None:
     """In either direction, one link before all, as long as it lasted, if it is bad enough."""
-    known = Disturbances()
+    known = PastRules()
 
     def blamed(since_us: int, least: float = 1) -> int | None:
         return known.of("a", "b", since_us, lambda amount: amount >= least)

@@ -35,9 +35,9 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("admin", "security"),
     ),
     "actors": (
-        ("delivery",),
+        ("delivery", "silence"),
         ("surroundings",),
-        ("network", "state_changes"),
+        ("network", "state_changes", "causes"),
         ("port",),
         ("node",),
         ("runtime",),

@@ -10,7 +10,7 @@ const WAITS_MAX = 8
 /** Whether a message asks, so that it answers nothing. */
 export const isAsked = ({ type }) => type === ASKS_ZOOKEEPER || Boolean(type?.endsWith('Request'))
 
-/** The first event of a range for which something holds; chunks that cannot have one are left out. */
+/** The first event of a range for which something holds; no chunk is read that cannot have it. */
 async function firstOf(store, start, stop, holds, about = {}) {
   for (let index = store.chunkOfSeq(start); index < store.chunks.length; index++) {
     if (store.chunks[index].first >= stop) break
@@ -97,7 +97,8 @@ export async function topicsFound(store, chain) {
   const found = []
   for (const [znode, seq] of topics) {
     let change = await store.lastChange(znode, seq)
-    while (change && change.old !== null) change = await store.lastChange(znode, change.event.seq - 1)
+    while (change && change.old !== null)
+      change = await store.lastChange(znode, change.event.seq - 1)
     if (change && !seqs.has(change.event.seq)) found.push(change.event)
   }
   return found

@@ -9,7 +9,7 @@ Place = tuple[str, str] | None
 """A link from one machine to another; None is every link."""
 
 
-class _Disturbance(NamedTuple):
+class _PastRule(NamedTuple):
     seq: int | None
     """The event that began it; None for what the cluster was made with."""
     amount: float
@@ -17,20 +17,20 @@ class _Disturbance(NamedTuple):
     """When it ended; None while it lasts."""
 
 
-class Disturbances:
+class PastRules:
     """What is remembered of one kind of rule: of each place the last one, and the one before."""
 
     __slots__ = ("_by_place",)
 
     def __init__(self) -> None:
-        self._by_place: dict[Place, tuple[_Disturbance, ...]] = {}
+        self._by_place: dict[Place, tuple[_PastRule, ...]] = {}
 
     def begin(self, place: Place, seq: int | None, amount: float, now_us: int) -> None:
         """A rule is in force from now on, in place of the one that was; ``amount`` says how bad it
         is."""
         self.end(place, now_us)
         ended = self._by_place.get(place, ())[-1:]
-        self._by_place[place] = (*ended, _Disturbance(seq, amount, None))
+        self._by_place[place] = (*ended, _PastRule(seq, amount, None))
 
     def end(self, place: Place, now_us: int) -> None:
         """The rule of a place is in force no longer."""
