@@ -22,11 +22,13 @@ ONLY_IN_TESTS: dict[str, str] = {
     "fail_authentication": "a fault that only a ZooKeeper server can cause",
     "get_buffer": "asyncio calls it (BufferedProtocol)",
     "is_connected": _STATE,
+    "pause_writing": "asyncio calls it (Protocol)",
     "pending_count": _CONTENT,
     "process_ids": "for a test that kills a worker of a batch",
     "put_replica_state": "the counterpart of put_partition_state, to set a scene",
     "pytest_configure": "pytest calls it",
     "pytest_runtest_makereport": "pytest calls it",
+    "resume_writing": "asyncio calls it (Protocol)",
     "watched_count": "Kafka's gauge of a purgatory",
     "without_leader_count": "Kafka's gauge UnknownDestinationQueueSize",
 }
