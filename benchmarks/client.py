@@ -6,12 +6,16 @@ connections and metadata are paid before anything is timed. ``LoadClient`` is it
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from types import TracebackType
 from typing import Any
+
+from benchmarks.figures import ended_early
 
 _CHUNK = 1000
 _WAIT_S = 0.005
@@ -21,13 +25,18 @@ _QUEUED_MAX = 50_000
 
 
 class LoadClient:
-    """A client process, ready to produce to and fetch from one cluster."""
+    """A client process, ready to produce to and fetch from one cluster.
+
+    Its methods raise ``MeasurementFailed`` with its standard error once it has ended.
+    """
 
     def __init__(self, servers: str, batch_bytes: int = 1_000_000) -> None:
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by __exit__
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.client", servers, str(batch_bytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
         )
 
@@ -41,7 +50,9 @@ class LoadClient:
         trace: TracebackType | None,
     ) -> None:
         self._process.kill()
-        self._process.communicate()
+        with contextlib.suppress(BrokenPipeError):  # a command that it did not read any more
+            self._process.communicate()
+        self._errors.close()
 
     def produce(self, topic: str, partitions: int, size: int, count: int) -> dict[str, Any]:
         """``count`` records of ``size`` bytes, acks=all, over all partitions.
@@ -59,11 +70,12 @@ class LoadClient:
         pipes = self._process
         assert pipes.stdin is not None
         assert pipes.stdout is not None
-        pipes.stdin.write(json.dumps(command) + "\n")
-        pipes.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and its output says so below
+            pipes.stdin.write(json.dumps(command) + "\n")
+            pipes.stdin.flush()
         answer = pipes.stdout.readline()
         if not answer:
-            raise RuntimeError("the client ended; what it said is above")
+            raise ended_early(pipes, self._errors)
         outcome: dict[str, Any] = json.loads(answer)
         return outcome
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import line
+from benchmarks.figures import ended_early, line
 
 ROUNDS = 1
 LIMIT_S = 12
@@ -103,6 +103,8 @@ class Acknowledgements:
     def __init__(self) -> None:
         self.times: list[float] = []
         self.ended = threading.Event()
+        self.failure: Exception | None = None
+        """Why the client went before it was told to."""
 
     def note(self) -> None:
         self.times.append(time.perf_counter())
@@ -162,9 +164,12 @@ def _aiokafka(servers: str, settings: dict[str, Any], seen: Acknowledgements) ->
 
 
 def _child(command: list[str], seen: Acknowledgements, **options: Any) -> None:
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **options
-    ) as child:
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, **options
+        ) as child,
+    ):
         assert child.stdout is not None
 
         def stop() -> None:
@@ -174,6 +179,8 @@ def _child(command: list[str], seen: Acknowledgements, **options: Any) -> None:
         threading.Thread(target=stop, daemon=True).start()
         for _ in child.stdout:
             seen.note()
+        if not seen.ended.is_set():
+            raise ended_early(child, errors)
 
 
 def _kafkajs(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
@@ -190,6 +197,14 @@ def _java(servers: str, settings: dict[str, Any], seen: Acknowledgements) -> Non
         _child(["java", "-cp", classes, str(source), servers, *pairs], seen)
 
 
+def _run(client: Client, servers: str, settings: dict[str, Any], seen: Acknowledgements) -> None:
+    """A client in its own thread; what it raises ends the measurement."""
+    try:
+        client(servers, settings, seen)
+    except Exception as failure:
+        seen.failure = failure
+
+
 Client = Callable[[str, dict[str, Any], Acknowledgements], None]
 CLIENTS: dict[str, tuple[Client, dict[str, Any]]] = {
     "confluent-kafka": (_confluent, CONFLUENT),
@@ -199,16 +214,21 @@ CLIENTS: dict[str, tuple[Client, dict[str, Any]]] = {
 
 
 def failover_ms(client: Client, settings: dict[str, Any], fault: Callable[[Any], object]) -> float:
-    """The longest pause of one producer around one fault; -1 if it did not go on in time."""
+    """The longest pause of one producer around one fault; -1 if it did not go on in time.
+
+    Raises ``MeasurementFailed`` with the standard error of a client in its own process that ends.
+    """
     from fakekafka import Cluster
 
     with Cluster(3, topics={TOPIC: {"replication_factor": 3}}) as cluster:
         seen = Acknowledgements()
-        arguments = (cluster.bootstrap_servers, settings, seen)
-        thread = threading.Thread(target=client, args=arguments, daemon=True)
+        arguments = (client, cluster.bootstrap_servers, settings, seen)
+        thread = threading.Thread(target=_run, args=arguments, daemon=True)
         thread.start()
         try:
-            cluster.wait_until(lambda: len(seen.times) >= 50, 60)
+            cluster.wait_until(lambda: seen.failure or len(seen.times) >= 50, 60)
+            if seen.failure is not None:
+                raise seen.failure
             before = cluster.wait_for_leader(TOPIC)
             fault(cluster)
             struck = time.perf_counter()
@@ -218,6 +238,8 @@ def failover_ms(client: Client, settings: dict[str, Any], fault: Callable[[Any],
             while time.perf_counter() < deadline:
                 if len(seen.times) > 10 and seen.times[-10] > struck + 0.3:
                     return seen.longest_pause_ms()
+                if seen.failure is not None:
+                    raise seen.failure
                 time.sleep(0.01)
             return -1
         finally:

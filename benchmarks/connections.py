@@ -34,7 +34,10 @@ def rss():
 def connected(count):
     child = subprocess.Popen([sys.executable, "-c", CLIENTS, cluster.bootstrap_servers, str(count)],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    return child, int(child.stdout.readline())
+    told = child.stdout.readline()
+    if not told:
+        sys.exit(1)  # the clients have said why, on the standard error of both
+    return child, int(told)
 with Cluster(brokers=1) as cluster:
     first, _ = connected(10)  # what the first client of all costs
     before = rss()

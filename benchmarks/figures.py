@@ -7,8 +7,34 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
+
+_TRACEBACK = "Traceback (most recent call last):"
+
+
+class MeasurementFailed(Exception):
+    """A process that a measurement started did not do its part.
+
+    Its text is one line, the exception that ended the process or else the last that it said;
+    ``said`` has all of them.
+    """
+
+    def __init__(self, what: str, said: str) -> None:
+        reason = _reason(said.strip().splitlines())
+        super().__init__(f"{what}: {reason}" if reason else f"{what} and said nothing")
+        self.said = said
+
+
+def _reason(lines: list[str]) -> str:
+    """The first line of the last exception, whose text may have more; without one the last line."""
+    if _TRACEBACK in lines:
+        last = len(lines) - lines[::-1].index(_TRACEBACK)
+        raised = next((line for line in lines[last:] if line and not line[0].isspace()), "")
+        if raised:
+            return raised
+    return lines[-1].strip() if lines else ""
 
 
 def line(what: str, figure: str, target: str = "", ok: bool | None = None) -> None:
@@ -24,21 +50,43 @@ def spread(values: list[float], digits: int) -> str:
 
 
 def in_child(code: str, *arguments: Any) -> Any:
-    """Run Python code in another process; what it prints last is JSON."""
+    """Run Python code in another process; what it prints last is JSON.
+
+    Raises ``MeasurementFailed`` with its standard error where it ends with another status than 0,
+    or prints nothing.
+    """
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
     )
+    require_success(done, done.stderr)
+    printed = done.stdout.strip().splitlines()
+    if not printed:
+        raise MeasurementFailed("the child printed no figures", done.stderr)
+    return json.loads(printed[-1])
+
+
+def require_success(done: subprocess.CompletedProcess[str], said: str) -> None:
+    """Raise ``MeasurementFailed`` with what a process said unless its status is 0."""
     if done.returncode:
-        raise RuntimeError(f"the child failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+        raise MeasurementFailed(f"the child ended with status {done.returncode}", said)
+
+
+def ended_early(child: subprocess.Popen[str], errors: IO[str]) -> MeasurementFailed:
+    """What there is to say of a child that closed its output: its status, its standard error."""
+    status = child.wait()
+    errors.seek(0)
+    return MeasurementFailed(f"the child ended with status {status}", errors.read())
 
 
 @contextlib.contextmanager
 def mock_cluster(brokers: int = 3) -> Iterator[str]:
-    """librdkafka's mock cluster in a process of its own; gives its bootstrap servers."""
+    """librdkafka's mock cluster in a process of its own; gives its bootstrap servers.
+
+    Raises ``MeasurementFailed`` where it does not start.
+    """
     code = (
         "import sys, time\n"
         "from confluent_kafka import Producer\n"
@@ -47,15 +95,23 @@ def mock_cluster(brokers: int = 3) -> Iterator[str]:
         "print(','.join(f'{b.host}:{b.port}' for b in m.brokers.values()), flush=True)\n"
         "sys.stdin.read()\n"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert child.stdout is not None
-        yield child.stdout.readline().strip()
-    finally:
-        child.kill()
-        child.communicate()
+    with tempfile.TemporaryFile("w+") as errors:  # a pipe that nobody reads would fill up
+        child = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        try:
+            assert child.stdout is not None
+            servers = child.stdout.readline().strip()
+            if not servers:
+                raise ended_early(child, errors)
+            yield servers
+        finally:
+            child.kill()
+            child.communicate()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.figures import line
+from benchmarks.figures import line, require_success
 
 TESTS = 100
 ROUNDS = 30
@@ -50,7 +50,7 @@ def _each_ms(fixture: str) -> float:
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
         command = [sys.executable, "-m", "pytest", *options, directory]
         done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-2000:]
+        require_success(done, done.stdout + done.stderr)
         return float(json.loads((Path(directory) / "taken.json").read_text())) * 1000
 
 

@@ -17,7 +17,14 @@ import sys
 from typing import NamedTuple
 
 from benchmarks.client import LoadClient
-from benchmarks.figures import in_child, line, mock_cluster, served_cluster, spread
+from benchmarks.figures import (
+    in_child,
+    line,
+    mock_cluster,
+    require_success,
+    served_cluster,
+    spread,
+)
 
 FACTORS = (1, 2, 3, 5)
 SIZE = 1000
@@ -61,7 +68,9 @@ bytes beside its own, which only tiny ones feel."""
 def measure() -> None:
     """Print every factor beside RF 1."""
     command = [sys.executable, "-m", "benchmarks.replication"]
-    subprocess.run(command, env={**os.environ, **KEPT_MEMORY}, check=True)
+    environment = {**os.environ, **KEPT_MEMORY}
+    done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    require_success(done, done.stderr)
     for size, records, batches, target in MEMORY_LOADS:
         for factor in (1, 3, 5):
             memory = in_child(MEMORY, factor, size, records, batches)["ratio"]

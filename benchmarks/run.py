@@ -27,6 +27,7 @@ from benchmarks import (
     views,
     virtual,
 )
+from benchmarks.figures import MeasurementFailed
 
 MEASUREMENTS: dict[str, Callable[[], None]] = {
     "start": start.measure,
@@ -49,7 +50,7 @@ MEASUREMENTS: dict[str, Callable[[], None]] = {
 
 
 def main(names: list[str]) -> int:
-    """Run the measurements named; 2 for an unknown name."""
+    """Run the measurements named; 1 if one of them failed, 2 for an unknown name."""
     if names == ["--list"]:
         print("\n".join(MEASUREMENTS))
         return 0
@@ -62,9 +63,15 @@ def main(names: list[str]) -> int:
         # In processes of their own: what one leaves behind (a JVM, modules for the collector to
         # walk, memory in pieces) makes the next one up to twice as slow.
         commands = [[sys.executable, "-m", "benchmarks.run", name] for name in chosen]
-        return max(subprocess.run(command, check=False).returncode for command in commands)
+        # All of them, also after one that failed. One that was killed has a negative status.
+        statuses = [subprocess.run(command, check=False).returncode for command in commands]
+        return int(any(statuses))
     print(f"\n== {chosen[0]}", flush=True)
-    MEASUREMENTS[chosen[0]]()
+    try:
+        MEASUREMENTS[chosen[0]]()
+    except MeasurementFailed as failure:
+        print(f"{chosen[0]}: {failure}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,0 +1,156 @@
+"""The measurements of ``make bench`` end with the error of a process that failed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fakekafka.tests.support.paths import ROOT
+
+BROKEN = "import sys; print('first', file=sys.stderr); sys.exit('no cluster to be had')"
+
+
+@pytest.fixture
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Gives a module of the folder, which is no part of the package."""
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+def test_a_child_that_fails_is_told_with_its_last_line(benchmarks: Callable[[str], Any]) -> None:
+    """All that it said is kept beside."""
+    figures = benchmarks("figures")
+    with pytest.raises(figures.MeasurementFailed) as caught:
+        figures.in_child(BROKEN)
+    assert str(caught.value) == "the child ended with status 1: no cluster to be had"
+    assert caught.value.said == "first\nno cluster to be had\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "status -9 and said nothing"),
+        ("raise ValueError('two')", "status 1: ValueError: two"),
+        ("raise ValueError('two\\n lines')", "status 1: ValueError: two"),
+        ("print()", "the child printed no figures and said nothing"),
+    ],
+)
+def test_other_ends_of_a_child(code: str, told: str, benchmarks: Callable[[str], Any]) -> None:
+    """Killed from outside, by an exception, and in silence."""
+    figures = benchmarks("figures")
+    with pytest.raises(figures.MeasurementFailed, match=told + "$"):
+        figures.in_child(code)
+
+
+def test_a_child_that_ends_well_gives_its_figures(benchmarks: Callable[[str], Any]) -> None:
+    """Whatever it said on its standard error."""
+    code = "import sys; print('a warning', file=sys.stderr); print('[1, 2]')"
+    assert benchmarks("figures").in_child(code) == [1, 2]
+
+
+@pytest.mark.slow
+def test_a_load_client_that_ends_is_told_with_its_error(
+    benchmarks: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it ends at once or at a command."""
+    client, figures = benchmarks("client"), benchmarks("figures")
+    monkeypatch.chdir(ROOT)
+    with (
+        client.LoadClient("127.0.0.1:1", batch_bytes=-1) as load,
+        pytest.raises(
+            figures.MeasurementFailed, match=r"status 1: .*KafkaException: .*batch\.size"
+        ),
+    ):
+        load.fetch("orders", 1)
+
+
+def test_a_client_in_its_own_process_that_ends_ends_the_measurement(
+    benchmarks: Callable[[str], Any],
+) -> None:
+    """Not only after a minute without acknowledgements, and not without its reason."""
+    failover, figures = benchmarks("client_failover"), benchmarks("figures")
+
+    def broken(_servers: str, _settings: object, seen: Any) -> None:
+        failover._child([sys.executable, "-c", BROKEN], seen)
+
+    with pytest.raises(figures.MeasurementFailed, match="no cluster to be had"):
+        failover.failover_ms(broken, {}, lambda cluster: None)
+
+
+RUN = """
+import sys
+from benchmarks import run
+from benchmarks.figures import in_child
+run.MEASUREMENTS = {"broken": lambda: in_child(sys.argv[1])}
+sys.exit(run.main(["broken"]))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_tells_a_failure_in_one_line() -> None:
+    """Its status is 1, and there is no traceback of the measurement itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, BROKEN],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "broken: the child ended with status 1: no cluster to be had\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statuses", "status"), [([0, -9, 0], 1), ([1, 0, 0], 1), ([0] * 3, 0)])
+def test_a_run_goes_on_after_a_measurement_that_failed(
+    statuses: list[int],
+    status: int,
+    benchmarks: Callable[[str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its status says so at the end; a measurement that was killed counts as failed, too."""
+    run = benchmarks("run")
+    started: list[str] = []
+
+    def child(command: list[str], check: bool) -> subprocess.CompletedProcess[str]:
+        started.append(command[-1])
+        return subprocess.CompletedProcess(command, statuses[len(started) - 1])
+
+    monkeypatch.setattr(run.subprocess, "run", child)
+    names = list(run.MEASUREMENTS)[:3]
+    assert run.main(names) == status
+    assert started == names
+
+
+def test_no_request_of_the_large_clusters_is_refused(benchmarks: Callable[[str], Any]) -> None:
+    """The controller takes 10,000 partitions with one request; the slices hold at most as many."""
+    scale = benchmarks("scale")
+    (slice_size,) = re.findall(r"^at_once = (.+?)  #", scale.CODE, re.MULTILINE)
+    shapes = re.findall(
+        r"in_child\(CODE, ([\d_]+), ([\d_]+), \d\)", (ROOT / "benchmarks/scale.py").read_text()
+    )
+    assert shapes
+    for _, partitions in shapes:
+        at_once = eval(slice_size, {"partitions": int(partitions)})
+        assert 0 < at_once * int(partitions) <= 10_000
+
+
+def test_every_child_of_a_measurement_is_looked_after(texts: dict[str, str]) -> None:
+    """A file that starts a process itself raises ``MeasurementFailed`` for it."""
+    for path, text in texts.items():
+        if not path.startswith("benchmarks/") or path == "benchmarks/run.py":
+            continue
+        called = {
+            node.func.attr
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        }
+        if called & {"Popen", "check_call", "check_output"} or "subprocess.run(" in text:
+            assert "ended_early(" in text or "require_success(" in text, path
