@@ -23,11 +23,15 @@ def cluster() -> Iterator[Cluster]:
 
 
 def throttled(cluster: Cluster, client_id: str = "loader") -> list[float]:
-    """Seconds for which a producer of 40 kB was told to wait."""
+    """Seconds for which a producer was told to wait, twice at most, before it sent 80 kB.
+
+    Without other work on the machine it is told so for its third record and for its fourth.
+    """
     told: list[float] = []
 
     def on_throttle(event: Any) -> None:
-        told.append(event.throttle_time)
+        if event.throttle_time > 0:
+            told.append(event.throttle_time)
 
     producer = Producer(
         {
@@ -37,21 +41,26 @@ def throttled(cluster: Cluster, client_id: str = "loader") -> list[float]:
             "linger.ms": 0,
         }
     )
-    for _ in range(4):
+    for _ in range(8):
         producer.produce("orders", bytes(10_000))
-        producer.flush(20)
+        assert producer.flush(60) == 0
         producer.poll(0.1)
-    return [seconds for seconds in told if seconds > 0]
+        if len(told) == 2:
+            break
+    return told
 
 
 def test_a_producer_beyond_its_quota_waits(cluster: Cluster) -> None:
-    """The fourth record is not taken until the wait is over that the third one brought."""
+    """A record is not taken until the wait is over that one before it brought.
+
+    All of them take longer than the first wait, as that one is not for the last record.
+    """
     assert throttled(cluster) == []
     cluster.security.set_quota(client_id="loader", producer_byte_rate=2500)
     begun = time.monotonic()
     told = throttled(cluster)
-    assert told
-    assert time.monotonic() - begun >= told[0]
+    assert len(told) == 2
+    assert round((time.monotonic() - begun) * 1000) >= round(told[0] * 1000)
 
 
 def test_a_quota_is_only_its_clients(cluster: Cluster) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,7 @@ from fakekafka.tests.spark_bench.suites_for_tests import SCENARIO, SMALL, TROUBL
 @pytest.mark.slow
 def test_whatever_goes_wrong_is_a_row_that_says_so(tmp_path: Path) -> None:
     """An exception, a broken promise, a run that never ends, one that eats memory."""
-    started = time.monotonic()
     batch = run_suite(written(tmp_path, TROUBLE, "trouble.py"), runs=1, engine="serial")
-    assert time.monotonic() - started < 60
     found = {row["kind"]: (row["status"], row["problems"]) for row in batch.rows}
     assert found == {
         "none": ("ok", ""),
