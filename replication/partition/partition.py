@@ -98,10 +98,12 @@ class Partition:
         if self.report is None:
             return
         log, pending = self.log, self.pending_isr
-        role = None if self.leader_id is None and log is None else "follower"
+        if self.leader_id is None and log is None:
+            self.report.nothing_left()
+            return
         self.report.changed(
             [
-                "leader" if self.is_leader else role,
+                "leader" if self.is_leader else "follower",
                 self.leader_id,
                 self.leader_epoch,
                 self.isr,

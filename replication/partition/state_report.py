@@ -48,6 +48,10 @@ class StateReport:
         log_moved = host.log_listener(offset_paths)
         return None if log_moved is None else cls(tell, log_moved, topic_partition, offset_paths)
 
+    def nothing_left(self) -> None:
+        """Take back all that was told: the broker has no replica any more, or none yet."""
+        self.changed([None] * len(_NAMES), None)
+
     def changed(self, now: list[Any], log: Log | None) -> None:
         """Tell all that is different in a list of values by ``_NAMES``, and the offsets."""
         before, self._told = self._told, now

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fakekafka import Event, Trace, TraceError, UsageError, open_trace
+from fakekafka import Event, Simulation, Trace, TraceError, UsageError, open_trace
 from fakekafka.tests.support.traces import write_failover
 from fakekafka.tracing.chunk_view import column_places
+from fakekafka.tracing.reading.state_history import State
 
 
 @pytest.fixture
@@ -131,3 +132,21 @@ def test_columns_that_are_none_are_the_files_fault(trace: Trace) -> None:
         places[5:] = [1 << 40] * (len(places) - 5)
     with pytest.raises(TraceError, match="holds no events"):
         trace.why(len(trace) - 1)
+
+
+def test_nothing_is_left_in_the_state_of_a_replica_that_is_deleted() -> None:
+    """Neither its leader epoch nor its ISR; other replicas of the broker keep theirs."""
+    with Simulation(2, topics={"old": 1, "orders": 1}, seed=1) as simulation:
+        simulation.run_for(500)
+        before = simulation.trace().state_at(len(simulation.trace()) - 1)
+        simulation.delete_topic("old")
+        simulation.run_for(3000)
+        after = simulation.trace().state_at(len(simulation.trace()) - 1)
+
+    def names(state: State, topic: str) -> set[str]:
+        start = tuple(f"broker-{number}/{topic}-0/" for number in (1, 2))
+        return {path.rpartition("/")[2] for path in state if path.startswith(start)}
+
+    assert {"role", "leader", "leader_epoch", "isr"} <= names(before, "old")
+    assert names(after, "old") == set()
+    assert names(after, "orders") == names(before, "orders")

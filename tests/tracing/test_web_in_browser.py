@@ -65,6 +65,23 @@ def record_pause(path: Path) -> None:
         simulation.save(path)
 
 
+def record_deletion(path: Path) -> None:
+    """Two of fourteen partitions take records; a topic is deleted while a broker is down."""
+    with Simulation(topics={"orders": 14, "old": 2}, seed=3) as simulation:
+        producer = simulation.producer()
+        for number in range(20):
+            producer.produce(("orders", 11 + number % 2), b"v")
+            producer.produce(("old", 1), b"v")
+        simulation.run_for(2_000)
+        lost = simulation.broker(3)
+        lost.kill()
+        simulation.delete_topic("old")
+        simulation.run_for(25_000)
+        lost.start()
+        simulation.run_for(10_000)
+        simulation.save(path)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of one run, and of two."""
@@ -77,6 +94,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     record_pause(folder / "paused.fktrace")
     with TraceReader(folder / "paused.fktrace") as trace:
         write_page(trace, folder / "paused.html")
+    record_deletion(folder / "deletion.fktrace")
+    with TraceReader(folder / "deletion.fktrace") as trace:
+        write_page(trace, folder / "deletion.html")
     return folder
 
 
@@ -143,6 +163,35 @@ def test_it_opens_at_the_first_fault(open_page: Open, folder: Path, tmp_path: Pa
     assert picture(page, "dark", tmp_path) != light
 
 
+def test_partitions_with_load_are_shown_and_a_deleted_one_is_no_outage(
+    open_page: Open, folder: Path, tmp_path: Path
+) -> None:
+    """Those with records come first, whatever their numbers; what is being deleted misses nothing,
+    and what is deleted is not there."""
+    with TraceReader(folder / "deletion.fktrace") as trace:
+        crash, restart = (e.seq for e in trace.events() if e.kind in ("crash", "restart"))
+        last = trace.last_seq
+
+    def partitions(seq: int) -> dict[str, str]:
+        page = open_page("deletion.html", f"#s={seq}")
+        assert shown(page) == seq
+        picture(page, f"deletion-{seq}", tmp_path)
+        return {
+            part.get_attribute("data-name"): part.inner_text()
+            for part in page.query_selector_all("#partitions .partition")
+        }
+
+    before = partitions(crash)
+    assert set(list(before)[:3]) == {"orders-11", "orders-12", "old-1"}
+    assert len(before) == 12
+    during = partitions(restart - 1)
+    assert {name for name, text in during.items() if "being deleted" in text} == {"old-0", "old-1"}
+    assert not any("no leader" in text for text in during.values())
+    assert "down" not in during["old-1"]
+    assert "3 down" in during["orders-11"].replace("\n", " ")
+    assert not [name for name in partitions(last) if name.startswith("old")]
+
+
 def test_steps_forward_and_back(open_page: Open, folder: Path) -> None:
     """Arrow keys go event by event; after as many back, state and place are as before."""
     page = open_page()
@@ -180,10 +229,8 @@ def test_filter_by_expression_and_by_words(open_page: Open, folder: Path) -> Non
     page.keyboard.type('type == "LeaderAndIsrRequest" and kind == deliver')
     until(page, f"() => document.getElementById('found').innerText === '{len(wanted)} found'")
     until(page, "n => document.querySelectorAll('.row:not([hidden])').length === n", len(wanted))
-    seqs = page.eval_on_selector_all(
-        ".row:not([hidden]) .seq", "all => all.map(e => Number(e.textContent.slice(1)))"
-    )
-    assert seqs == wanted
+    numbers = "[...document.querySelectorAll('.row:not([hidden]) .seq')].map(e => e.textContent)"
+    until(page, f"wanted => {numbers}.join() === wanted", ",".join(f"#{seq}" for seq in wanted))
     page.fill("#filter", "type == NoSuchThing")
     until(
         page, "() => document.getElementById('found').innerText.includes('there is no NoSuchThing')"

@@ -7,6 +7,7 @@ import { formatCount } from './text.js'
 const REPLICA =
   /^broker-(\d+)\/(.+-\d+)\/(role|leader|leader_epoch|isr|log_end_offset|high_watermark)$/
 const ZNODE = /\/znodes\/brokers\/topics\/([^/]+)$/
+const DELETION = /\/znodes\/admin\/delete_topics\/([^/]+)$/
 const SHOWN_MAX = 12
 
 function json(text) {
@@ -17,9 +18,12 @@ function json(text) {
   }
 }
 
-/** Partition to its replicas as the brokers have them, and the replicas assigned in ZooKeeper. */
-export function partitionsOf(state) {
+/** The partitions that there are, with their replicas as the brokers have them and those assigned
+    in ZooKeeper. First come those that are told first, as the ones with the most records. */
+export function partitionsOf(state, toldFirst = []) {
   const found = new Map()
+  const deleted = new Set()
+  let knowsTopics = false
   const of = (name) => {
     if (!found.has(name)) found.set(name, { name, replicas: new Map(), assigned: [] })
     return found.get(name)
@@ -34,16 +38,29 @@ export function partitionsOf(state) {
       replicas.get(broker).changed[match[3]] = seq
       continue
     }
+    const deletion = DELETION.exec(path)
+    if (deletion) deleted.add(deletion[1])
     const topic = ZNODE.exec(path)
+    if (topic) knowsTopics = true
     const assignment = topic && json(value?.data)?.partitions
     for (const [number, brokers] of Object.entries(assignment ?? {}))
       of(`${topic[1]}-${number}`).assigned = brokers
   }
+  const isThere = ({ replicas, assigned }) =>
+    assigned.length || !knowsTopics || [...replicas.values()].some((replica) => replica.role)
   const isOwn = (name) => name.startsWith('__')
-  return [...found.values()].sort(
-    (a, b) =>
-      isOwn(a.name) - isOwn(b.name) || a.name.localeCompare(b.name, 'en', { numeric: true }),
-  )
+  const places = new Map(toldFirst.map((name, place) => [name, place]))
+  const place = (name) => places.get(name) ?? places.size
+  for (const partition of found.values())
+    partition.isDeleted = deleted.has(partition.name.slice(0, partition.name.lastIndexOf('-')))
+  return [...found.values()]
+    .filter(isThere)
+    .sort(
+      (a, b) =>
+        place(a.name) - place(b.name) ||
+        isOwn(a.name) - isOwn(b.name) ||
+        a.name.localeCompare(b.name, 'en', { numeric: true }),
+    )
 }
 
 export class Partitions {
@@ -54,7 +71,7 @@ export class Partitions {
   }
 
   show(state, event) {
-    const partitions = partitionsOf(state)
+    const partitions = partitionsOf(state, Object.keys(this.app.overview?.bands ?? {}))
     const shown = partitions.slice(0, SHOWN_MAX)
     const hidden = partitions.length - shown.length
     this.box.replaceChildren(
@@ -66,10 +83,11 @@ export class Partitions {
     for (const canvas of this.box.querySelectorAll('canvas')) this.history(canvas)
   }
 
-  partition({ name, replicas, assigned }, event) {
+  partition({ name, replicas, assigned, isDeleted }, event) {
     const leader = [...replicas.values()].find((replica) => replica.role === 'leader')
     const isr = leader?.isr ?? []
-    const brokers = [...new Set([...assigned, ...replicas.keys()])]
+    const holders = [...replicas.values()].filter(({ role }) => role || !assigned.length)
+    const brokers = [...new Set([...assigned, ...holders.map(({ broker }) => broker)])]
       .map(Number)
       .sort((a, b) => a - b)
     const ends = [...replicas.values()].map((replica) => replica.log_end_offset ?? 0)
@@ -82,7 +100,9 @@ export class Partitions {
         el('b', {}, name),
         leader
           ? el('span', {}, `leader ${leader.broker} · epoch ${leader.leader_epoch ?? '–'}`)
-          : el('span', { class: 'bad' }, 'no leader'),
+          : isDeleted
+            ? el('span', { class: 'quiet' }, 'being deleted')
+            : el('span', { class: 'bad' }, 'no leader'),
         el(
           'span',
           { class: isr.length < brokers.length ? 'warning' : 'quiet' },
@@ -93,7 +113,15 @@ export class Partitions {
     )
     details.open = this.opened.has(name)
     const rows = brokers.map((broker) =>
-      this.replica(broker, replicas.get(broker), leader, isr, Math.max(1, ...ends), event),
+      this.replica(
+        broker,
+        replicas.get(broker),
+        isDeleted,
+        leader,
+        isr,
+        Math.max(1, ...ends),
+        event,
+      ),
     )
     return el('div', { class: 'partition', 'data-name': name }, details, rows)
   }
@@ -104,18 +132,19 @@ export class Partitions {
     this.history(details.querySelector('canvas'))
   }
 
-  replica(broker, replica, leader, isr, most, event) {
+  replica(broker, replica, isDeleted, leader, isr, most, event) {
     const end = replica?.log_end_offset ?? 0,
       watermark = replica?.high_watermark ?? 0
     const isDown = !replica || replica.role === undefined
-    const role = isDown ? 'down' : broker === leader?.broker ? 'leader' : replica.role
+    const absent = isDeleted ? 'no replica' : 'down'
+    const role = isDown ? absent : broker === leader?.broker ? 'leader' : replica.role
     const isIn = isr.includes(broker)
     const changed = (name) => (replica?.changed[name] === event.seq ? 'changed' : '')
     const percent = (offset) => `${(offset / most) * 100}%`
     return el(
       'div',
       {
-        class: `replica ${role}${isIn || !leader ? '' : ' out'}`,
+        class: `replica ${isDown && isDeleted ? 'gone' : role}${isIn || !leader ? '' : ' out'}`,
         'aria-label':
           `broker ${broker}: ${role}, log end ${end}, high watermark ${watermark}` +
           (isIn ? ', in sync' : ''),
