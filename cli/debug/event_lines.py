@@ -30,11 +30,11 @@ _FILTERED_AT_ONCE = 4000
 _WIDTH = 220
 
 
-def event_line(event: Event) -> str:
+def event_line(event: Event, number_width: int, time_width: int) -> str:
     """An event on one line, narrower than the formatter of files writes it."""
     peer = f" {_ARROWS.get(event.kind, ' ')} {event.peer}" if event.peer else ""
     return (
-        f"{event.seq:>8} {format_time(event.time_us):>12} {event.kind:<10} "
+        f"{event.seq:>{number_width}} {format_time(event.time_us):>{time_width}} {event.kind:<13} "
         f"{event.actor + peer:<28} {event.type or '':<22} {summary(event)}"
     )
 
@@ -67,6 +67,9 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         self._filter: Expression | None = None
         self._matching: list[int] = []
         self._looked_at = 0
+        self._widths = 1, 1
+        """Of numbers and times: no wider than the last event needs, so that the type of a message
+        can be read on 80 columns."""
         self.here = 0
         self.marks: set[int] = set()
         self.breakpoint_hits: set[int] = set()
@@ -120,6 +123,9 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def _resize(self) -> None:
+        chunks = self._stored.chunks
+        last_us = chunks[-1].time_last_us if chunks else 0
+        self._widths = len(str(self._stored.last_seq)), len(format_time(last_us))
         self.virtual_size = Size(_WIDTH, self.rows)
 
     def _number_at(self, row: int) -> int | None:
@@ -148,7 +154,7 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
             style += Style(reverse=True)
         elif number > self.here:
             style += Style(dim=True)
-        text = f"{gutter}{event_line(event)}".expandtabs()
+        text = f"{gutter}{event_line(event, *self._widths)}".expandtabs()
         strip = Strip([Segment(text.ljust(left + width), style)])
         return strip.crop_extend(left, left + width, style)
 

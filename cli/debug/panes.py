@@ -43,7 +43,7 @@ def lanes(stored: StoredTrace, here: int, height: int) -> Text:
     seen = dict.fromkeys(name for e in events for name in (e.actor, e.peer) if name)
     names = sorted(seen, key=_rank)[:_LANES_MAX]
     column = {name: 2 + number * _LANE_WIDTH for number, name in enumerate(names)}
-    drawn = Text()
+    drawn = Text(no_wrap=True, overflow="crop")
     drawn.append("  " + "".join(lane_name(name).ljust(_LANE_WIDTH) for name in names), "bold")
     drawn.append("\n")
     for event in events:
@@ -115,7 +115,9 @@ def _short(value: Any) -> str:
 
 def payload_text(event: Event) -> Text:
     """The event with its payload, a value a line."""
-    return Text(format_event(event, 1).replace("\n          ", "\n"))
+    first, *values = format_event(event, 1).replace("\n          ", "\n").split("\n")
+    # Columns of a list: here nothing stands below them.
+    return Text("\n".join([re.sub(" {2,}", " ", first), *values]))
 
 
 def chain_text(chain: list[Event]) -> Text:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.markup import escape
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label, OptionList, Static
@@ -43,7 +43,7 @@ _TOLD_EVERY_S = 0.1
 """Between two lines that tell how far it has come; to draw one costs as much as a slice."""
 _DRAWN_EVERY_S = 0.5
 """Between two full pictures."""
-_WHILE_GOING = frozenset({"stop", "quit", "help", "filter", "unchanged", "mark", "copy"})
+_WHILE_GOING = frozenset({"stop", "quit", "help", "filter", "unchanged", "lanes", "mark", "copy"})
 """What may be done while a way is gone: it moves nothing."""
 
 
@@ -137,39 +137,52 @@ class DebuggerApp(App[None]):
     #title.going { background: $warning-darken-2; }
     #left { width: 3fr; }
     #right { width: 2fr; }
-    #lanes { height: 33%; max-height: 16; border: round $primary; }
-    #events { height: 1fr; border: round $primary; }
+    .-narrow #panes { layout: vertical; }
+    .-narrow #left { width: 100%; height: 1fr; }
+    .-narrow #right { width: 100%; height: 45%; min-height: 10; layout: grid; grid-size: 2 2; }
+    .-narrow #state-box { row-span: 2; }
+    .-narrow #chain-box { max-height: 100%; }
+    #lanes { height: 33%; min-height: 7; max-height: 16; border: round $primary; }
+    .-narrow.-short #lanes { display: none; }
+    #events { height: 1fr; border: round $primary; scrollbar-size-horizontal: 0; }
     #state-box { height: 1fr; border: round $primary; }
     #payload-box { height: 1fr; border: round $primary; }
     #chain-box { height: 1fr; max-height: 12; border: round $primary; }
     #events:focus, VerticalScroll:focus { border: round $accent; }
     """
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-narrow"),
+        (130, "-wide"),
+    ]
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (32, "-tall")]
+    # The first ones stand in the line below, as many as there is room for.
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "stop", "stop", key_display="^c", priority=True),
         Binding("right,l", "step(1)", "step"),
         Binding("left,h", "step(-1)", "back"),
-        Binding("full_stop,.", "lane(1)", "lane →", key_display="."),
-        Binding("comma", "lane(-1)", "lane ←", show=False, key_display=","),
         Binding("right_square_bracket", "interesting(1)", "fault →", key_display="]"),
-        Binding("left_square_bracket", "interesting(-1)", "fault ←", show=False, key_display="["),
+        Binding("b", "breakpoint", "break"),
+        Binding("r", "run_on", "run"),
+        Binding("g", "goto", "goto"),
+        Binding("slash", "filter", "find", key_display="/"),
+        Binding("question_mark", "help", "help", key_display="?"),
+        Binding("q", "quit", "quit"),
         Binding("c", "cause", "cause"),
         Binding("e", "effect", "effect"),
         Binding("w", "last_change", "last change"),
-        Binding("slash", "filter", "find", key_display="/"),
-        Binding("g", "goto", "goto"),
-        Binding("b", "breakpoint", "break"),
-        Binding("B", "breakpoints", "breakpoints", show=False),
-        Binding("r", "run_on", "run"),
-        Binding("R", "run_back", "run back", show=False),
-        Binding("ctrl+c", "stop", "stop", key_display="^c", priority=True),
         Binding("i", "inject", "inject"),
+        Binding("full_stop,.", "lane(1)", "lane →", key_display="."),
+        Binding("comma", "lane(-1)", "lane ←", show=False, key_display=","),
+        Binding("left_square_bracket", "interesting(-1)", "fault ←", show=False, key_display="["),
+        Binding("B", "breakpoints", "list breakpoints, delete some", show=False),
+        Binding("R", "run_back", "run back", show=False),
         Binding("s", "save", "save", show=False),
         Binding("u", "unchanged", "unchanged", show=False),
+        Binding("v", "lanes", "show or hide lanes", show=False),
         Binding("m", "mark", "mark", show=False),
         Binding("y", "copy", "copy command", show=False),
         Binding("space", "play", "play", show=False),
         Binding("home", "goto_first", "first", show=False),
-        Binding("question_mark", "help", "help", key_display="?"),
-        Binding("q", "quit", "quit"),
     ]
 
     def __init__(self, debugger: Debugger, name: str = "run") -> None:
@@ -185,18 +198,18 @@ class DebuggerApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(id="title", markup=False)
-        with Horizontal():
+        with Horizontal(id="panes"):
             with Vertical(id="left"):
                 yield Static(id="lanes", markup=False)
                 yield EventLines(self.debugger.trace.stored, id="events")
-            with Vertical(id="right"):
+            with Container(id="right"):
                 with VerticalScroll(id="state-box"):
                     yield Static(id="state", markup=False)
                 with VerticalScroll(id="payload-box"):
                     yield Static(id="payload", markup=False)
                 with VerticalScroll(id="chain-box"):
                     yield Static(id="chain", markup=False)
-        yield Footer()
+        yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
         for box, title in (
@@ -223,12 +236,13 @@ class DebuggerApp(App[None]):
         here = event.seq
         self._show_title()
         lanes_pane = self.query_one("#lanes", Static)
-        lanes_pane.update(lanes(stored, here, max(lanes_pane.size.height, 6)))
+        if lanes_pane.display:
+            lanes_pane.update(lanes(stored, here, max(lanes_pane.content_size.height, 3)))
         events = self.query_one(EventLines)
         events.marks = self.marks
         events.show(stored, here)
         state = debugger.state(event.actor)
-        self.query_one("#state-box").border_title = escape(f"state of {event.actor} after #{here}")
+        self.query_one("#state-box").border_title = escape(f"state of {event.actor}")
         text = state_text(event, state, shows_all=self._shows_all)
         self.query_one("#state", Static).update(text)
         self.query_one("#payload", Static).update(payload_text(event))
@@ -436,6 +450,11 @@ class DebuggerApp(App[None]):
     def action_unchanged(self) -> None:
         self._shows_all = not self._shows_all
         self.show()
+
+    def action_lanes(self) -> None:
+        pane = self.query_one("#lanes")
+        pane.display = not pane.display
+        self.call_after_refresh(self.show)
 
     def action_mark(self) -> None:
         self.marks ^= {self.debugger.position}

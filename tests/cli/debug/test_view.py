@@ -243,18 +243,57 @@ def test_breakpoints_are_listed_and_deleted(trace: Path) -> None:
         drive(debugger, steps)
 
 
-def test_a_small_terminal_leaves_room_for_events(trace: Path) -> None:
-    """80 by 24 shows ten events or more, and every pane has a line."""
+def drawn(app: DebuggerApp) -> list[str]:
+    """The rows of the screen as text."""
+    return [strip.text for strip in app.screen._compositor.render_strips()]
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30)])
+def test_a_small_terminal_leaves_room_for_events(trace: Path, width: int, height: int) -> None:
+    """Ten events or more, each with its whole number, time and the type of its message; every
+    pane has a line, and the line below names the keys by which one goes, gets help and leaves.
+    """
 
     async def look(app: DebuggerApp) -> None:
-        async with app.run_test(size=(80, 24)) as pilot:
-            await pilot.pause()
-            assert app.query_one(EventLines).content_size.height >= 10
-            for name in ("lanes", "state-box", "payload-box", "chain-box"):
+        async with app.run_test(size=(width, height)) as pilot:
+            await answer(pilot, "g", "12s")
+            rows = drawn(app)
+            start = next(number for number, row in enumerate(rows) if "─ events ─" in row)
+            shown = rows[start + 1 : start + 11]
+            assert all(row.startswith("│") and row.endswith("│") for row in shown)
+            held = [app.debugger.trace.stored.event(int(row[2:].split()[0])) for row in shown]
+            here = app.debugger.position
+            assert here in [event.seq for event in held]
+            for row, event in zip(shown, held, strict=True):
+                assert (event.type or event.kind)[:12] in row
+            for name in ("state-box", "payload-box", "chain-box"):
                 assert app.query_one(f"#{name}").content_size.height >= 3
+            for key in ("b break", "r run", "? help", "q quit"):
+                assert key in rows[-1]
 
     with Debugger.of_trace(trace) as debugger:
         asyncio.run(look(DebuggerApp(debugger, "failover")))
+
+
+def test_lanes_are_hidden_where_they_leave_no_room(trace: Path) -> None:
+    """v shows them there, and hides them elsewhere; the event at which one stands is among them."""
+
+    async def look(app: DebuggerApp, size: tuple[int, int], is_shown: bool) -> None:
+        async with app.run_test(size=size) as pilot:
+            await answer(pilot, "g", "12s")
+            lanes = app.query_one("#lanes", Static)
+            for _ in range(2):
+                assert lanes.display is is_shown
+                if is_shown:
+                    rows = str(lanes.render()).splitlines()[: lanes.content_size.height]
+                    assert any(f" {app.debugger.position} " in row for row in rows)
+                is_shown = not is_shown
+                await pilot.press("v")
+                await pilot.pause()
+
+    with Debugger.of_trace(trace) as debugger:
+        for size, is_shown in (((80, 24), False), ((80, 40), True), ((150, 24), True)):
+            asyncio.run(look(DebuggerApp(debugger, "failover"), size, is_shown))
 
 
 SLICES = 4
