@@ -191,8 +191,8 @@ class _Compiler:
         if name in ("true", "false"):
             return lambda scope: name == "true"
         known = [*self._names, *self._words, *self._functions]
-        hint = did_you_mean(name, known)
-        raise self._refuse(node, f"unknown name {name!r}{hint}", nearest_names(name, known))
+        more = nearest_names(name, known) + did_you_mean(name, known)
+        raise self._refuse(node, f"unknown name {name!r}", more)
 
     def _attribute(self, node: ast.Attribute) -> Evaluate:
         value, name = self.compile(node.value), node.attr
@@ -280,8 +280,8 @@ class _Compiler:
         if function is None:
             near = difflib.get_close_matches(name, self._functions, n=1)
             hint = f"; did you mean {near[0]}()?" if near else ""
-            known = nearest_names(name, sorted(self._functions))
-            raise self._refuse(node, f"unknown function {name}(){hint}", known)
+            more = nearest_names(name, sorted(self._functions)) + hint
+            raise self._refuse(node, f"unknown function {name}()", more)
         arguments = [self.compile(argument) for argument in node.args]
         if getattr(function, "takes_scope", False):
             return lambda scope: function(scope, *(part(scope) for part in arguments))

@@ -20,7 +20,7 @@ _CHANGES_SHOWN = 12
 
 _AS_IN_GDB = {
     "b": "break", "p": "print", "bt": "why", "rs": "back", "rn": "previous", "rc": "reverse",
-    "i": "state", "info": "state",
+    "i": "info", "r": "continue", "run": "continue",
 }  # fmt: skip
 """What the fingers of a user of gdb write, where another beginning of a name would be meant."""
 
@@ -64,8 +64,12 @@ class LineMode:
             "back": _Command(self._back, "back [N]", "go back by N events (1); in short rs"),
             "next": _Command(self._next, "next [ACTOR]", "the next event of this or an actor"),
             "previous": _Command(self._previous, "previous [ACTOR]", "the one before; in short rn"),
-            "continue": _Command(self._continue, "continue", "go on to a breakpoint"),
-            "reverse": _Command(self._reverse, "reverse", "go back to a breakpoint; in short rc"),
+            "continue": _Command(
+                self._continue, "continue [WHERE]", "set a breakpoint if one is given, go on to one"
+            ),
+            "reverse": _Command(
+                self._reverse, "reverse [WHERE]", "the same, but go back; in short rc"
+            ),
             "goto": _Command(self._goto, "goto #N|TIME", "go to an event, or a time such as 9.5s"),
             "break": _Command(
                 self._break, "break [WHERE]", "set a breakpoint, or list them; in short b"
@@ -73,10 +77,11 @@ class LineMode:
             "delete": _Command(self._delete, "delete N", "remove a breakpoint"),
             "state": _Command(self._state, "state [ACTOR|PATH]", "what is known here"),
             "print": _Command(
-                self._print, "print", "the event with its payload and changes; in short p"
+                self._print, "print [PATH]", "the event with its payload and changes, or state"
             ),
             "why": _Command(self._why, "why", "what led to this event"),
             "actors": _Command(self._actors, "actors", "all that act"),
+            "info": _Command(self._info, "info [b|WHAT]", "break or state, as gdb lists them"),
             "do": _Command(
                 self._do, "do ACTION NAME=VALUE ...", "inject a fault here, as do kill broker=1"
             ),
@@ -176,6 +181,8 @@ class LineMode:
         self._stopped(self._gone(self.debugger.running()))
 
     def _reverse(self, rest: str) -> None:
+        if rest:
+            self.debugger.break_on(rest)
         self._stopped(self._gone(self.debugger.running_back()))
 
     def _stopped(self, stop: Stop) -> None:
@@ -214,7 +221,16 @@ class LineMode:
         if not state:
             self._write(f"nothing is known of {rest or 'any state'} here")
 
+    def _info(self, rest: str) -> None:
+        if rest and "breakpoints".startswith(rest):
+            self._break("")
+        else:
+            self._state(rest)
+
     def _print(self, rest: str) -> None:
+        if rest:
+            self._state(rest)
+            return
         self._write(format_event(self.debugger.event, 2))
 
     def _why(self, rest: str) -> None:

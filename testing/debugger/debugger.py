@@ -25,6 +25,7 @@ from ...tracing.reading.positions import Position, seq_at
 from ...tracing.reading.reader import Trace, open_trace
 from ...tracing.reading.state_history import State
 from ...tracing.trace import StoredTrace
+from ...tracing.verify import refusal
 from ..scenarios.conditions import Condition
 from ..scenarios.replay import Replay
 from ..scenarios.run import ScenarioRun, header_of
@@ -239,6 +240,12 @@ class Debugger:
         point = parse_breakpoint(text)
         if point.condition is not None:
             Condition(point.condition)  # refuses what is not understood
+            reason = None if self.is_live else refusal(self._source.stored)
+            if reason is not None:
+                raise UsageError(
+                    f"breakpoint {point.text!r} asks the running cluster, and this run can only be "
+                    f"looked at: {reason}"
+                )
         self.breakpoints.append(point)
         return point
 

@@ -62,6 +62,20 @@ def test_short_commands_mean_what_gdb_means(trace: Path) -> None:
         assert debugger.position == here - 1
         told = said(debugger, "b 5")
         assert told == ["error: breakpoint '5': write `at 5` for an event's number or a time"]
+        assert (
+            said(debugger, "info b") == said(debugger, "i breakpoints") == ["  1  crash  (1 hits)"]
+        )
+        assert said(debugger, "info broker-1") == said(debugger, "state broker-1")
+        assert said(debugger, "p broker-1/*") == said(debugger, "state broker-1/*")
+        assert said(debugger, "r")[1].startswith(f"#{here} ")
+
+
+def test_a_breakpoint_is_set_on_the_way(trace: Path) -> None:
+    """In both directions, as people write it."""
+    with Debugger.of_trace(trace) as debugger:
+        assert said(debugger, "c restart")[0] == "stopped: restart"
+        assert said(debugger, "rc crash")[0] == "stopped: crash"
+        assert [point.text for point in debugger.breakpoints] == ["restart", "crash"]
 
 
 def test_a_cut_file_is_opened_with_a_warning(

@@ -15,7 +15,7 @@ from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of
 from fakekafka.testing.scenarios.spec import ScenarioSpec
 from fakekafka.tests.support.present import present
-from fakekafka.tests.support.traces import write_failover
+from fakekafka.tests.support.traces import header, write_failover
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import StoredTrace
 
@@ -223,6 +223,23 @@ def test_a_condition_about_the_cluster_is_met_in_reverse(recorded: Path) -> None
         assert debugger.run_back().number == elected
         assert debugger.run_back().breakpoint is point
         assert debugger.run_back().breakpoint is None
+
+
+def test_a_condition_about_a_cluster_that_cannot_run_again_is_refused(tmp_path: Path) -> None:
+    """When it is set: it would never be met. Other breakpoints of the recording are."""
+    path = tmp_path / "live.fktrace"
+    recorder = Recorder()
+    recorder.event(0, "start", "scenario", None, None, None, None, None)
+    recorder.event(1, "crash", "broker-1", None, None, None, None, None)
+    recorder.save(path, header(mode="live"))
+    with Debugger.of_trace(path) as debugger:
+        with pytest.raises(
+            UsageError, match=r"asks the running cluster, .* recorded in mode 'live'"
+        ):
+            debugger.break_on("when leader('orders', 0) == 2")
+        assert debugger.breakpoints == []
+        debugger.break_on("crash")
+        assert debugger.run().reason == "crash"
 
 
 def test_a_cut_recording_says_so(recorded: Path, tmp_path: Path) -> None:
