@@ -150,11 +150,11 @@ class DebuggerApp(App[None]):
     #chain-box { height: 1fr; max-height: 12; border: round $primary; }
     #events:focus, VerticalScroll:focus { border: round $accent; }
     """
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+    HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
         (130, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (32, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
     # The first ones stand in the line below, as many as there is room for.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "stop", "stop", key_display="^c", priority=True),
