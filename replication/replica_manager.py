@@ -167,6 +167,10 @@ class ReplicaManager:
     def _count(self, predicate: Callable[[Partition], bool]) -> int:
         return sum(1 for partition in self._by_name.values() if predicate(partition))
 
+    def led_partitions(self) -> list[Partition]:
+        """The partitions this broker leads."""
+        return [partition for partition in self._by_name.values() if partition.is_leader]
+
     @property
     def leader_count(self) -> int:
         return self._count(lambda partition: partition.is_leader)

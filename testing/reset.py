@@ -8,8 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
-from ..protocol.data import MetadataRequest
+from ..protocol.data import FindCoordinatorRequest, MetadataRequest
 from ..protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError
+from ..protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..protocol.znode_paths import (
     BROKERS,
     CLUSTER_ID,
@@ -19,7 +20,9 @@ from ..protocol.znode_paths import (
     DELETE_TOPICS,
     FEATURE,
     PRODUCER_ID_BLOCK,
+    TOPICS,
     USERS,
+    config_entity_path,
     persistent_paths,
 )
 from ..protocol.znode_payloads import decode_config, decode_topic
@@ -66,13 +69,32 @@ def reset(running: RunningCluster, restore_security: Callable[[], None]) -> None
         return running.is_settled
 
     running.wait_until(is_settled, _TIMEOUT_S)
+    _await_notifications(running)
     _forget_dynamic_configs(running)
     _require_deletable(running)
     _delete_topics(running)
     restore_security()
     _remove_tokens(running)
+    _await_notifications(running)
     _forget_znodes(running)
     _forget_past(running)
+
+
+def _await_notifications(running: RunningCluster) -> None:
+    """Wait until every broker has heard of all that changed.
+
+    One that hears of it later would take for new what is forgotten by then.
+    """
+    zookeeper = ZooKeeperHandle(running)
+
+    def every_broker_has_heard_of_every_change() -> bool:
+        return all(
+            followed.has_applied(zookeeper.children(followed.path))
+            for broker in running.living_brokers()
+            for followed in broker.followed
+        )
+
+    running.wait_until(every_broker_has_heard_of_every_change, _TIMEOUT_S)
 
 
 def _delete_topics(running: RunningCluster) -> None:
@@ -142,11 +164,9 @@ def _forget_znodes(running: RunningCluster) -> None:
     flags = next(iter(running.processes.values())).spec.behaviour
     kept = {CONTROLLER, CONTROLLER_EPOCH, CLUSTER_ID, FEATURE, *persistent_paths(flags)}
     kept |= {path.rpartition("/")[0] for path in kept}
-    strange = [
-        path
-        for path, data in zookeeper.tree().items()
-        if path not in kept and not _is_kept(path, data)
-    ]
+    tree = zookeeper.tree()
+    kept |= {config_entity_path(TOPICS, topic) for topic in zookeeper.children("/brokers/topics")}
+    strange = [path for path, data in tree.items() if path not in kept and not _is_kept(path, data)]
     for path in sorted(strange, reverse=True):  # what is below a node comes before it
         with contextlib.suppress(UsageError):  # gone by itself, or just got a child
             zookeeper.delete(path)
@@ -188,6 +208,8 @@ class Creations:
                 return
         elif isinstance(message, CreateTopicsRequest):
             names = (topic.name for topic in message.topics)
+        elif isinstance(message, FindCoordinatorRequest):
+            names = (TRANSACTIONS_TOPIC if message.key_type else OFFSETS_TOPIC,)
         else:
             return
         context = delivery.context

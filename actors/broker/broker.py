@@ -31,6 +31,7 @@ from ...statemachines.admin.manager import AdminManager
 from ...statemachines.admin.parts import AdminParts
 from ...statemachines.broker.broker_id import check_meta_properties
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
+from ...statemachines.zookeeper.change_notifications import ChangeNotifications
 from ...zkfake.messages import ZooKeeperError
 from ..delivery import Delivery
 from ..node import Node
@@ -229,18 +230,27 @@ class Broker(Node):
             send=self._controller_channel(retry_timeout_ms=None).send,
         )
 
+    @property
+    def followed(self) -> tuple[ChangeNotifications, ...]:
+        """The notifications by which it hears of changes of configurations, ACLs and tokens."""
+        security = self.security
+        return (self.dynamic_config.followed, *security.acls.followed, *security.tokens.followed)
+
     def forget_past(self) -> None:
         """Be as a broker of a new cluster, once all topics and what they were for are deleted.
 
-        It stays registered, and in the epochs that it has.
+        It stays registered, and in the epochs that it has. What it leads by now was created again
+        meanwhile, and is loaded once more: it was refused if its epochs were below the former ones.
         """
         self.groups.forget_past()
         self.transactions.forget_past()
+        self._leadership_changed(self.replica_manager.led_partitions(), ())
         self.producer_ids.forget_block()
         self.start_task(self.producer_ids.start())
         self.security.quotas.forget_usage()
         self.replica_manager.quotas.forget()
         self.replica_manager.clear_counts()
+        self.replica_manager.fetch.sessions.clear()
         self.controller.metrics.clear()
 
     def _broker_epoch(self) -> int:

@@ -50,6 +50,11 @@ class FetchSessionCache:
         if session is not None:
             session.dissolve()
 
+    def clear(self) -> None:
+        """End every session; whoever goes on with one is told FETCH_SESSION_ID_NOT_FOUND."""
+        for session_id in tuple(self._sessions):
+            self.remove(session_id)
+
     def resolve(self, request: FetchRequest, now_ms: int) -> FetchSession | ErrorCode | None:
         """The session an incremental request continues, updated by it.
 

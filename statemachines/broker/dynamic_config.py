@@ -76,9 +76,10 @@ class DynamicConfigManager:
         self._is_following = False
         self._default: dict[str, str] = {}
         self._own: dict[str, str] = {}
-        self._followed = ChangeNotifications(
+        self.followed = ChangeNotifications(
             host, zk, znode_paths.CONFIG_CHANGES, self._apply_change, log
         )
+        """The notifications of changed configurations, of users and clients too."""
 
     # --- reading
 
@@ -152,7 +153,7 @@ class DynamicConfigManager:
     async def startup(self) -> None:
         """Follow changes from now on: replay the notifications, then load every entity."""
         self._is_following = True
-        await self._followed.start()
+        await self.followed.start()
         for topic, overrides in (
             await self._zk.admin.get_all_entity_configs(znode_paths.TOPICS)
         ).items():
@@ -198,7 +199,7 @@ class DynamicConfigManager:
 
     def shutdown(self) -> None:
         """Stop following."""
-        self._followed.stop()
+        self.followed.stop()
 
     # --- applying
 

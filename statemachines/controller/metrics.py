@@ -130,6 +130,8 @@ class ControllerMetrics:
         parts.event_manager.queue_times.clear()
         for timer in parts.event_manager.timers.values():
             timer.clear()
+        for broker_id in self.broker_queue_sizes():
+            parts.channels.queue_times(broker_id).clear()
 
     def snapshot(self) -> dict[str, float | dict[str, float]]:
         """Every metric by Kafka's name; timers and histograms as dicts of their figures."""

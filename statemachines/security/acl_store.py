@@ -153,6 +153,11 @@ class AclStore:
 
     # -- following -----------------------------------------------------------------------------
 
+    @property
+    def followed(self) -> tuple[ChangeNotifications, ...]:
+        """The notifications of changed ACLs; none without an authorizer."""
+        return () if self._authorizer is None else tuple(self._followed.values())
+
     async def start(self) -> None:
         """Follow the changes, then read all that is there."""
         authorizer = self._authorizer

@@ -110,6 +110,11 @@ class DelegationTokens:
         """Whether there is a key to make them with."""
         return bool(self._key)
 
+    @property
+    def followed(self) -> tuple[ChangeNotifications, ...]:
+        """The notifications of changed tokens; none while there is no key to make them with."""
+        return (self._followed,) if self.is_enabled else ()
+
     async def start(self) -> None:
         """Follow the changes, and read all that is there."""
         if not self.is_enabled:

@@ -5,7 +5,7 @@ Kafka: ``ZkNodeChangeNotificationListener``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from ...protocol import znode_paths
 from ...protocol.awaiting import Cancelled, Task
@@ -20,7 +20,7 @@ _EXPIRATION_MS = 15 * 60 * 1000
 class ChangeNotifications:
     """Applies notifications in order, each once, and removes those older than 15 minutes."""
 
-    __slots__ = ("_apply", "_host", "_is_due", "_last_executed", "_log", "_path", "_task", "_zk")
+    __slots__ = ("_apply", "_host", "_is_due", "_last_executed", "_log", "_task", "_zk", "path")
 
     def __init__(
         self,
@@ -32,7 +32,8 @@ class ChangeNotifications:
     ) -> None:
         self._host = host
         self._zk = zk
-        self._path = path
+        self.path = path
+        """The parent of the notifications."""
         self._apply = apply
         self._log = log
         self._last_executed = -1
@@ -43,20 +44,24 @@ class ChangeNotifications:
         """Follow from now on; what is there already is applied first."""
         requests = self._zk.requests
         requests.register_state_change_handler(self._handler_name, self)
-        requests.register_znode_child_change_handler(self._path, self)
+        requests.register_znode_child_change_handler(self.path, self)
         await self._process()
 
     def stop(self) -> None:
         """Follow no more; a notification that is being applied is left there."""
         requests = self._zk.requests
         requests.unregister_state_change_handler(self._handler_name)
-        requests.unregister_znode_child_change_handler(self._path)
+        requests.unregister_znode_child_change_handler(self.path)
         if self._task is not None:
             self._task.cancel()
 
+    def has_applied(self, names: Iterable[str]) -> bool:
+        """Whether each of these notifications was applied or skipped."""
+        return all(znode_paths.sequence_number(name) <= self._last_executed for name in names)
+
     @property
     def _handler_name(self) -> str:
-        return f"change-notification-{self._path}"
+        return f"change-notification-{self.path}"
 
     def on_child_change(self) -> None:
         """A notification came or went."""
@@ -80,14 +85,14 @@ class ChangeNotifications:
             except Cancelled:
                 raise
             except Exception as error:
-                self._log("error", f"following {self._path} failed: {error!r}")
+                self._log("error", f"following {self.path} failed: {error!r}")
 
     async def _process(self) -> None:
         """Apply what is new, in order; remove what is old. A bad entry is skipped."""
         requests = self._zk.requests
-        names = sorted(await requests.get_children(self._path), key=znode_paths.sequence_number)
+        names = sorted(await requests.get_children(self.path), key=znode_paths.sequence_number)
         wall_ms = self._host.wall_ms()
-        paths = [f"{self._path}/{name}" for name in names]
+        paths = [f"{self.path}/{name}" for name in names]
         for path, answer in zip(paths, await requests.get_data_of(paths), strict=True):
             if answer.code != ZkCode.OK or answer.stat is None:
                 continue

@@ -21,7 +21,17 @@ from fakekafka.protocol.groups import (
     OffsetFetchRequest,
 )
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from fakekafka.protocol.security.acls import (
+    Acl,
+    AclEntry,
+    AclOperation,
+    CreateAclsRequest,
+    Permission,
+    Resource,
+    ResourceType,
+)
 from fakekafka.protocol.security.delegation_tokens import CreateDelegationTokenRequest
+from fakekafka.protocol.security.quotas import AlterClientQuotasRequest, QuotaAlteration
 from fakekafka.protocol.transactions import (
     AddPartitionsToTxnRequest,
     ListTransactionsRequest,
@@ -42,6 +52,14 @@ SECURITY = {
     "super_users": ("User:ANONYMOUS", "User:admin"),
     "delegation_token_key": "key",
 }
+
+QUOTA = AlterClientQuotasRequest(
+    (QuotaAlteration((("client-id", "y"),), (("producer_byte_rate", 10.0),)),)
+)
+ACL = Acl(
+    Resource(ResourceType.TOPIC, "orders"),
+    AclEntry("User:eve", "*", AclOperation.READ, Permission.ALLOW),
+)
 
 
 def ask(cluster: Cluster, request: Any, broker: int | None = None) -> Any:
@@ -150,6 +168,8 @@ HISTORY: dict[str, Callable[[Cluster], object]] = {
     "quota": lambda c: c.security.set_quota(client_id="x", producer_byte_rate=10),
     "allow": lambda c: c.security.allow("User:bob", "Read", topic="orders"),
     "user": lambda c: c.security.add_user("bob", "hidden", mechanisms=["SCRAM-SHA-256"]),
+    "quota of a client, a moment ago": lambda c: ask(c, QUOTA),
+    "ACL of a client, a moment ago": lambda c: ask(c, CreateAclsRequest((ACL,))),
     "token": lambda c: ask(c, CreateDelegationTokenRequest((), -1)),
     "slow link": lambda c: c.network.latency(1),
     "znodes": leave_znodes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -13,87 +13,10 @@ from fakekafka import Cluster, Simulation
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.tests.fidelity.sides.virtual_lines import VirtualListener
-from fakekafka.wire.kafka.connection import Connection
+from fakekafka.tests.support.virtual_clients import VirtualClient, api_versions, header, metadata
 from fakekafka.wire.kafka.paced_queue import PacedQueue
 
 LINK = ("clients", "broker-1")
-
-
-class Transport:
-    """The client's end: what reached it, and when."""
-
-    def __init__(self, now_ms: Callable[[], float]) -> None:
-        self._now_ms = now_ms
-        self.arrived: list[tuple[float, bytes]] = []
-        self.closed_ms: float | None = None
-        self.is_reading = True
-
-    def get_extra_info(self, name: str) -> Any:
-        ends = {"sockname": ("127.0.0.1", 9092), "peername": ("127.0.0.1", 50000)}
-        return ends.get(name)
-
-    def write(self, data: Any) -> None:
-        self.writelines([data])
-
-    def writelines(self, parts: Any) -> None:
-        assert self.closed_ms is None
-        self.arrived.append((self._now_ms(), b"".join(map(bytes, parts))))
-
-    def pause_reading(self) -> None:
-        self.is_reading = False
-
-    def resume_reading(self) -> None:
-        self.is_reading = True
-
-    def close(self) -> None:
-        self.closed_ms = self._now_ms()
-
-    abort = close
-
-
-class SlowClient:
-    """A client of broker 1, whose clock begins when it connects."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self.simulation = simulation
-        self._began_ms = simulation.now_ms
-        self.transport = Transport(self.elapsed_ms)
-        listener = VirtualListener(simulation, 1)
-        self.connection = Connection(cast(Any, listener), listener.service)
-        self.connection.connection_made(cast(Any, self.transport))
-        self.service = listener.service
-
-    def elapsed_ms(self) -> float:
-        return round(self.simulation.now_ms - self._began_ms, 1)
-
-    def send(self, *frames: bytes) -> None:
-        data = b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
-        while data:
-            buffer = self.connection.get_buffer(len(data))
-            count = min(len(buffer), len(data))
-            buffer[:count] = data[:count]
-            self.connection.buffer_updated(count)
-            data = data[count:]
-
-    @property
-    def answers(self) -> list[tuple[float, int]]:
-        """When each answer came, and its correlation id."""
-        return [
-            (time_ms, struct.unpack_from(">i", data, 4)[0])
-            for time_ms, data in self.transport.arrived
-        ]
-
-
-def header(key: int, version: int, correlation_id: int) -> bytes:
-    return struct.pack(">hhih", key, version, correlation_id, 1) + b"c"
-
-
-def metadata(correlation_id: int) -> bytes:
-    return header(3, 1, correlation_id) + struct.pack(">i", 0)
-
-
-def api_versions(correlation_id: int) -> bytes:
-    return header(18, 0, correlation_id)
 
 
 def produce(correlation_id: int, acks: int, value: bytes = b"v") -> bytes:
@@ -119,7 +42,7 @@ def test_requests_written_at_once_are_answered_after_one_round_trip(
 ) -> None:
     """Not one after the other; ApiVersions, which no broker sees, is as late as any other."""
     simulation.network.latency(50)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(api_versions(0), *[metadata(number) for number in range(1, 10)])
     simulation.run_for(99)
     assert client.answers == []
@@ -130,7 +53,7 @@ def test_requests_written_at_once_are_answered_after_one_round_trip(
 
 def test_a_client_that_sends_all_the_time_is_answered_all_the_time(simulation: Simulation) -> None:
     simulation.network.latency(50)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     for number in range(200):
         client.send(produce(number, acks=-1))
         simulation.run_for(5)
@@ -141,7 +64,7 @@ def test_a_client_that_sends_all_the_time_is_answered_all_the_time(simulation: S
 
 def test_answers_keep_their_order_whatever_the_delay_of_each(simulation: Simulation) -> None:
     simulation.network.latency(uniform_ms=(1, 50))
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     for number in range(100):
         client.send(metadata(number))
         simulation.run_for(1)
@@ -155,7 +78,7 @@ def test_a_bandwidth_lowers_the_rate(simulation: Simulation) -> None:
     """100 bytes a millisecond: one frame after the other, and each then takes the latency."""
     simulation.network.latency(50)
     simulation.network.bandwidth(0.1, source="clients", target=1)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     frames = [produce(number, acks=1, value=b"v" * 1000) for number in range(4)]
     client.send(*frames)
     simulation.run_for(300)
@@ -167,7 +90,7 @@ def test_a_bandwidth_lowers_the_rate(simulation: Simulation) -> None:
 def test_one_direction_of_the_link_may_be_slow(simulation: Simulation) -> None:
     simulation.network.latency(0)
     simulation.network.latency(30, source=1, target="clients")
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(metadata(1), metadata(2))
     simulation.run_for(100)
     assert client.answers == [(30.0, 1), (30.0, 2)]
@@ -177,7 +100,7 @@ def test_nothing_overtakes_what_is_under_way_when_the_link_becomes_fast(
     simulation: Simulation,
 ) -> None:
     simulation.network.latency(50)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(metadata(1))
     simulation.network.latency(0)
     client.send(metadata(2))
@@ -190,7 +113,7 @@ def test_the_broker_still_handles_one_request_of_a_connection_at_a_time(
 ) -> None:
     """A fetch that waits there holds the next one up: that is no delay of the link."""
     simulation.network.latency(50)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     fetch = header(1, 4, 1) + struct.pack(">iiiib", -1, 200, 1, 1 << 20, 0)
     fetch += struct.pack(">ih", 1, 6) + b"orders" + struct.pack(">iiqi", 1, 0, 0, 1 << 20)
     client.send(fetch, metadata(2))
@@ -203,7 +126,7 @@ def test_a_delay_that_is_injected_is_the_brokers_own(simulation: Simulation) -> 
     """It takes its time for one request after the other."""
     simulation.network.latency(50)
     simulation.inject("Metadata", delay_ms=30, times=3)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(metadata(1), metadata(2), metadata(3))
     simulation.run_for(300)
     assert client.answers == [(130.0, 1), (160.0, 2), (190.0, 3)]
@@ -212,7 +135,7 @@ def test_a_delay_that_is_injected_is_the_brokers_own(simulation: Simulation) -> 
 def test_a_client_that_has_said_its_last_is_heard_to_the_end(simulation: Simulation) -> None:
     """Records without acknowledgement that were under way are stored; then the broker closes."""
     simulation.network.latency(50)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(*[produce(number, acks=0) for number in range(5)], metadata(6))
     assert client.connection.eof_received()
     simulation.run_for(40)
@@ -224,7 +147,7 @@ def test_a_client_that_has_said_its_last_is_heard_to_the_end(simulation: Simulat
 
 
 def test_a_client_that_owes_nothing_is_closed_at_its_end(simulation: Simulation) -> None:
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(metadata(1))
     simulation.run_for(1)
     assert not client.connection.eof_received()
@@ -232,7 +155,7 @@ def test_a_client_that_owes_nothing_is_closed_at_its_end(simulation: Simulation)
 
 def test_what_is_under_way_dies_with_the_connection(simulation: Simulation) -> None:
     simulation.network.latency(50)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(*[produce(number, acks=1) for number in range(3)])
     simulation.run_for(60)
     client.send(produce(4, acks=1))
@@ -246,7 +169,7 @@ def test_what_is_under_way_dies_with_the_connection(simulation: Simulation) -> N
 def test_a_cut_holds_up_what_the_link_has_not_brought(simulation: Simulation) -> None:
     """TCP sends it again when the cut heals."""
     simulation.network.latency(50)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(metadata(1), metadata(2))
     simulation.run_for(10)
     simulation.network.partition(["clients"], [1])
@@ -260,7 +183,7 @@ def test_a_cut_holds_up_what_the_link_has_not_brought(simulation: Simulation) ->
 def test_a_long_link_takes_no_more_memory_than_is_allowed(simulation: Simulation) -> None:
     """Beyond 4 MiB under way nothing more is read until some of it has arrived."""
     simulation.network.latency(60_000)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     sent = 0
     while client.transport.is_reading:
         client.send(*[produce(number, acks=1, value=b"v" * 60_000) for number in range(10)])
@@ -275,7 +198,7 @@ def test_a_long_link_takes_no_more_memory_than_is_allowed(simulation: Simulation
 
 def test_many_tiny_frames_count_with_what_they_take(simulation: Simulation) -> None:
     simulation.network.latency(60_000)
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     count = 0
     while client.transport.is_reading:
         client.send(*[metadata(number) for number in range(1000)])
@@ -286,13 +209,13 @@ def test_many_tiny_frames_count_with_what_they_take(simulation: Simulation) -> N
 
 def test_a_broker_goes_on_when_enough_answers_have_arrived(simulation: Simulation) -> None:
     """Answers under way are bounded too; the requests behind them wait."""
-    producer = SlowClient(simulation)
+    producer = VirtualClient(simulation)
     for number in range(12):
         producer.send(produce(number, acks=1, value=b"v" * 900_000))
     simulation.run_for(10)
     assert simulation.partition("orders", 0).log_end_offset == 12
     simulation.network.latency(1000, source=1, target="clients")
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     for number in range(12):
         fetch = header(1, 4, number) + struct.pack(">iiiib", -1, 200, 1, 1 << 20, 0)
         fetch += struct.pack(">ih", 1, 6) + b"orders"
