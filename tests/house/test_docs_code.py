@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from fakekafka.docs import draw_failover
 from fakekafka.tests.support.paths import ROOT
 
@@ -24,6 +25,8 @@ ENABLED = True
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SKIP = re.compile(r"^# doc: skip(?: \((.+)\))?$")
 TIMEOUT_S = 110
+SPARK_TIMEOUT_S = 400
+"""Spark starts a JVM and tasks of its own: 30 seconds alone, minutes on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ def run_page(page: str, text: str, folder: Path) -> None:
     blocks = python_blocks(text)
     bare = [f"{page}:{b.line}" for b in blocks if b.is_skipped and not b.skip_reason]
     assert bare == [], "a skipped block needs a reason: # doc: skip (reason)"
-    _run([sys.executable, "-c", page_program(page, blocks)], folder)
+    timeout_s = SPARK_TIMEOUT_S if starts_spark(text) else TIMEOUT_S
+    _run([sys.executable, "-c", page_program(page, blocks)], folder, timeout_s)
     tests = [block for block in blocks if block.defines_tests and not block.is_skipped]
     for block in tests:
         file = folder / f"test_line_{block.line}.py"
@@ -97,23 +101,34 @@ def run_page(page: str, text: str, folder: Path) -> None:
         _run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)], folder)
 
 
-def _run(command: list[str], folder: Path) -> None:
+def starts_spark(text: str) -> bool:
+    """Whether a page's code starts Spark."""
+    return any("from pyspark" in block.code for block in python_blocks(text))
+
+
+def _run(command: list[str], folder: Path, timeout_s: float = TIMEOUT_S) -> None:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False
     )
     assert done.returncode == 0, f"\n{done.stdout}{done.stderr}"
 
 
-def real_pages() -> list[Path]:
+def real_pages() -> list[ParameterSet]:
     """The pages with code a reader may type in."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [page for page in pages if python_blocks(page.read_text(encoding="utf-8"))]
+    pages = []
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = page.read_text(encoding="utf-8")
+        if python_blocks(text):
+            timeout_s = (SPARK_TIMEOUT_S if starts_spark(text) else TIMEOUT_S) + 10
+            name = page.relative_to(ROOT).as_posix()
+            pages.append(pytest.param(page, id=name, marks=pytest.mark.timeout(timeout_s)))
+    return pages
 
 
 if ENABLED:
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("page", real_pages(), ids=lambda p: p.relative_to(ROOT).as_posix())
+    @pytest.mark.parametrize("page", real_pages())
     def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         """What the documents show is what happens."""
         name = page.relative_to(ROOT).as_posix()
