@@ -1,4 +1,4 @@
-"""What a coordinator answers when its record could not be appended to the internal topic.
+"""Answers of a coordinator whose record could not be appended to the internal topic.
 
 These rows are the same for offset commits, groups and transactions. Each of them adds its own
 (Kafka: ``GroupMetadataManager.storeGroup`` and ``storeOffsets``,

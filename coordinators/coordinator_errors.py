@@ -1,4 +1,4 @@
-"""What FindCoordinator says with an error, and with none."""
+"""Messages of FindCoordinator, with an error and with none."""
 
 from __future__ import annotations
 

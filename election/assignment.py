@@ -1,4 +1,4 @@
-"""Where the replicas of new partitions go (docs/kafka/topics.md#replica-assignment, KIP-36)."""
+"""Assignment of replicas to brokers (docs/kafka/topics.md#replica-assignment, KIP-36)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BrokerRack = tuple[int, str | None]
 
 
 class RackAwareMode(Enum):
-    """What to do about racks when some brokers have none."""
+    """Treatment of racks when some brokers have none."""
 
     DISABLED = "disabled"
     """Ignore racks."""

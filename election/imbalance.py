@@ -15,7 +15,7 @@ from .strategies import preferred_replica_partition_leader_election
 
 
 class BrokersToRebalance(Protocol):
-    """What the selection asks of the registered brokers."""
+    """Registered brokers as the selection sees them."""
 
     def is_replica_online(
         self,
@@ -26,7 +26,7 @@ class BrokersToRebalance(Protocol):
 
 
 class TopicsToRebalance(Protocol):
-    """What the selection asks of the known topics."""
+    """Known topics as the selection sees them."""
 
     @property
     def all_topics(self) -> Collection[str]: ...
@@ -44,7 +44,7 @@ class TopicsToRebalance(Protocol):
 
 
 class RebalanceContext(Protocol):
-    """What the selection asks of the controller's memory."""
+    """Controller's memory as the selection sees it."""
 
     @property
     def brokers(self) -> BrokersToRebalance: ...
@@ -55,7 +55,7 @@ class RebalanceContext(Protocol):
 
 @message
 class BrokerImbalance:
-    """How far one broker is from leading what it should lead."""
+    """Distance of one broker from leading all that it should lead."""
 
     broker_id: int
     preferred_count: int

@@ -17,7 +17,7 @@ Selection = tuple[LeaderAndIsr, tuple[int, ...]]
 
 
 class BrokersInSelection(Protocol):
-    """What selectors ask of the registered brokers."""
+    """Registered brokers as selectors see them."""
 
     @property
     def live_broker_ids(self) -> Collection[int]: ...
@@ -30,7 +30,7 @@ class BrokersInSelection(Protocol):
 
 
 class TopicsInSelection(Protocol):
-    """What selectors ask of the known topics."""
+    """Known topics as selectors see them."""
 
     def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]: ...
 
@@ -40,7 +40,7 @@ class TopicsInSelection(Protocol):
 
 
 class SelectorContext(Protocol):
-    """What selectors ask of the controller's memory."""
+    """Controller's memory as selectors see it."""
 
     @property
     def brokers(self) -> BrokersInSelection: ...

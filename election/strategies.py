@@ -56,7 +56,7 @@ Strategy: TypeAlias = OfflinePartition | Reassign | PreferredReplica | Controlle
 
 
 class BrokersInElection(Protocol):
-    """What elections ask of the registered brokers."""
+    """Registered brokers as elections see them."""
 
     @property
     def shutting_down_broker_ids(self) -> Collection[int]: ...
@@ -70,7 +70,7 @@ class BrokersInElection(Protocol):
 
 
 class TopicsInElection(Protocol):
-    """What elections ask of the known topics."""
+    """Known topics as elections see them."""
 
     def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]: ...
 
@@ -80,7 +80,7 @@ class TopicsInElection(Protocol):
 
 
 class ElectionContext(Protocol):
-    """What elections ask of the controller's memory."""
+    """Controller's memory as elections see it."""
 
     @property
     def brokers(self) -> BrokersInElection: ...

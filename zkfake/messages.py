@@ -1,4 +1,4 @@
-"""What ZooKeeper's clients and servers say to each other: codes, requests, responses, packets.
+"""Messages between ZooKeeper's clients and servers: codes, requests, responses, packets.
 
 Names follow ZooKeeper's own. The messages between servers are in ``quorum_messages``.
 """
@@ -54,7 +54,7 @@ class ZooKeeperError(FakeKafkaError):
 
 
 class EventType(Enum):
-    """What a watch saw."""
+    """Kinds of change that a watch sees."""
 
     NODE_CREATED = "NodeCreated"
     NODE_DELETED = "NodeDeleted"

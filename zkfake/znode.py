@@ -25,7 +25,7 @@ class Children:
 
 
 class _Changes:
-    """What few nodes have: a second value, or an owner."""
+    """State that few nodes have: a second value, or an owner."""
 
     __slots__ = ("ephemeral_owner", "mtime", "mzxid", "version")
 

@@ -11,7 +11,7 @@ from .uneven_subscriptions import assign_to_uneven
 
 
 class MemberSpec(NamedTuple):
-    """What an assignor knows of a member."""
+    """Member as an assignor sees it."""
 
     topics: tuple[str, ...]
     """The names that it subscribes to, in order."""

@@ -1,4 +1,4 @@
-"""How members leave a group of the consumer protocol, of their own will or because a time is up
+"""Departures of members of the consumer protocol, of their own will or because a time is up
 (Kafka: ``GroupMetadataManager.consumerGroupFenceMember``)."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Departures:
     def records(
         self, group: ConsumerGroup, leaving: Collection[ConsumerMember]
     ) -> list[GroupRecord]:
-        """What takes members out and raises the epoch."""
+        """Records that take members out and raise the epoch."""
         group_id = group.group_id
         gone = {member.member_id for member in leaving}
         records: list[GroupRecord] = []

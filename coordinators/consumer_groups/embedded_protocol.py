@@ -1,4 +1,4 @@
-"""What consumers of the classic protocol tell each other, in bytes that their coordinator passes on
+"""Bytes that consumers of the classic protocol send each other and their coordinator passes on
 (Kafka: ``ConsumerProtocol``). Where both protocols meet, it reads and writes them itself.
 
 Raises ``ClientError`` for what is not of that form.
@@ -17,7 +17,7 @@ _NEWEST = 3
 
 
 class EmbeddedSubscription(NamedTuple):
-    """What a consumer reads and has."""
+    """Subscription of a consumer, and the partitions it owns."""
 
     topics: tuple[str, ...]
     owned: tuple[tuple[str, tuple[int, ...]], ...] = ()

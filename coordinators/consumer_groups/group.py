@@ -106,7 +106,7 @@ class ConsumerGroup:
         return None if member_id is None else self.members.get(member_id)
 
     def target_of(self, member_id: str, instance_id: str | None) -> TopicIdPartitions:
-        """What a member shall have; a static one has what its instance had."""
+        """Return the target assignment of a member; a static one has that of its instance."""
         if instance_id is not None:
             member_id = self.static_members.get(instance_id, "")
         return self.target.get(member_id, {})
@@ -139,7 +139,7 @@ class ConsumerGroup:
 
     @property
     def classic_count(self) -> int:
-        """How many members speak the classic protocol."""
+        """Number of members that speak the classic protocol."""
         return sum(member.classic is not None for member in self.members.values())
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:

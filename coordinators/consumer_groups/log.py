@@ -106,7 +106,7 @@ class ConsumerGroupLog:
             group.waiting.append(write)
 
     def _answer_in_order(self, group: ConsumerGroup, done: Done) -> None:
-        """What was read of a group is told when what it rests on is replicated."""
+        """Answer a read of a group when the records it rests on are replicated."""
         if group.waiting:
             cast("list[Done]", group.waiting[-1]).append(done)
         else:

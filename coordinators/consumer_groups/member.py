@@ -13,7 +13,7 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 
 class MemberState(IntEnum):
-    """How far a member is on the way to its target assignment; the numbers are Kafka's."""
+    """State of a member on the way to its target assignment; the numbers are Kafka's."""
 
     STABLE = 0
     """It has what its epoch gives it."""
@@ -24,7 +24,7 @@ class MemberState(IntEnum):
 
 
 class ClassicMembership(NamedTuple):
-    """What a member of the classic protocol said when it joined a group of the consumer one."""
+    """JoinGroup of a classic member in a group of the consumer protocol."""
 
     session_timeout_ms: int
     protocols: Protocols

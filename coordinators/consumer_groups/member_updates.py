@@ -1,4 +1,4 @@
-"""What every member's request does to its group: take in what has changed, raise the epoch, assign,
+"""Effect of a member's request on its group: take in what has changed, raise the epoch, assign,
 reconcile (Kafka: ``GroupMetadataManager.consumerGroupHeartbeat``, its steps 1 to 3)."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MemberUpdates:
         self._default_assignor = assignor_names(config)[0]
 
     def fence_by(self, fence: Callable[[ConsumerGroup, ConsumerMember, Done], object]) -> None:
-        """How a member is removed whose time is up."""
+        """Set how a member is removed whose time is up."""
         self._fence = fence
 
     def update(

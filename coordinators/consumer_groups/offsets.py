@@ -1,4 +1,4 @@
-"""Who may commit and fetch offsets of a group of the consumer protocol (Kafka:
+"""Checks of commits and fetches of offsets in a group of the consumer protocol (Kafka:
 ``ConsumerGroup.validateOffsetCommit``, ``validateOffsetFetch``)."""
 
 from __future__ import annotations

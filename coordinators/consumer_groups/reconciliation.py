@@ -1,4 +1,4 @@
-"""What a member may do next on the way to its target assignment: first it gives up what is not
+"""Next step of a member on the way to its target assignment: first it gives up what is not
 meant for it any more, then it gets what nobody else has (Kafka: ``CurrentAssignmentBuilder``)."""
 
 from __future__ import annotations

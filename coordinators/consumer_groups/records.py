@@ -16,7 +16,7 @@ from .member import ClassicMembership, ConsumerMember, MemberState
 
 
 class RecordKind(IntEnum):
-    """What a record tells of a group; the numbers are the versions of its key."""
+    """Kinds of record in the log of groups; the numbers are the versions of the key."""
 
     GROUP_EPOCH = 3
     TOPICS = 4
@@ -92,7 +92,7 @@ def current(group_id: str, member: ConsumerMember) -> GroupRecord:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
-    """What forgets a member."""
+    """Return the tombstones for a member."""
     return [
         GroupRecord(kind, group_id, member_id)
         for kind in (RecordKind.CURRENT, RecordKind.TARGET, RecordKind.MEMBER)
@@ -100,7 +100,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[GroupRecord]:
 
 
 def group_tombstones(group_id: str, member_ids: Sequence[str]) -> list[GroupRecord]:
-    """What forgets a group with its members."""
+    """Return the tombstones for a group and its members."""
     records = [GroupRecord(RecordKind.CURRENT, group_id, m) for m in member_ids]
     records += [GroupRecord(RecordKind.TARGET, group_id, m) for m in member_ids]
     records.append(GroupRecord(RecordKind.TARGET_EPOCH, group_id))

@@ -1,4 +1,4 @@
-"""What members read, as a broker knows it (Kafka: ``ModernGroup.computeSubscriptionMetadata``)."""
+"""Topics of members as a broker knows them (``ModernGroup.computeSubscriptionMetadata``)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class GroupAdministration:
         self._gate = gate
 
     def state_name(self, state: GroupState) -> str:
-        """What clients call a state; AwaitingSync until 1.1."""
+        """Return the name of a state for clients; AwaitingSync until 1.1."""
         if self._behaviour.awaiting_sync_state and state is GroupState.COMPLETING_REBALANCE:
             return "AwaitingSync"
         return state.value

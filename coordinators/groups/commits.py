@@ -107,7 +107,7 @@ class Commits:
     def _values_of_known(
         self, partitions: tuple[OffsetCommitPartition, ...], retention_time_ms: int = -1
     ) -> dict[TopicPartition, OffsetValue]:
-        """What is to be stored for the partitions that exist."""
+        """Return the values to be stored for the partitions that exist."""
         wall_ms = self._host.wall_ms()
         known = self._metadata_cache.takes_offsets
         return {

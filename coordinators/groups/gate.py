@@ -1,4 +1,4 @@
-"""What every request to a group is asked first: whether this broker coordinates it, and whether
+"""Checks of every request to a group: whether this broker coordinates it, and whether
 its sender is a member (Kafka: ``GroupCoordinator.validateGroupStatus``, ``validateCurrentMember``).
 """
 

@@ -257,7 +257,7 @@ class Group:
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     def elect_joined_leader(self) -> bool:
-        """Let a member lead that has joined; False if there is none, or no member at all."""
+        """Make a member that has joined the leader; False if there is none, or no member at all."""
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -333,7 +333,7 @@ class Group:
     # -- what others are told ------------------------------------------------------------------
 
     def joined_members(self) -> tuple[JoinGroupMember, ...]:
-        """What the leader needs for its assignment."""
+        """Return the members and their metadata, from which the leader assigns."""
         protocol = self.protocol or ""
         return tuple(
             JoinGroupMember(m.member_id, m.group_instance_id, m.metadata(protocol))

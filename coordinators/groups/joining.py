@@ -30,7 +30,7 @@ _UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 
 
 class JoiningClient(NamedTuple):
-    """Who joins, and what it understands."""
+    """Client that joins, and what it understands."""
 
     client_id: str
     host: str
@@ -322,7 +322,7 @@ class Joining:
 
 
 def _with_each_protocol_once(request: JoinGroupRequest) -> JoinGroupRequest:
-    """What is named twice is said by its first mention."""
+    """Keep the first mention of a protocol that is named twice."""
     first: dict[str, bytes] = {}
     for name, metadata in request.protocols:
         first.setdefault(name, metadata)

@@ -28,7 +28,7 @@ _Commits = dict[OffsetKey, CommitRecord]
 
 
 class LoadedPartition:
-    """What the records read so far amount to."""
+    """State of a partition according to the records read so far."""
 
     __slots__ = ("_modern", "_modern_records", "_offsets", "_retention_ms", "_values", "pending")
 

@@ -80,7 +80,7 @@ class Member:
             self.session = None
 
     def metadata(self, protocol: str) -> bytes:
-        """What it said for a protocol that it supports."""
+        """Return its metadata for a protocol that it supports."""
         for name, metadata in self.protocols:
             if name == protocol:
                 return metadata

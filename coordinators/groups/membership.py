@@ -1,4 +1,4 @@
-"""What members ask for between rebalances: their assignment, to be kept, to leave
+"""Requests of members between rebalances: SyncGroup, Heartbeat, LeaveGroup
 (docs/kafka/groups-and-transactions.md#joining; Kafka: ``GroupCoordinator.handleSyncGroup``,
 ``handleHeartbeat``, ``handleLeaveGroup``)."""
 

@@ -29,7 +29,7 @@ def _is_newer(commit: CommitRecord, known: CommitRecord | None) -> bool:
 
 
 class GroupOffsets:
-    """What a group has committed, by partition."""
+    """Committed offsets of a group, by partition."""
 
     __slots__ = ("committed", "pending", "pending_in_transactions")
 

@@ -362,5 +362,5 @@ class Rebalances:
 
 
 def told(reason: str | None) -> str:
-    """What a client said of its reason (KIP-800)."""
+    """Return the reason that a client gave (KIP-800)."""
     return f" ({reason})" if reason else ""

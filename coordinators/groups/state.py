@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class GroupState(Enum):
-    """Where a group is in its life; the values are Kafka's names."""
+    """State of a group; the values are Kafka's names."""
 
     EMPTY = "Empty"
     """No members; perhaps offsets, which keep the group."""

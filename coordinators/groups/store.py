@@ -470,4 +470,4 @@ def _read(partition: Partition, log: Log, loaded: LoadedPartition) -> Iterator[N
 
 
 def _not_awaited(_outcome: ProducePartitionResponse) -> None:
-    """What becomes of tombstones is of no interest: without them the offsets are gone, too."""
+    """Ignore the fate of tombstones: without them the offsets are gone, too."""

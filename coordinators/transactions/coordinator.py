@@ -401,7 +401,7 @@ class TransactionCoordinator:
     # -- descriptions --------------------------------------------------------------------------
 
     def describe(self, transactional_id: str) -> DescribedTransaction:
-        """What is known of one id (KIP-664)."""
+        """Describe one transactional id (KIP-664)."""
         if not transactional_id:
             return DescribedTransaction(transactional_id, ErrorCode.INVALID_REQUEST)
         try:

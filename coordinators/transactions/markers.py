@@ -263,7 +263,7 @@ class MarkerChannels:
             self._wake(left_ms)
 
     def _hears_for_ms(self) -> int:
-        """How much longer partitions may be named of which nothing was heard yet."""
+        """Return how many ms remain for partitions to be named of which nothing was heard yet."""
         if self._first_told_ms is None:
             return 0
         return max(0, self._first_told_ms + _HEARING_MS - self._host.now_ms())
@@ -290,7 +290,7 @@ class MarkerChannels:
     # -- answers -------------------------------------------------------------------------------
 
     def _disconnected(self, broker_id: int, channel: _BrokerMarkers, entries: list[_Entry]) -> None:
-        """What was sent or was to be sent goes to the present leaders."""
+        """Send what a lost broker was to get to the present leaders."""
 
         def try_again() -> None:
             channel.timer = None

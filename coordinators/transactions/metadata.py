@@ -1,4 +1,4 @@
-"""What a coordinator keeps of one transactional id, and how that changes
+"""State a coordinator keeps of one transactional id, and how it changes
 (docs/kafka/transactions.md#states; Kafka's ``TransactionMetadata``).
 
 A change takes two steps, with a record of the transaction log between them: ``prepare_*`` gives
@@ -215,7 +215,7 @@ class TransactionMetadata:
         partitions: tuple[TopicPartition, ...] | None = None,
         start_ms: int | None = None,
     ) -> TransitMetadata:
-        """What is not given stays as it is."""
+        """Prepare a transition; a field that is not given stays as it is."""
         if self.pending_state is not None:
             raise InvariantError(
                 f"{self.transactional_id} may not go to {state.title} while it goes to "

@@ -105,7 +105,7 @@ class TransactionStateManager:
     # -- lookup --------------------------------------------------------------------------------
 
     def find(self, transactional_id: str) -> Coordinated:
-        """What is known of an id.
+        """Return the state of a transactional id, if there is one.
 
         Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR.
         """
@@ -130,7 +130,7 @@ class TransactionStateManager:
         return owned
 
     def current(self, transactional_id: str, coordinator_epoch: int) -> TransactionMetadata | None:
-        """What is known of an id, if it is coordinated here under that very epoch."""
+        """Return the state of an id that is coordinated here under that very epoch, else None."""
         try:
             found = self.find(transactional_id)
         except KafkaError:

@@ -62,7 +62,7 @@ EXPIRABLE_STATES = (_EMPTY, _COMPLETE_COMMIT, _COMPLETE_ABORT)
 
 
 def answer_to_end(state: TransactionState, is_commit: bool) -> ErrorCode:
-    """What EndTxn answers where no transaction is open."""
+    """Return the answer to EndTxn where no transaction is open."""
     prepared, complete = (
         (TransactionState.PREPARE_COMMIT, _COMPLETE_COMMIT)
         if is_commit

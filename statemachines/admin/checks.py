@@ -89,7 +89,7 @@ def _check_factor(factor: int, added: Assignment) -> None:
 
 
 class PartitionAllowance:
-    """How many partitions one request may still ask for.
+    """Number of partitions one request may still ask for.
 
     Kafka with ZooKeeper has no limit and is kept busy for as long as it takes; its KRaft
     controller refuses as here (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
@@ -150,7 +150,7 @@ def repeated_names(names: Sequence[str]) -> frozenset[str]:
 def without_repetitions(
     topics: Sequence[NewTopic], client_id: str, behaviour: Behaviour
 ) -> tuple[Sequence[NewTopic], list[TopicResult]]:
-    """What old releases leave of topics that are named twice, and how they refuse each once."""
+    """Split topics named twice from the others, as old releases do; each is refused once."""
     if not behaviour.repeated_names_answered_once:
         return topics, []
     repeated = sorted(repeated_names([topic.name for topic in topics]))

@@ -325,7 +325,7 @@ def shown_resource(resource: ConfigResource, behaviour: Behaviour) -> str:
 
 
 def wrong_broker(resource: ConfigResource, behaviour: Behaviour) -> str:
-    """What a broker says that it received instead of its own id."""
+    """Return what a broker says it received instead of its own id."""
     if behaviour.wrong_broker_shown_as_resource:
         return f"{shown_resource(resource, behaviour)}.name"
     return resource.name

@@ -57,7 +57,7 @@ Synonym = tuple[str, str | None, int]
 
 
 class ConfigValues:
-    """Where the values in force at a broker come from: dynamic, static or default.
+    """Values in force at a broker with their sources: dynamic, static or default.
 
     ``facts`` are static values that are no setting of this package, such as ``broker.id``.
     """
@@ -105,7 +105,7 @@ class ConfigValues:
         return found
 
     def _names(self, name: str) -> tuple[str, ...]:
-        """What a configuration goes by; one of a listener falls back to that of all of them."""
+        """Return the names of a configuration; a listener's falls back to that of all of them."""
         known = self._release.broker.get(name)
         if known is not None:
             return known.synonyms
@@ -220,7 +220,7 @@ class ConfigValues:
         return tuple(entries)
 
     def _shown(self, known: ReleaseConfig, value: str | None) -> str | None:
-        """What a value was parsed to; one that Kafka's settings do not know stays as it is."""
+        """Return a value as it was parsed; one that Kafka's settings do not know stays as it is."""
         is_parsed = value is not None and known.name in self._release.broker
         return known.shown(value) if is_parsed and value is not None else value
 

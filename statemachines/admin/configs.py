@@ -46,7 +46,7 @@ class ConfigDescriptions:
         self._changes = changes
 
     async def values(self) -> ConfigValues:
-        """Where this broker's values come from, as stored now."""
+        """Return this broker's values with their sources, as stored now."""
         zk, broker_id = self._parts.zk, self._parts.controller.broker_id
         version, behaviour = self._parts.config.kafka_version, self._parts.behaviour
         own = await zk.admin.get_entity_configs(znode_paths.BROKERS, str(broker_id))

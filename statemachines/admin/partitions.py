@@ -89,7 +89,7 @@ class PartitionAdmin:
     async def _elect_by_znode(
         self, election_type: int, partitions: tuple[TopicPartition, ...]
     ) -> ElectLeadersResponse:
-        """What ``kafka-preferred-replica-election.sh`` did."""
+        """Ask for elections by znode, as ``kafka-preferred-replica-election.sh`` did."""
         if election_type != PREFERRED:
             return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
         state_of = self._parts.metadata.partition_state
@@ -137,7 +137,7 @@ class PartitionAdmin:
     async def _reassign_by_znode(
         self, reassignments: dict[TopicPartition, tuple[int, ...] | None]
     ) -> AlterPartitionReassignmentsResponse:
-        """What ``kafka-reassign-partitions.sh`` did; cancelling was not possible."""
+        """Ask by znode, as ``kafka-reassign-partitions.sh`` did; cancelling was not possible."""
         wanted = {tp: target for tp, target in reassignments.items() if target is not None}
         if len(wanted) < len(reassignments):
             return AlterPartitionReassignmentsResponse(ErrorCode.UNSUPPORTED_VERSION)

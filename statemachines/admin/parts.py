@@ -1,4 +1,4 @@
-"""What the admin APIs are handed."""
+"""Parts that the admin APIs share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..zookeeper.client import KafkaZkClient
 
 
 class MetadataView(Protocol):
-    """What is read of the broker's metadata cache."""
+    """Metadata cache as the admin APIs see it."""
 
     def topics(self) -> tuple[str, ...]: ...
     def contains_topic(self, topic: str) -> bool: ...
@@ -68,7 +68,7 @@ class AdminParts:
         """Configurations that a broker's settings file would have and that are given otherwise."""
 
     def facts(self) -> dict[str, str]:
-        """What the broker's own settings file would name: its id, its listeners and so on."""
+        """Settings the broker's own file would name: its id, its listeners and so on."""
         own_id = self.controller.broker_id
         facts = dict(self.surroundings)
         if self.config["broker.id"] >= 0:  # else it was generated and is in no file

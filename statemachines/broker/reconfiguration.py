@@ -1,4 +1,4 @@
-"""What a running broker takes of a new configuration (KIP-226), and in which words it refuses
+"""Checks of a running broker's new configuration (KIP-226), and the words of its refusals
 (docs/kafka/administration.md#dynamic-configurations).
 
 A change is looked at twice. First the names and values by themselves: may they change while the
@@ -77,7 +77,7 @@ _MB = 1 << 20
 def usable(
     stored: Texts, kafka_version: str, behaviour: Behaviour, *, per_broker: bool
 ) -> tuple[dict[str, str], list[str]]:
-    """What a broker takes of what is stored, and what it logs about the rest.
+    """Return the stored values a broker takes, and what it logs about the rest.
 
     Checks are made when a client changes something; whoever writes to ZooKeeper passes them by
     (``DynamicBrokerConfig.fromPersistentProps``).
@@ -158,7 +158,7 @@ def is_password(name: str, release: ReleaseConfigs) -> bool:
 
 
 def static_texts(config: BrokerConfig) -> dict[str, str]:
-    """What a broker's own settings say, as they would be written."""
+    """Return a broker's own settings as they would be written."""
     texts = {name: value_text(value) for name, value in config.static.items()}
     return {name: text for name, text in texts.items() if text is not None}
 
@@ -217,7 +217,7 @@ class _Check:
             ) from error
 
     def _followers(self) -> tuple[tuple[Iterable[str], Callable[[], None]], ...]:
-        """Who has to follow a change of which configurations, in the order they are asked."""
+        """Return the checks of those who follow a change, in the order they are asked."""
         of_listeners = [listener_base_name(name) or name for name in self._changed]
         limits = self._changed if any(name in self._limits for name in of_listeners) else []
         pools: list[str] = []

@@ -1,4 +1,4 @@
-"""What the controller needs of its channels to brokers
+"""Channels from the controller to brokers
 (docs/kafka/control-requests.md#channels)."""
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from ..zookeeper.errors import ControllerMoved
 
 @unique
 class ControllerState(IntEnum):
-    """What the ``ControllerState`` gauge reports, by Kafka's numbers."""
+    """States that the ``ControllerState`` gauge reports, by Kafka's numbers."""
 
     IDLE = 0
     CONTROLLER_CHANGE = 1
@@ -71,7 +71,7 @@ _TIMER_NAMES[ControllerState.ALTER_PARTITION_REASSIGNMENT] = "PartitionReassignm
 
 @unique
 class ElectionTrigger(IntEnum):
-    """Who asked for an election (docs/kafka/election.md#who-uses-which-strategy)."""
+    """Origin of an election (docs/kafka/election.md#who-uses-which-strategy)."""
 
     AUTO_TRIGGERED = 0
     """The rebalance timer."""
@@ -351,7 +351,7 @@ class AllocateProducerIds(ControllerEvent):
 
 
 def not_controller_outcomes(partitions: tuple[TopicPartition, ...] | None) -> ElectionOutcomes:
-    """What an election answers where the controller is not: nothing if nothing was named."""
+    """Return the outcomes of an election at another broker: none if nothing was named."""
     return dict.fromkeys(partitions or (), (ErrorCode.NOT_CONTROLLER, None))
 
 

@@ -1,4 +1,4 @@
-"""What the controller hands to its flows."""
+"""Parts that the controller shares with its flows."""
 
 from __future__ import annotations
 

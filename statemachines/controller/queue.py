@@ -40,7 +40,7 @@ class EventProcessor(Protocol):
 
 
 class Mailbox(Protocol):
-    """Where events wait for their turn: they are messages of an actor to itself."""
+    """Queue of events: they are messages of an actor to itself."""
 
     def post(self, queued: QueuedEvent) -> bool:
         """Number and record an event that is sent.

@@ -1,4 +1,4 @@
-"""What the controller does around the replacement of an expired ZooKeeper session."""
+"""Replacement of an expired ZooKeeper session, as the controller sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is the controller, as far as this broker knows."""
+"""Controller of the cluster as far as this broker knows."""
 
 from __future__ import annotations
 

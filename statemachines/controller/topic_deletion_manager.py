@@ -43,7 +43,7 @@ class PartitionTransitions(Protocol):
 
 
 class DeletionClient(Protocol):
-    """What deletion does to the world outside the controller's memory."""
+    """Effects of a deletion outside the controller's memory."""
 
     async def delete_topic(self, topic: str, epoch_zk_version: int) -> None:
         """Remove the topic's znode, its configuration and its entry in the queue."""
@@ -110,7 +110,7 @@ class TopicDeletionManager:
             await self.resume_deletions()
 
     async def resume_deletion_for_topics(self, topics: Iterable[str]) -> None:
-        """What kept topics from deletion may be over: try those of them that are queued."""
+        """Try to delete queued topics again, as what kept them from deletion may be over."""
         if not self.enabled:
             return
         resumed = [t for t in topics if t in self._context.topics.topics_to_be_deleted]

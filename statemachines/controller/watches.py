@@ -1,4 +1,4 @@
-"""What the controller watches in ZooKeeper: each handler only puts an event into the queue.
+"""Watches of the controller in ZooKeeper: each handler only puts an event into the queue.
 
 Source: the handler classes of Kafka's ``KafkaController``. A watch is armed by the read that
 follows the registration of its handler; a watch that fires for a handler no longer registered is

@@ -25,7 +25,7 @@ _UNASSIGNED = ReplicaAssignment(())
 
 
 class KnownTopics:
-    """What is known of topics and partitions (docs/kafka/controller-state.md)."""
+    """Topics and partitions as the controller knows them (docs/kafka/controller-state.md)."""
 
     __slots__ = (
         "_assignments",

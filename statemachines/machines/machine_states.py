@@ -35,7 +35,7 @@ class PartitionListener(Protocol):
 
 
 class MachineStates:
-    """What may happen next to a partition or a replica (docs/kafka/controller-state.md)."""
+    """States of partitions and replicas, with their transitions (docs/kafka/controller-state.md)."""
 
     __slots__ = (
         "_partition_states",

@@ -29,7 +29,7 @@ _ALTERS = (AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperat
 
 
 class Authorizer:
-    """What one broker knows of ACLs, and what follows from it."""
+    """ACLs as one broker knows them, and the decisions that follow."""
 
     __slots__ = ("_acls", "_allows_by_default", "_implied_by", "_prefixes", "_super_users")
 
@@ -59,7 +59,7 @@ class Authorizer:
         self._prefixes = tuple(r for r in acls if r.pattern is PatternType.PREFIXED)
 
     def acls(self, wanted: AclFilter) -> tuple[Acl, ...]:
-        """Those that a filter matches."""
+        """Return the ACLs that a filter matches."""
         return tuple(
             Acl(resource, entry)
             for resource, entries in self._acls.items()
@@ -69,7 +69,7 @@ class Authorizer:
         )
 
     def resources(self) -> tuple[Resource, ...]:
-        """Those with ACLs."""
+        """Return the resources with ACLs."""
         return tuple(self._acls)
 
     def is_allowed(

@@ -56,7 +56,7 @@ class ClientRate:
         return sum(total for _, total in samples) / elapsed_ms * 1000, elapsed_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """How long to wait until the rate is within its bound again."""
+        """Return how many ms to wait until the rate is within its bound again."""
         rate, window_ms = self.measure(now_ms)
         return round((rate - bound) / bound * window_ms) if rate > bound else 0
 
@@ -170,7 +170,7 @@ class ClientQuotas:
         return self._quotas.get(name, {}).get(key) == value
 
     def quota(self, name: str, user: str, client_id: str) -> tuple[_Key, float] | None:
-        """What holds for a client: the most particular of eight."""
+        """Return the quota of a client: the most particular of eight."""
         quotas = self._quotas[name]
         keys: tuple[_Key, ...] = (
             (user, client_id),
@@ -185,7 +185,7 @@ class ClientQuotas:
         return next(((key, quotas[key]) for key in keys if key in quotas), None)
 
     def bytes_in_window(self, name: str, user: str, client_id: str) -> int | None:
-        """How many bytes a client may use at once; None without a quota."""
+        """Return how many bytes a client may use at once; None without a quota."""
         found = self.quota(name, user, client_id)
         count, window_ms = self._window
         return None if found is None else int(found[1] * (count - 1) * window_ms / 1000)
@@ -265,5 +265,5 @@ class ClientQuotas:
 
 
 def _sharers(key: _Key, user: str, client_id: str) -> tuple[str, str]:
-    """Who shares a quota: a default one is each user's, or each client's, by itself."""
+    """Return who shares a quota: a default one is each user's or each client's, by itself."""
     return "" if key[0] is False else user, "" if key[1] is False else client_id

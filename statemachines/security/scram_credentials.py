@@ -47,7 +47,7 @@ class ScramCredentials:
         return self._by_mechanism[mechanism].get(user)
 
     def users(self, mechanism: str) -> tuple[str, ...]:
-        """Those with a credential for the mechanism."""
+        """Return the users with a credential for the mechanism."""
         return tuple(self._by_mechanism[mechanism])
 
     def user_changed(self, entity: str, values: Mapping[str, str]) -> None:

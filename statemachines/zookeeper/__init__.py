@@ -1,1 +1,1 @@
-"""What the controller and the brokers read from and write to ZooKeeper (``KafkaZkClient``)."""
+"""Access of the controller and the brokers to ZooKeeper (``KafkaZkClient``)."""

@@ -1,4 +1,4 @@
-"""What ``KafkaZkClient`` does to configurations, to requests made by znode, to notifications."""
+"""``KafkaZkClient`` for configurations, requests made by znode, and notifications."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class ZkAdmin:
     async def create_partition_reassignment(
         self, reassignment: Mapping[TopicPartition, Iterable[int]]
     ) -> None:
-        """What the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
+        """Ask for reassignments as the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
         await self._requests.create_recursive(
             znode_paths.REASSIGN_PARTITIONS, znode_payloads.encode_reassign_partitions(reassignment)
         )
@@ -168,7 +168,7 @@ class ZkAdmin:
         )
 
     async def create_preferred_replica_election(self, partitions: Iterable[TopicPartition]) -> None:
-        """What the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
+        """Ask for preferred leaders as the old tool; raises ``ZooKeeperError`` (NODEEXISTS)."""
         await self._requests.create_recursive(
             znode_paths.PREFERRED_REPLICA_ELECTION, znode_payloads.encode_partition_list(partitions)
         )

@@ -1,4 +1,4 @@
-"""What ``KafkaZkClient`` does to nodes of the controller, of brokers and of the whole cluster."""
+"""``KafkaZkClient`` for nodes of the controller, of brokers and of the whole cluster."""
 
 from __future__ import annotations
 

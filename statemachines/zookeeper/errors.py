@@ -1,4 +1,4 @@
-"""What can go wrong inside the controller."""
+"""Errors inside the controller."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ WriteRequest = CreateRequest | DeleteRequest | SetDataRequest
 
 
 class AsyncZooKeeperClient(Protocol):
-    """What is asked of a ZooKeeper client (``zkfake.client.client``)."""
+    """ZooKeeper client as the controller and the brokers see it (``zkfake.client.client``)."""
 
     @property
     def session_id(self) -> int: ...

@@ -46,7 +46,7 @@ class SharedValues:
         return found
 
     def payload(self, decision: LeaderIsrAndControllerEpoch) -> bytes:
-        """What a partition's state node holds."""
+        """Return the content of a partition's state node."""
         value = decision.leader_and_isr
         epoch = decision.controller_epoch
         key = (value.leader, value.leader_epoch, value.isr, value.is_recovering, epoch)

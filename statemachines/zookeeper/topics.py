@@ -1,4 +1,4 @@
-"""What ``KafkaZkClient`` does to nodes of topics: assignments and partition states."""
+"""``KafkaZkClient`` for nodes of topics: assignments and partition states."""
 
 from __future__ import annotations
 

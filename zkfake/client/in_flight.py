@@ -36,7 +36,7 @@ class Batch:
 
 
 class InFlight:
-    """What was sent and not answered, and what waits for room; answers come in order."""
+    """Requests sent and not answered, and those that wait for room; answers come in order."""
 
     __slots__ = ("max_in_flight", "next_xid", "sent", "waiting")
 

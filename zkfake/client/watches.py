@@ -48,7 +48,7 @@ class ClientWatches:
             self._child.pop(path, None)
 
     def rearm_request(self, last_zxid: int) -> SetWatches | None:
-        """What a new connection must be told; None when nothing is armed."""
+        """Return the request that arms all watches anew; None when nothing is armed."""
         if not (self._data or self._exist or self._child):
             return None
         return SetWatches(last_zxid, tuple(self._data), tuple(self._exist), tuple(self._child))

@@ -70,7 +70,7 @@ class FastLeaderElection:
 
     @property
     def quorum(self) -> int:
-        """How many voters are more than half of them."""
+        """Smallest number of voters that is more than half of them."""
         return (len(self._peers) + 1) // 2 + 1
 
     def look_for_leader(self, initial_vote: Vote) -> None:

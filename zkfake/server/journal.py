@@ -1,4 +1,4 @@
-"""What a server writes down so that its state outlives the Python process.
+"""Journal of a server, by which its state outlives the Python process.
 
 ``Journal`` is what the storage asks of whoever keeps the bytes. The rest of this file says what
 the bytes mean: entries of the log, each a transaction, a truncation or the epochs promised, and
@@ -29,7 +29,7 @@ from .quorum_messages import Txn
 
 @message
 class Truncation:
-    """What was logged after ``zxid`` is void."""
+    """Entry that voids whatever was logged after ``zxid``."""
 
     zxid: int
 

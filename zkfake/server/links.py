@@ -41,7 +41,7 @@ class ServerLink:
 
 
 class Follower:
-    """What the leader knows of one follower."""
+    """State the leader keeps of one follower."""
 
     __slots__ = ("acked_zxid", "has_acked_epoch", "is_active", "is_sent_history", "link",
                  "server_id")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the servers of an ensemble say to each other.
+"""Messages between the servers of an ensemble.
 
 ``Notification`` belongs to leader election. All others belong to a link that a follower opens to
 its leader; each direction of a link counts its messages from 0, so that a lost one is noticed and
@@ -15,7 +15,7 @@ from ..znode import TreeSnapshot
 
 
 class ServerState(Enum):
-    """What a server is doing; observers are not modelled but may be named in a notification."""
+    """State of a server; observers are not modelled but may be named in a notification."""
 
     LOOKING = "LOOKING"
     FOLLOWING = "FOLLOWING"
@@ -153,7 +153,7 @@ class SyncMode(Enum):
 
 @message
 class SyncFollower:
-    """What makes the follower's history equal to the leader's, up to a point."""
+    """Changes that make the follower's history equal to the leader's, up to a point."""
 
     link_id: int
     number: int

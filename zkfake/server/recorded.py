@@ -1,4 +1,4 @@
-"""What a ZooKeeper server tells whoever records the run: its znodes and its sessions."""
+"""State of a ZooKeeper server for whoever records the run: its znodes and its sessions."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class ZooKeeperConfig:
 
 
 class Role(Protocol):
-    """What the server asks of its place in the ensemble."""
+    """Part of a server that depends on its place in the ensemble."""
 
     is_serving: bool
 
@@ -64,7 +64,7 @@ class Role(Protocol):
 
 
 class RoleOwner(Protocol):
-    """What a role asks of its server."""
+    """Server as its role sees it."""
 
     host: SessionHost
     server_id: int

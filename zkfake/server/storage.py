@@ -1,4 +1,4 @@
-"""What a ZooKeeper server keeps on disk; it outlives the server object."""
+"""Disk of a ZooKeeper server; it outlives the server object."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ZooKeeperStorage:
 
     @property
     def last_logged_zxid(self) -> int:
-        """What leader election compares."""
+        """zxid of the last logged transaction, which leader election compares."""
         return self.log[-1].zxid if self.log else self.tree.last_zxid
 
     @property
@@ -102,7 +102,7 @@ class ZooKeeperStorage:
         return txn, response
 
     def position_of(self, zxid: int) -> int | None:
-        """How many transactions of ``log`` come up to and including ``zxid``.
+        """Return the number of transactions of ``log`` up to and including ``zxid``.
 
         None when ``zxid`` is neither in the log nor the one before it.
         """
@@ -112,7 +112,7 @@ class ZooKeeperStorage:
         return index if index and self.log[index - 1].zxid == zxid else None
 
     def position_at_most(self, zxid: int) -> int:
-        """How many transactions of ``log`` have a zxid not above ``zxid``."""
+        """Return the number of transactions of ``log`` whose zxid is not above ``zxid``."""
         low, high = 0, len(self.log)
         while low < high:
             middle = (low + high) // 2
@@ -153,7 +153,7 @@ class ZooKeeperStorage:
         return tuple(self.log[start:end])
 
     def applied_position(self) -> int:
-        """How many transactions of ``log`` are in the tree."""
+        """Number of transactions of ``log`` that are in the tree."""
         return self._applied_count
 
     # --- outliving the process

@@ -1,4 +1,4 @@
-"""What a leader sends so that a follower's history becomes its own (``LearnerHandler``)."""
+"""Synchronisation of a follower: its history becomes the leader's (``LearnerHandler``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Difference = tuple[SyncMode, int, TreeSnapshot | None, tuple[Txn, ...]]
 def difference(
     storage: ZooKeeperStorage, follower_zxid: int, end: int, force_snapshot: bool
 ) -> Difference:
-    """How a follower that has logged up to ``follower_zxid`` gets to position ``end`` of the log.
+    """Return what takes a follower that has logged up to ``follower_zxid`` to position ``end``.
 
     What the follower has and the leader has not is truncated; when the leader's log does not reach
     back far enough, the follower gets the whole tree.

@@ -1,1 +1,1 @@
-"""What the controller does about each kind of change: one module per kind."""
+"""Reactions of the controller to changes: one module per kind of change."""

@@ -97,7 +97,7 @@ class Failover:
         parts.context.reset_context()
 
     async def _drop_notifications(self) -> None:
-        """What was announced to the last controller is in the state that is read next.
+        """Delete notifications to the last controller: the state read next has what they tell.
 
         The lists read here arm the child watches. Before 1.1 announced ISRs were left for the
         next announcement to bring them up.

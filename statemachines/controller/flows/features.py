@@ -19,7 +19,7 @@ _NOT_APPLIED = "Could not apply finalized feature update because"
 
 
 class _Wording(NamedTuple):
-    """What a release says of a refused update."""
+    """Words of a release for a refused update."""
 
     level: str
     no_deletion: str
@@ -76,7 +76,7 @@ class Features:
             self.finalized = {name: (low, high) for name, low, high in stored.features}
 
     def compatible(self, brokers: Iterable[tuple[BrokerInfo, int]]) -> list[tuple[BrokerInfo, int]]:
-        """Those of the brokers that support every finalised feature; the others are ignored."""
+        """Return the brokers that support every finalised feature; the others are ignored."""
         accepted = []
         for broker, epoch in brokers:
             if _supports(broker, self.finalized):

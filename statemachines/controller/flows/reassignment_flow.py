@@ -27,7 +27,7 @@ from ..parts import ControllerParts
 
 
 class ReassignmentFlow(ABC):
-    """What reassignment is in every version; when it goes on, and what is remembered, differs."""
+    """Reassignment as in every version; when it goes on, and what is remembered, differs."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
