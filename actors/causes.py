@@ -1,4 +1,4 @@
-"""What a node's cores tell of causes while a run is recorded: ``protocol.host.Causes``."""
+"""Causes that a node's cores tell while a run is recorded: ``protocol.host.Causes``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes between nodes, and the links over which it passes."""
+"""Messages between nodes, and the links over which they pass."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def handler_name(message_type: type) -> str:
 
 
 def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
-    """What ``inspect.iscoroutinefunction`` says, at a tenth of its cost for plain methods."""
+    """Do as ``inspect.iscoroutinefunction``, at a tenth of its cost for plain methods."""
     code = getattr(handler, "__code__", None)
     if code is None:  # a partial, say
         return inspect.iscoroutinefunction(handler)
@@ -173,11 +173,11 @@ class Node(pykka.Actor):
         self.runtime.blame_silence(self.name, client, timeout_ms, text)
 
     def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
-        """Who hears of the offsets of a log."""
+        """Listener of the offsets of a log."""
         return self.runtime.log_listener(self.name, paths)
 
     def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
-        """What is done now is due to whatever silenced a peer."""
+        """Note that what is done now is due to whatever silenced a peer."""
         client = self.runtime.owners.get(peer, peer)
         self.runtime.blame_silence(self.name, client, silent_ms, text)
 
@@ -229,7 +229,7 @@ class Node(pykka.Actor):
             self.handle(delivery)
 
     def block(self, blocked: bool) -> None:
-        """Let deliveries wait or be refused from now on, or take them again."""
+        """Hold deliveries back or refuse them from now on, or take them again."""
         self.blocked = blocked
         self._let_in()
 
@@ -294,7 +294,7 @@ class Node(pykka.Actor):
             self.hold_back(None)
 
     def hold_back(self, task: Task[Any] | None) -> None:
-        """Let requests wait while this runs; with None handle them, until something parks again."""
+        """Hold requests back while this runs; with None handle them until something parks."""
         self._busy = task
         self._let_in()
         while self._backlog and self._busy is None and not self.stopped:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Silence(enum.Enum):
-    """What silenced an actor: how it is told of one, and of several."""
+    """Causes of an actor's silence: how one is told, and several."""
 
     OFF = "which was off", "which were off"
     PAUSED = "which was paused", "which were paused"

@@ -1,4 +1,4 @@
-"""What nodes, ports and networks ask of the runtime they live in.
+"""The runtime as nodes, ports and networks see it.
 
 The runtimes stand above all of these; here is what those below them may know.
 """
@@ -15,7 +15,7 @@ from .silence import Silence
 
 
 class TraceSink(Protocol):
-    """Where events go when a run is traced (``fakekafka.tracing``)."""
+    """Destination of events when a run is traced (``fakekafka.tracing``)."""
 
     def event(
         self,
@@ -51,8 +51,8 @@ event it is its delivery."""
 
 
 class RowBuffer(Protocol):
-    """Where the virtual runtime, in which every step counts, writes events by itself: a sink may
-    have one as its ``row_buffer``. The next event has the number ``first + len(rows)``."""
+    """Buffer into which the virtual runtime, where every step counts, writes events by itself: a
+    sink may have one as its ``row_buffer``. The next event has the number ``first + len(rows)``."""
 
     first: int
     rows: list[Row | Sent]
@@ -70,13 +70,13 @@ class StateSink(TraceSink, Protocol):
     """A sink that also takes changes of state."""
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
-        """Who hears of an actor's changes: they join the event that is being handled."""
+        """Return the listener of an actor's changes: they join the event that is being handled."""
         ...
 
     def log_listener(
         self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
-        """Who hears of the offsets of an actor's log."""
+        """Return the listener of the offsets of an actor's log."""
         ...
 
 
@@ -112,7 +112,7 @@ class Resident(Protocol):
         ...
 
     def block(self, blocked: bool) -> None:
-        """Let messages wait or be refused from now on, or take them again."""
+        """Hold messages back or refuse them from now on, or take them again."""
         ...
 
     def halt(self) -> None:
@@ -191,11 +191,11 @@ class Surroundings(Protocol):
         ...
 
     def state_listener(self, actor: str) -> StateListener | None:
-        """Who hears of an actor's changes of state; None without a recorder."""
+        """Return the listener of an actor's changes of state; None without a recorder."""
         ...
 
     def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
-        """Who hears of the offsets of an actor's log; None without a recorder."""
+        """Return the listener of the offsets of an actor's log; None without a recorder."""
         ...
 
     def now_us(self) -> int:
@@ -222,7 +222,7 @@ class Surroundings(Protocol):
         ...
 
     def serve(self, actor: str, name: str, cause: int | None) -> None:
-        """What is done now follows from what set an entry of a timer that serves many."""
+        """Note that what is done now follows from what set an entry of a shared timer."""
         ...
 
     def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:

@@ -25,7 +25,7 @@ LATEST_TIERED_TIMESTAMP = -5
 
 @message
 class RequestContext:
-    """What a broker knows of the client behind a request that came over a connection."""
+    """Client behind a request that came over a connection, as the broker knows it."""
 
     client_id: str = ""
     api_version: int = -1

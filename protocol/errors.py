@@ -189,7 +189,7 @@ class UsageError(FakeKafkaError, ValueError):
 
 
 class NotThereYet(UsageError):
-    """What was asked about does not exist now, but may soon: a topic, a leader, a controller.
+    """A topic, a leader or a controller that was asked about does not exist now, but may soon.
 
     Who waits for a condition takes it for "not yet".
     """

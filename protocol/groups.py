@@ -41,7 +41,7 @@ class JoinGroupRequest:
 
 @message
 class JoinGroupMember:
-    """What the leader is told of a member."""
+    """Member as the leader of its group is told of it."""
 
     member_id: str
     group_instance_id: str | None
@@ -178,8 +178,11 @@ class OffsetFetchResponse:
     partitions: tuple[CommittedOffset, ...]
 
     def as_told(self, api_version: int, version_1_tells_errors: bool) -> OffsetFetchResponse:
-        """What a client of a version hears of the group's error: one of version 1, since Kafka 3.5,
-        neither the error nor any partition (``OffsetFetchResponse``, ``KafkaApis``)."""
+        """Return the answer as a client of this version hears it.
+
+        Since Kafka 3.5 one of version 1 hears neither the group's error nor any partition
+        (``OffsetFetchResponse``, ``KafkaApis``).
+        """
         is_lost = api_version == 1 and not version_1_tells_errors
         if not is_lost or self.error is ErrorCode.NONE:
             return self

@@ -1,4 +1,4 @@
-"""What a core asks of the place it runs in: time, timers, randomness, sending.
+"""The place a core runs in: time, timers, randomness, sending.
 
 Cores never read a clock, start a thread or open a socket; an actor hands them a ``Host``.
 """
@@ -91,7 +91,7 @@ class Host(Protocol):
         ...
 
     def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
-        """What is done now is done because a peer was not heard of for this long, and is due to
+        """Note that what is done now follows from a peer's silence of this many ms, and so from
         what silenced it; told while a run is recorded."""
         ...
 
@@ -114,7 +114,7 @@ class ReplicaHost(Host, Protocol):
     """The surroundings of a broker's partitions."""
 
     def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
-        """Who hears of a log's offsets, each of which has a path as ``state_listener`` takes it:
+        """Listener of a log's offsets, each of which has a path as ``state_listener`` takes it:
         log end offset, high watermark, log start offset. They move all the time, so that this one
         is told in fewer steps. None where ``state_listener`` is."""
         ...

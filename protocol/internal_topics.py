@@ -11,7 +11,7 @@ INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 
 
 def internal_topic(name: str, config: BrokerConfig) -> NewTopic | None:
-    """What an internal topic is created as; None for any other name.
+    """Return the settings of a new internal topic; None for any other name.
 
     Kafka: ``GroupCoordinator.offsetsTopicConfigs``,
     ``TransactionStateManager.transactionTopicConfigs``.

@@ -111,7 +111,7 @@ class DescribeProducersRequest:
 
 @message
 class ActiveProducer:
-    """What a partition's leader knows of one producer."""
+    """Producer as a partition's leader knows it."""
 
     producer_id: int
     producer_epoch: int

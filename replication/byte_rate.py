@@ -1,4 +1,4 @@
-"""How many bytes a second pass (Kafka's ``SimpleRate``)."""
+"""Rate of bytes per second (Kafka's ``SimpleRate``)."""
 
 from __future__ import annotations
 

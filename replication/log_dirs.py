@@ -79,7 +79,7 @@ class LogDirs:
     # -- DescribeLogDirs --------------------------------------------------------------------
 
     def describe(self, wanted: Sequence[TopicPartition] | None) -> tuple[DescribedLogDir, ...]:
-        """What lies in each directory, of all partitions or of those wanted."""
+        """Describe the logs in each directory, of all partitions or of those wanted."""
         return tuple(self._describe(path, wanted) for path in self._disk.directories)
 
     def _describe(self, path: str, wanted: Sequence[TopicPartition] | None) -> DescribedLogDir:
@@ -198,7 +198,7 @@ class LogDirs:
             self._copy_in(0)
 
     def _chosen(self) -> list[TopicPartition]:
-        """What each thread copies: the one it has begun, else the first by topic and number."""
+        """Return the copy of each thread: the one begun, else the first by topic and number."""
         threads = self._config["num.replica.alter.log.dirs.threads"]
         if threads is None:
             threads = len(self._disk.directories)

@@ -38,7 +38,7 @@ LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
 
 
 class RoleChanges:
-    """What the controller may ask of a broker: take roles, stop replicas, know the metadata."""
+    """Requests of the controller: LeaderAndIsr, StopReplica, UpdateMetadata."""
 
     __slots__ = (
         "_broker_epoch",

@@ -1,4 +1,4 @@
-"""What becomes of partitions whose disk fails (docs/kafka/brokers.md#failed-disks)."""
+"""Failures of disks, and the partitions on them (docs/kafka/brokers.md#failed-disks)."""
 
 from __future__ import annotations
 

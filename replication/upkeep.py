@@ -1,4 +1,4 @@
-"""What a broker does with its logs by the clock: the ISR check, checkpoints, retention, flushing,
+"""Periodic work of a broker on its logs: the ISR check, checkpoints, retention, flushing,
 compaction, forgetting of producers (docs/kafka/log.md, docs/kafka/isr.md#shrinking)."""
 
 from __future__ import annotations

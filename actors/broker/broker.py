@@ -191,7 +191,7 @@ class Broker(Node):
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
 
     def _producer_id_blocks(self) -> AllocateBlock:
-        """Where blocks of producer ids come from."""
+        """Return the source of blocks of producer ids."""
         if not self.behaviour.producer_ids_from_controller:
             return self.zk.brokers.allocate_producer_id_block
         channel = self._controller_channel(self.config["request.timeout.ms"])
@@ -220,7 +220,7 @@ class Broker(Node):
         self.transactions.leadership_changed(leaders, followers)
 
     def _isr_updater(self) -> IsrUpdater:
-        """How a leader's ISR proposals reach the controller."""
+        """Return the way of a leader's ISR proposals to the controller."""
         if not self.behaviour.alter_isr:
             return zookeeper_isr_updater(self, self.zk)
         return AlterIsrManager(
@@ -350,7 +350,7 @@ class Broker(Node):
         self.hold_back(None)
 
     async def _serve(self) -> None:
-        """Let clients in when the controller has told this broker of every topic there is.
+        """Accept clients once the controller has told this broker of every topic there is.
 
         Kafka lets them in a moment earlier. Who comes in that moment is told that its topics do
         not exist, upon which librdkafka fails records and resends others under a new epoch.
@@ -463,7 +463,7 @@ class Broker(Node):
     # -- disks ---------------------------------------------------------------------------------
 
     def fail_log_dir(self, index: int) -> bool:
-        """Let a log directory fail; return whether that ends the process.
+        """Fail a log directory; return whether that ends the process.
 
         ``UsageError`` when there is no directory of that number.
         """

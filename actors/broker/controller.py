@@ -65,7 +65,7 @@ class ControllerActor(Node):
         return not is_held
 
     def deliver(self, queued: QueuedEvent) -> None:
-        """Let an event arrive as any other message does."""
+        """Deliver an event as any other message."""
         self.runtime.network.arrive(queued.letter)
 
     def withdraw(self, queued: QueuedEvent) -> None:

@@ -109,7 +109,7 @@ class ControllerChannels:
         return len(channel) if channel is not None else 0
 
     def queue_times(self, broker_id: int) -> Histogram:
-        """How long requests for a broker waited; empty for an unknown one."""
+        """Return how long requests for a broker waited; empty for an unknown one."""
         channel = self._channels.get(broker_id)
         return channel.queue_times if channel is not None else Histogram()
 

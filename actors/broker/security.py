@@ -1,4 +1,4 @@
-"""What a broker knows of users: their credentials, and what they may do."""
+"""Users as a broker knows them: their credentials, and what they may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker process is made of, and the socket side it is given."""
+"""Parts of a broker process, and the socket side it is given."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SimulatedListener:
 
 @dataclass
 class BrokerSpec:
-    """What a broker process is made of; the same object for every restart."""
+    """Parts of a broker process; the same object for every restart."""
 
     broker_id: int
     """Below 0 while a broker with ``broker.id=-1`` does not know its id."""
@@ -69,7 +69,7 @@ class BrokerSpec:
     """Called with (broker id, state) at each change of the broker's state."""
 
     def meta_properties(self) -> dict[str, dict[str, str]]:
-        """What the log directories that can be read say of their broker, by path."""
+        """Return the meta.properties of the log directories that can be read, by path."""
         disk = self.disk
         online = [path for path in disk.directories if path not in disk.offline_dirs]
         return {path: disk.read_meta_properties(path) for path in online}

@@ -165,7 +165,7 @@ class AssignedMember:
         self._target = tuple(sorted(found))
 
     async def _refused(self, error: ErrorCode) -> None:
-        """What an error of the coordinator asks for before the next heartbeat."""
+        """Do what an error of the coordinator asks for before the next heartbeat."""
         self._says_all = True
         if error in _FENCED:
             self.generation = NO_GENERATION
@@ -214,5 +214,5 @@ class AssignedMember:
         return await self._link.commit_apart(self) is _NONE
 
     def read_positions(self) -> Mapping[TopicPartition, int]:
-        """Where it goes on in the partitions that it owns."""
+        """Return the positions in the partitions that it owns."""
         return self._owner.read_positions(self.owned)

@@ -20,7 +20,7 @@ Partitions = tuple[TopicPartition, ...]
 
 
 class Subscription(NamedTuple):
-    """What a member says when it joins."""
+    """Subscription of a member that joins."""
 
     topics: tuple[str, ...]
     owned: Partitions = ()
@@ -145,7 +145,7 @@ def encode_subscription(topics: Sequence[str], owned: Iterable[TopicPartition]) 
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None = None) -> Subscription:
-    """What a member of this package said."""
+    """Decode the subscription of a member of this package."""
     version, count = struct.unpack_from(">hi", data)
     at = 6
     topics = []
@@ -158,12 +158,12 @@ def decode_subscription(data: bytes, group_instance_id: str | None = None) -> Su
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """What the leader gives a member."""
+    """Encode the assignment that the leader gives a member."""
     return struct.pack(">h", _VERSION) + _topic_partitions(partitions) + _NO_USER_DATA
 
 
 def decode_assignment(data: bytes) -> Partitions:
-    """What a member was given; nothing for no bytes."""
+    """Decode the assignment of a member; empty for no bytes."""
     return _read_topic_partitions(data, 2) if data else ()
 
 

@@ -42,7 +42,7 @@ class ClientOperation:
         self._failure = text
 
     def retry(self, text: str) -> None:
-        """What follows is another attempt."""
+        """Begin another attempt."""
         if self._number is not None:
             client = self._client
             client.runtime.cause = client.record("client_retry", self._what, text, self._number)

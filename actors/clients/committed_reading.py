@@ -1,4 +1,4 @@
-"""What an application gets of the batches that a fetch returned (Kafka's ``Fetcher``).
+"""Records that an application gets of fetched batches (Kafka's ``Fetcher``).
 
 Markers are never handed out. Of committed records only, those of aborted transactions are left out
 as well: the answer lists their producers, each with the first offset of its transaction, and an

@@ -35,7 +35,7 @@ class Committing(Protocol):
     committed: dict[TopicPartition, int]
 
     def read_positions(self) -> Mapping[TopicPartition, int]:
-        """Where it goes on in the partitions that it owns."""
+        """Return the positions in the partitions that it owns."""
         ...
 
 
@@ -109,7 +109,7 @@ class CoordinatorLink:
     async def fetch_committed(
         self, partitions: Partitions, goes_on: Callable[[], bool], member: Any = (None, -1)
     ) -> dict[TopicPartition, int] | None:
-        """What is committed; None when the membership has to be sought again first.
+        """Fetch the committed offsets; None when the membership has to be sought again first.
 
         ``member`` is the id and epoch of a member of the consumer protocol.
         """

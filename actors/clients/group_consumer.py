@@ -62,7 +62,7 @@ class GroupConsumerSettings(ConsumerSettings):
 
 @frozen
 class AssignmentChange:
-    """What a member was given or lost, and when."""
+    """Change of a member's assignment, and when it came."""
 
     at_ms: int
     kind: str
@@ -128,7 +128,7 @@ class SimulatedGroupConsumer(SimulatedConsumer):
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
-        """What the coordinator has acknowledged of its commits."""
+        """Return the commits that the coordinator has acknowledged."""
         return self.membership.committed
 
     def leave(self) -> Task[None]:

@@ -73,7 +73,7 @@ class MemberOwner(Protocol):
         ...
 
     def read_positions(self, partitions: Partitions) -> dict[TopicPartition, int]:
-        """How far these have been read, where that is known."""
+        """Return how far these have been read, where that is known."""
         ...
 
 
@@ -125,7 +125,7 @@ class GroupMember:
         return False
 
     def rejoin(self) -> None:
-        """What the members are to be assigned has changed."""
+        """Join again, as what the members are to be assigned has changed."""
         if self.generation != NO_GENERATION:
             self._rejoins = True
             self._wake.notify()
@@ -183,7 +183,7 @@ class GroupMember:
         return await self._sync(response, assignments)
 
     async def _assign(self, joined: JoinGroupResponse) -> tuple[tuple[str, bytes], ...]:
-        """What the leader decides, once it knows the topics."""
+        """Assign as the leader, once the topics are known."""
         counts = self._owner.partition_counts()
         while counts is None:
             await sleep(self._node, RETRY_BACKOFF_MS)
@@ -234,7 +234,7 @@ class GroupMember:
         return True
 
     async def _refused(self, error: ErrorCode) -> None:
-        """What an error of the coordinator asks for before the next attempt."""
+        """Do what an error of the coordinator asks for before the next attempt."""
         if error in _FATAL:
             self.failure = error
             self._give_up(self.owned, is_lost=True)
@@ -287,5 +287,5 @@ class GroupMember:
         return await self._link.commit_apart(self) is _NONE
 
     def read_positions(self) -> Mapping[TopicPartition, int]:
-        """Where it goes on in the partitions that it owns."""
+        """Return the positions in the partitions that it owns."""
         return self._owner.read_positions(self.owned)

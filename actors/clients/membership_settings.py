@@ -1,4 +1,4 @@
-"""What a modelled member of a group is told to do, whichever protocol it speaks."""
+"""Settings of a modelled member of a group, whichever protocol it speaks."""
 
 from __future__ import annotations
 

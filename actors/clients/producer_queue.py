@@ -1,4 +1,4 @@
-"""What a modelled producer keeps for one partition: its batches, and how they are numbered.
+"""Queue of a modelled producer for one partition: its batches, and how they are numbered.
 
 Theory of operation. An idempotent producer numbers its records per partition and epoch. Numbers
 must follow each other, so a batch that ends without being stored leaves a gap that no later batch
@@ -95,7 +95,7 @@ class ProducerBatch:
 
 
 class PartitionQueue:
-    """What waits for one partition."""
+    """Batches that wait for one partition."""
 
     __slots__ = (
         "_acknowledged_sequence",
@@ -141,7 +141,7 @@ class PartitionQueue:
         self._unresolved_sequence = -1  # the number after the last one given up after a retry
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """Let a batch be sent again, in the order of the numbers."""
+        """Put a batch back to be sent again, in the order of the numbers."""
         batch.is_retried = True
         position = 0
         for waiting in self.batches:

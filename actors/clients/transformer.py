@@ -123,7 +123,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         await self.commit()
 
     async def _committed(self) -> dict[TopicPartition, int]:
-        """Where to go on; waits for a transaction that is being ended (KIP-447)."""
+        """Fetch the positions to go on from; waits while a transaction is ended (KIP-447)."""
         inputs = self.settings.inputs
         group_id = self.settings.group_id
         request = OffsetFetchRequest(group_id, inputs, require_stable=True)

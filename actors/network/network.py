@@ -205,7 +205,7 @@ class Network:
         runtime.enqueue(delivery, arrival - now)
 
     def under_way_us(self, source: str, target: str, size: int) -> int:
-        """How long so many bytes take from one machine to another if they are sent now.
+        """Return how many us so many bytes take from one machine to another if they are sent now.
 
         For connections whose bytes are delayed before they become messages; who asks keeps their
         order. Cuts, losses and what is held back concern the messages.
@@ -224,7 +224,7 @@ class Network:
         return self.latency_us if model is None else model.draw_us(self._runtime.rng)
 
     def _sent_after_us(self, link: tuple[str, str], size: int, now_us: int) -> int:
-        """How long until a link with a bandwidth has sent so many bytes, after those before."""
+        """Return how many us a link with a bandwidth takes for so many bytes more."""
         rate = self._link_bandwidth.get(link, self._bandwidth)
         if not rate:
             return 0
@@ -404,7 +404,7 @@ class Network:
     def set_bandwidth(
         self, mb_per_s: float, source: str | None = None, target: str | None = None
     ) -> None:
-        """How many bytes every link, or one link in one direction, sends; 0 is without a limit."""
+        """Limit the bytes per second of every link, or of one direction; 0: no limit."""
         if source is None or target is None:
             self._bandwidth = mb_per_s
             self._bandwidth_by = self._runtime.cause
@@ -414,7 +414,7 @@ class Network:
         self._update_plain()
 
     def forget_bandwidths(self) -> None:
-        """Let every link send without a limit again."""
+        """Take every limit of bandwidth away."""
         self._bandwidth = 0.0
         self._link_bandwidth.clear()
         self._link_bandwidth_by.clear()
@@ -435,7 +435,7 @@ class Network:
         self._update_plain()
 
     def cut(self, source: str, target: str) -> None:
-        """Let nothing through from one machine to another: one direction only.
+        """Cut one direction: nothing passes from one machine to another.
 
         What is sent meanwhile arrives when the link is mended, as with TCP, unless its asker has
         given up by then and with that closed the connection.
@@ -539,7 +539,7 @@ class Network:
         return len(freed)
 
     def held_by(self, wants: Filter) -> list[Delivery]:
-        """What a rule of ``hold`` keeps back, the oldest first."""
+        """Return the messages that a rule of ``hold`` keeps back, the oldest first."""
         return [delivery for delivery, _, holder in self._held if holder is wants]
 
     def release_held_by(self, wants: Filter, count: int | None = None) -> int:
@@ -593,7 +593,7 @@ class Network:
         return len(self._held)
 
     def rules(self) -> NetworkRules:
-        """What is in force now."""
+        """Return the rules that are in force now."""
         return NetworkRules(
             cuts=tuple(self._cut),
             loss=self._loss,

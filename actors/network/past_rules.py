@@ -18,7 +18,7 @@ class _PastRule(NamedTuple):
 
 
 class PastRules:
-    """What is remembered of one kind of rule: of each place the last one, and the one before."""
+    """Memory of one kind of rule: of each place the last one, and the one before."""
 
     __slots__ = ("_by_place",)
 

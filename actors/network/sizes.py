@@ -1,4 +1,4 @@
-"""How many bytes a message is taken to have: its records and a little more."""
+"""Size that a message is taken to have: its records and a little more."""
 
 from __future__ import annotations
 

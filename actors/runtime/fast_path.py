@@ -22,7 +22,7 @@ run its sending."""
 
 
 class MessageHeap(Surroundings, Protocol):
-    """What the short way needs of the virtual runtime: its clock and its heap, as plain slots."""
+    """Virtual runtime as the short way needs it: its clock and its heap, as plain slots."""
 
     now: int
     """Microseconds since the runtime started."""
@@ -38,7 +38,7 @@ class MessageHeap(Surroundings, Protocol):
     are messages without."""
 
     def put_back(self, time: int, sequence: int, delivery: Delivery) -> None:
-        """Let a message that took the short way go on as an entry, in its old place."""
+        """Put a message that took the short way back as an entry, in its old place."""
         ...
 
 
@@ -110,7 +110,7 @@ class VirtualNetwork(Network):
 
     @property
     def messages_sent(self) -> int:
-        """Those with a number, and those that went the short way into the heap without one."""
+        """Number of messages sent, those without a number of their own included."""
         runtime = self._runtime
         return self._numbered + runtime.sequence - runtime.entries_made
 
@@ -179,7 +179,7 @@ class VirtualNetwork(Network):
         )
 
     def _open(self, sender: Port, target: Port) -> None:
-        """Let the next message take the short way if no rule is about it."""
+        """Open the short way for the next message if no rule is about it."""
         source, destination = sender.machine, target.machine
         pair = (source, destination)
         if not (

@@ -64,7 +64,7 @@ class _Garbage:
         return before
 
     def set_aside(self) -> None:
-        """Let the collector pass over what there is now."""
+        """Have the collector pass over what there is now."""
         now_s = time.perf_counter()
         if not self._has_frozen:
             self._is_refused = self._is_refused or not gc.isenabled() or gc.get_freeze_count() > 0
@@ -89,7 +89,7 @@ class _Garbage:
         return now_s >= due_s
 
     def take_back(self) -> None:
-        """Let the collector look at everything again."""
+        """Have the collector look at everything again."""
         if self._has_frozen:
             self._has_frozen = False
             gc.unfreeze()

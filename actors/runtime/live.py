@@ -57,7 +57,7 @@ class LoopThread:
         self.loop.close()
 
     async def _end(self) -> None:
-        """Let tasks end that have begun: connections on the way would leave their sockets open."""
+        """End tasks that have begun: connections on the way would leave their sockets open."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=_END_S)
@@ -167,7 +167,7 @@ class LiveRuntime(LoopRuntime):
         return self.thread.is_current
 
     def _beat(self) -> None:
-        """Let the clock go on; a stall since the last beat is left out."""
+        """Advance the clock; a stall since the last beat is left out."""
         now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
         if now_ns > self._latest_ns:
             self._stalled_ns += now_ns - self._latest_ns

@@ -1,4 +1,4 @@
-"""What a runtime gives its nodes: time, timers, randomness, inboxes, and the network.
+"""The base of all runtimes: time, timers, randomness, inboxes, and the network.
 
 Three runtimes run the same nodes: ``VirtualRuntime`` (virtual.py), ``LiveRuntime`` (live.py) and
 ``ThreadedRuntime`` (threaded.py).
@@ -245,12 +245,12 @@ class Runtime(abc.ABC):
         logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)
 
     def state_listener(self, actor: str) -> StateListener | None:
-        """Who hears of an actor's changes of state: a recorder that keeps them."""
+        """Return the listener of an actor's changes of state: a recorder that keeps them."""
         listener_of = getattr(self.recorder, "state_listener", None)
         return None if listener_of is None else listener_of(self, actor)
 
     def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
-        """Who hears of the offsets of an actor's log: a recorder that keeps them."""
+        """Return the listener of the offsets of an actor's log: a recorder that keeps them."""
         listener_of = getattr(self.recorder, "log_listener", None)
         return None if listener_of is None else listener_of(self, actor, paths)
 

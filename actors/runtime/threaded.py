@@ -190,7 +190,7 @@ class ThreadedRuntime(Runtime):
     def fires(
         self, node: Resident | None, callback: Callable[[], object], cause: int | None
     ) -> None:
-        """What this thread does now is due to a timer."""
+        """Note that what this thread does now is due to a timer."""
         if self.recorder is not None and node is not None:
             cause = self.record_firing(node.name, name_of(callback), cause)
         self.cause = cause

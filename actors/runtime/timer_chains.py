@@ -18,7 +18,7 @@ class TimerChains:
         """By actor and name: the event of the latest firing, and what began its chain."""
 
     def begun_by(self, actor: str, name: str, cause: int | None) -> int | None:
-        """What began the chain of a timer that event ``cause`` armed."""
+        """Return what began the chain of a timer that event ``cause`` armed."""
         latest = self._latest.get((actor, name))
         if latest is not None and latest[0] == cause and latest[1] is not None:
             return latest[1]

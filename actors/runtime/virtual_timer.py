@@ -30,12 +30,12 @@ class VirtualTimer:
 
 @functools.cache
 def _name_in(qualified: str) -> str:
-    """What a timer is called: the function that set it, without what is local in it."""
+    """Return the name of a timer: the function that set it, without what is local in it."""
     return qualified.rpartition(".<locals>")[0] or qualified
 
 
 def name_of(callback: Callable[[], object]) -> str:
-    """What a recorded run calls a timer."""
+    """Return the name of a timer in a recorded run."""
     name = getattr(callback, "__qualname__", None)
     if name is None and isinstance(callback, functools.partial):
         name = getattr(callback.func, "__qualname__", None)

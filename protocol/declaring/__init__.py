@@ -1,1 +1,1 @@
-"""How messages and settings are declared."""
+"""Declaration of messages and settings."""

@@ -242,7 +242,7 @@ class PartialBatch(RecordBatch):
 
 
 def whole_batches(batches: tuple[RecordBatch, ...]) -> tuple[RecordBatch, ...]:
-    """What a fetch response brought, without a batch cut off at its end."""
+    """Return the batches of a fetch response without one that is cut off at its end."""
     return batches[:-1] if batches and isinstance(batches[-1], PartialBatch) else batches
 
 

@@ -75,7 +75,7 @@ class Record(NamedTuple):
 
 
 class ControlMarker(NamedTuple):
-    """What the one record of a control batch says (docs/kafka/log.md#batches)."""
+    """Content of the one record of a control batch (docs/kafka/log.md#batches)."""
 
     is_commit: bool
     coordinator_epoch: int
@@ -229,7 +229,7 @@ def encoded_varint(value: int) -> bytes:
 
 @functools.lru_cache(1 << 14)
 def head_of_only_record(value_size: int) -> bytes:
-    """What stands before the value of a batch's only record, without key and headers."""
+    """Return the bytes before the value of a batch's only record, without key and headers."""
     size_of_value = encoded_varint(value_size)
     return encoded_varint(value_size + 5 + len(size_of_value)) + b"\x00\x00\x00\x01" + size_of_value
 

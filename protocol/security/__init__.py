@@ -1,1 +1,1 @@
-"""Who clients are and what they may do: values and messages."""
+"""Clients and what they may do: values and messages."""

@@ -28,7 +28,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a name stands for resources."""
+    """Ways in which a name stands for resources."""
 
     UNKNOWN = 0
     ANY = 1
@@ -39,7 +39,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What may be done, by Kafka's names."""
+    """Operations, by Kafka's names."""
 
     UNKNOWN = 0
     ANY = 1

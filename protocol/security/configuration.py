@@ -1,4 +1,4 @@
-"""What the listeners of a cluster speak and who may come in, as plain values.
+"""Listeners of a cluster and their users, as plain values.
 
 Kafka spreads this over ``listeners``, ``listener.security.protocol.map``, ``sasl.*``, ``ssl.*``,
 JAAS files and key stores. Here the listeners, the passwords and the keys of tokens are fields;
@@ -152,7 +152,7 @@ class SecurityConfig:
         return any(listener.uses_tls for listener in self.listeners)
 
     def broker_config(self, is_acl_authorizer: bool, has_tokens: bool) -> dict[str, str]:
-        """What it sets of a broker's configuration, by Kafka's names."""
+        """Return the configuration it gives a broker, by Kafka's names."""
         values: dict[str, str] = {}
         if any(listener.uses_sasl for listener in self.listeners):
             values["sasl.enabled.mechanisms"] = ",".join(self.mechanisms)

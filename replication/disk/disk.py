@@ -104,7 +104,7 @@ class Disk(ABC):
         """Total and usable size of the volume a log directory is on; -1 where there is none."""
 
     def stored(self, topic_partition: TopicPartition) -> LogStorage | None:
-        """What is stored of a partition, to look at while no process uses the disk."""
+        """Return the storage of a partition, to look at while no process uses the disk."""
         self._load_all()
         return self._storages.get(topic_partition)
 
@@ -197,7 +197,7 @@ class Disk(ABC):
 
     @abstractmethod
     def _release(self) -> None:
-        """Let go of what only a running process holds: open files, and what can be read again."""
+        """Release what only a running process holds: open files, and what can be read again."""
 
     # -- logs ---------------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class Disk(ABC):
             self._preferred[topic_partition] = path
 
     def _directory_for(self, topic_partition: TopicPartition) -> LogDirectory:
-        """Where to create a log: where it is wanted, else where there are fewest."""
+        """Return the directory for a new log: the one wanted, else the one with the fewest logs."""
         preferred = self._directories.get(self._preferred.get(topic_partition, ""))
         if preferred is not None and not preferred.is_offline:
             return preferred

@@ -1,1 +1,1 @@
-"""What a follower does: fetchers, their sessions with leaders, and who copies what."""
+"""The follower's side: fetchers, their sessions with leaders, and who copies what."""

@@ -11,7 +11,7 @@ _SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH
 
 
 class FetchSessionHandler:
-    """What the leader's session holds, and the epoch the next fetch has to carry."""
+    """The leader's session as the follower knows it, and the epoch of the next fetch."""
 
     __slots__ = ("epoch", "forgotten", "is_used", "partitions", "session_id")
 
@@ -31,7 +31,7 @@ class FetchSessionHandler:
             self.forgotten[name] = None
 
     def take_forgotten(self) -> tuple[TopicPartition, ...]:
-        """What the next request tells the leader to drop."""
+        """Return the partitions that the next request tells the leader to drop."""
         forgotten = tuple(self.forgotten)
         self.forgotten.clear()
         for name in forgotten:

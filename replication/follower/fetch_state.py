@@ -1,4 +1,4 @@
-"""How far a follower has copied one partition, and whom its fetchers tell
+"""Progress of a follower in one partition, and the callbacks of its fetchers
 (docs/kafka/replica-fetchers.md#threads)."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FetchStage(IntEnum):
 
 
 class PartitionFetchState:
-    """How far one partition has been copied."""
+    """Progress of copying one partition."""
 
     __slots__ = (
         "delayed_until_ms",
@@ -91,7 +91,7 @@ class PartitionFetchState:
 
 
 class FetcherCallbacks:
-    """What fetchers tell their surroundings; shared by the fetchers of a broker."""
+    """Callbacks of fetchers; shared by all fetchers of a broker."""
 
     __slots__ = (
         "is_unclean_election_allowed",
@@ -136,7 +136,7 @@ def log_of(partition: Partition) -> Log:
 def initial_state(
     partition: Partition, leader_epoch: int, initial_offset: int, truncation: str
 ) -> PartitionFetchState:
-    """Where the copying of a partition begins; ``truncation`` is how the release truncates."""
+    """Return the state in which copying begins; ``truncation`` is how the release truncates."""
     log = log_of(partition)
     stage = FetchStage.TRUNCATING
     offset = initial_offset

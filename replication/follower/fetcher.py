@@ -219,7 +219,7 @@ class ReplicaFetcher:
     # -- requests ---------------------------------------------------------------------------
 
     def next_request(self) -> FetcherRequest | None:
-        """What to ask the leader now; None: wait for ``on_wake`` or ``delay_ms``."""
+        """Return the request to send now; None: wait for ``on_wake`` or ``delay_ms``."""
         if not self.is_running or not self._states:
             return None
         if self._busy or self._delayed_until_ms:

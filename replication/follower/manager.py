@@ -28,7 +28,7 @@ def fetcher_id_for(topic_partition: TopicPartition, fetchers: int) -> int:
 
 
 class InitialFetchState(NamedTuple):
-    """Where to begin copying a partition, and from whom."""
+    """Leader and offset with which copying of a partition begins."""
 
     leader_id: int
     leader_epoch: int

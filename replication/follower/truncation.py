@@ -1,4 +1,4 @@
-"""How far a follower cuts its log when the leader has told where an epoch ends
+"""Offset to which a follower truncates once the leader has told where an epoch ends
 (docs/kafka/replica-fetchers.md; Kafka's ``AbstractFetcherThread.getOffsetTruncationState``)."""
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a leader answers: produce, fetch, offsets, and the sessions of those who fetch."""
+"""The leader's side: produce, fetch, offsets, and fetch sessions."""

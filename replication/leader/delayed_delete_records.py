@@ -14,7 +14,7 @@ _NONE = ErrorCode.NONE
 
 
 class LowWatermarks(Protocol):
-    """Who knows the low watermarks of the partitions led here."""
+    """Source of the low watermarks of the partitions led here."""
 
     def low_watermark_of(self, topic_partition: TopicPartition) -> tuple[ErrorCode, int]: ...
     def keepers(self, topic_partition: TopicPartition, offset: int) -> list[str]: ...

@@ -18,7 +18,7 @@ _NONE = ErrorCode.NONE
 
 
 class ProduceOutcomes(Protocol):
-    """Who knows what became of an append."""
+    """Source of the outcome of an append."""
 
     def acknowledged(
         self, topic_partition: TopicPartition, required_offset: int

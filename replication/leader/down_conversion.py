@@ -38,7 +38,7 @@ def conversion(
     api_version: int,
     hosted: Callable[[TopicPartition], Partition | None],
 ) -> Generator[None, None, FetchResponse]:
-    """What gives the converted response, and pauses whenever it has converted a megabyte."""
+    """Convert a response; the generator pauses after each megabyte and returns the response."""
     magic = 0 if api_version <= _NEWEST_FETCH_WITHOUT_TIMESTAMPS else 1
     wanted = {spec.topic_partition: spec for spec in request.partitions}
     pace = _Pace()

@@ -193,7 +193,7 @@ class OffsetsHandler:
     def offsets_for_leader_epoch(
         self, request: OffsetForLeaderEpochRequest, context: RequestContext
     ) -> OffsetForLeaderEpochResponse:
-        """Where epochs end in the leader's history; (-1, -1) where it cannot tell."""
+        """Return where epochs end in the leader's history; (-1, -1) where it cannot tell."""
         return OffsetForLeaderEpochResponse(
             tuple(self._offset_for_epoch(entry) for entry in request.partitions)
         )

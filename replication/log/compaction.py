@@ -20,7 +20,7 @@ from .segment import AbortedEntry, Segment
 
 
 class CompactionResult(NamedTuple):
-    """What a pass did."""
+    """Result of one pass."""
 
     first_dirty_offset: int
     """Where the next pass begins."""

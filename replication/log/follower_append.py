@@ -1,4 +1,4 @@
-"""What a follower appends: the leader's batches as they are
+"""Appends of a follower: the leader's batches as they are
 (docs/kafka/partitions.md#order-of-the-marks, docs/kafka/log.md#truncation)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a leader appends: a client's records, checked, with offset and epoch patched in
+"""Appends of a leader: a client's records, checked, with offset and epoch patched in
 (docs/kafka/log.md#validation, docs/kafka/producer-state.md#checks,
 docs/kafka/partitions.md#order-of-the-marks)."""
 
@@ -46,8 +46,10 @@ _new_tuple = tuple.__new__
 
 @functools.lru_cache(1 << 14)
 def _head_of_only_record(size: int) -> bytes | None:
-    """How a batch's only record of so many bytes begins if it has neither key nor headers; None
-    for a size that no such record has."""
+    """Return the bytes that begin a batch's only record of this size, without key and headers.
+
+    None for a size that no such record has.
+    """
     for size_of_lengths in range(2, 11):
         value_size = size - size_of_lengths - 5
         if value_size >= 0:
@@ -286,7 +288,7 @@ def _check_producer(
 def _look_through(
     data: bytes, count: int, codec: int, base_timestamp: int, settings: LogSettings
 ) -> Looked | None:
-    """What ``look_through`` finds; None where it finds no such records."""
+    """Return what ``look_through`` finds; None where it finds no such records."""
     try:
         return look_through(
             data,

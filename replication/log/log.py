@@ -395,7 +395,7 @@ class Log:
         self._lower_cleaned_offset(offset)
 
     def _lower_cleaned_offset(self, offset: int) -> None:
-        """What will be written from ``offset`` on was not compacted."""
+        """Note that what will be written from ``offset`` on was not compacted."""
         if self.storage.cleaned_offset(self.topic_partition) > offset:
             self.storage.put_cleaned_offset(self.topic_partition, offset)
 

@@ -1,4 +1,4 @@
-"""What is looked up in a log beyond plain reading: offsets by time, aborted transactions
+"""Look-ups in a log beyond plain reading: offsets by time, aborted transactions
 (docs/kafka/producer-state.md#aborted-transactions,
 docs/kafka/offsets-and-epochs.md#listoffsets)."""
 

@@ -1,4 +1,4 @@
-"""What a log knows of each idempotent producer, and of the transactions open on it.
+"""State of idempotent producers in a log, and of the transactions open on it.
 
 Kafka's ``ProducerStateManager`` (docs/kafka/producer-state.md). Leaders check clients' batches
 against it, followers and restarted brokers rebuild it from the log. A snapshot keeps only the last
@@ -250,7 +250,7 @@ class ProducerStateManager:
         return CompletedTransaction(producer_id, first_offset, offset, not marker.is_commit)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """Where the log is stable once ``completed`` counts as decided."""
+        """Return the last stable offset once ``completed`` counts as decided."""
         for first_offset in self.ongoing:
             if first_offset != completed.first_offset:
                 return first_offset

@@ -107,7 +107,7 @@ def _offsets(first: int, count: int) -> tuple[bytes, ...]:
 
 
 def _alike(column: bytes, allowed: bytes) -> int:
-    """How many bytes from the first on are among those allowed."""
+    """Return how many bytes from the first on are among those allowed."""
     return len(column) - len(column.lstrip(allowed))
 
 

@@ -1,4 +1,4 @@
-"""What appending to and reading from a log give, and how an append can fail."""
+"""Results of appends and reads, and the failures of an append."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OffsetsOutOfOrder(KafkaError):
 
 
 class AppendInfo:
-    """What an append did."""
+    """Result of an append."""
 
     __slots__ = (
         "batches",
@@ -96,7 +96,7 @@ NOTHING_READ = ReadInfo((), 0)
 
 
 class RecordErrors:
-    """What is wrong with single records: their keys and their times."""
+    """Errors of single records: their keys and their times."""
 
     __slots__ = ("_any_timestamp", "_found", "_now_ms", "_settings")
 
@@ -111,7 +111,7 @@ class RecordErrors:
         self._found.append((index, reason))
 
     def checker(self, timestamp_type: int) -> Callable[[int, int, bool], None]:
-        """What looks at one record: its index, its time, and whether it has a key."""
+        """Return the check of one record: its index, its time, and whether it has a key."""
         settings, now_ms = self._settings, self._now_ms
         difference_max_ms = settings.timestamp_difference_max_ms
         checks_times = settings.timestamp_type == CREATE_TIME

@@ -169,7 +169,7 @@ class Segment:
 
     @property
     def largest_timestamp(self) -> int:
-        """What retention goes by: the records' time, or else that of the last write."""
+        """Time that retention goes by: the records' own, or else that of the last write."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.last_modified_ms
 
     @property

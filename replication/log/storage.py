@@ -1,4 +1,4 @@
-"""What of a partition's log outlives the broker process, and where it is kept.
+"""State of a partition's log that outlives the broker process, and where it is kept.
 
 ``LogStorage`` is the memory kind: the log works on the very lists kept here, so nothing needs to
 be written. Storages on real files (``FileStorage``) override the hooks, which do nothing in memory.

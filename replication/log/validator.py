@@ -50,7 +50,7 @@ class Validated(NamedTuple):
 
 
 class ValidationContext(NamedTuple):
-    """What the checks of one append depend on."""
+    """Settings and offsets on which the checks of one append depend."""
 
     settings: LogSettings
     behaviour: Behaviour
@@ -220,7 +220,7 @@ def _check_count(count: int, settings: LogSettings) -> None:
 
 
 def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
-    """What ``look_through`` finds; what it cannot read is refused."""
+    """Return what ``look_through`` finds; refuse what it cannot read."""
     try:
         return look_through(
             batch.data,
@@ -239,14 +239,14 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
 
 
 def too_large(error: codecs.PayloadTooLarge) -> KafkaError:
-    """What is said of records that stand for more than allowed."""
+    """Return the refusal of records that stand for more than allowed."""
     return KafkaError(
         ErrorCode.MESSAGE_TOO_LARGE, f"{error}; a larger max.message.bytes allows for more"
     )
 
 
 def _check_records(batch: RecordBatch, body: bytes, context: ValidationContext) -> None:
-    """What only the single records say: their keys and their times."""
+    """Check what only the single records tell: their keys and their times."""
     errors = RecordErrors(context.settings, context.now_ms)
     check = errors.checker(batch.timestamp_type)
     append_time = batch.max_timestamp if batch.timestamp_type == LOG_APPEND_TIME else None

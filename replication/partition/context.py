@@ -1,4 +1,4 @@
-"""What the partitions of one broker share, and what a partition knows of who fetches it."""
+"""State that the partitions of one broker share, and the fetchers a partition knows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FetchEntry(Protocol):
 
 
 class TopicSettings:
-    """What the partitions of one topic share, and topics of the same configuration object."""
+    """Settings that the partitions of a topic share, and topics of one configuration object."""
 
     __slots__ = (
         "compression_is_zstd",
@@ -65,7 +65,7 @@ class TopicSettings:
 
 
 class PartitionContext:
-    """What all partitions of one broker share."""
+    """State that all partitions of one broker share."""
 
     __slots__ = (
         "behaviour",

@@ -1,4 +1,4 @@
-"""What a broker believes of the cluster: UpdateMetadata requests merged
+"""A broker's view of the cluster: UpdateMetadata requests merged
 (docs/kafka/control-requests.md#updatemetadata).
 
 The cache keeps the very ``UpdateMetadataPartitionState`` objects it received, so the caches of all

@@ -509,7 +509,7 @@ class Partition:
 
     @property
     def min_isr(self) -> int:
-        """How many in-sync replicas acks=all needs on this leader.
+        """Number of in-sync replicas that acks=all needs on this leader.
 
         Since 3.7 no more than there are replicas (Kafka: ``Partition.effectiveMinIsr``). It is
         never more than the setting, so whoever asks for each batch compares with the setting first.

@@ -1,4 +1,4 @@
-"""What a partition tells whoever records the run; a partition has none while nobody does."""
+"""Report of a partition to whoever records the run; a partition has none while nobody does."""
 
 from __future__ import annotations
 

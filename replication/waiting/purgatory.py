@@ -42,7 +42,7 @@ class DelayedOperation(TimerEntry):
         raise NotImplementedError
 
     def on_complete(self) -> None:
-        """What to do on completion, whatever brought it about; runs exactly once."""
+        """Do what completion asks, whatever brought it about; runs exactly once."""
         raise NotImplementedError
 
     def on_expiration(self) -> None:

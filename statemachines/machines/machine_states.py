@@ -35,7 +35,7 @@ class PartitionListener(Protocol):
 
 
 class MachineStates:
-    """States of partitions and replicas, with their transitions (docs/kafka/controller-state.md)."""
+    """States of partitions and replicas and their transitions (docs/kafka/controller-state.md)."""
 
     __slots__ = (
         "_partition_states",

@@ -1,1 +1,1 @@
-"""What a broker does with each request: one module per group of APIs."""
+"""Handlers of a broker's requests: one module per group of APIs."""

@@ -33,7 +33,7 @@ from ..parts import BrokerParts
 
 
 class DataHandlers:
-    """What producers, consumers and followers ask."""
+    """Requests of producers, consumers and followers."""
 
     __slots__ = (
         "_admin",
@@ -145,7 +145,7 @@ class DataHandlers:
         self._node.reply_with(self._converted(steps), delivery)
 
     async def _converted(self, steps: Generator[None, None, FetchResponse]) -> FetchResponse:
-        """What the steps end with: the first at once, others when it is their turn."""
+        """Run the steps of a conversion: the first at once, others when it is their turn."""
         while True:
             try:
                 next(steps)
