@@ -117,15 +117,30 @@ def _bomb(body: bytes) -> bytes:
     return MAGIC + head + packed
 
 
+def _among_noise(stored: int, count: int, item: bytes) -> bytes:
+    """A list of so many items beside random bytes, which let it grow no more than a run's."""
+    noise = b"\xc6" + stored.to_bytes(4, "big") + random.Random(1).randbytes(stored)
+    return b"\x92" + noise + b"\xdd" + count.to_bytes(4, "big") + item * count
+
+
 _MANY_MAPS = b"\xdc\xea\x60" + b"\x80" * 60_000
 _GROWTH_MB_MAX = 60
 """Of memory, at what a small file says that it holds."""
 BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "grows": (lambda: _bomb(b"\xc0" * (FRAME_BYTES_MAX + 1)), "has more than"),
     "maps": (lambda: _bomb(b"\xdc\x00\x10" + _MANY_MAPS * 16), "lists and maps"),
-    "nothings": (lambda: _bomb(b"\xdd\x00\x20\x00\x00" + b"\xc0" * 2**21), "exceeds max_array_len"),
-    "declares": (lambda: _bomb(b"\xdd\xff\xff\xff\xff\x01"), "not valid msgpack"),
-    "nests": (lambda: _bomb(b"\x91" * 100_000 + b"\x01"), "not valid msgpack"),
+    "nothings": (lambda: _bomb(b"\xdd\x00\x0f\xff\x00" + b"\xc0" * 0xFFF00), "exceeds max_array_len"),
+    "maps of a usual size": (
+        lambda: _bomb(_among_noise(42_000, 4_000_000, b"\x80")),
+        "lists and maps",
+    ),
+    "lists of a usual size": (
+        lambda: _bomb(_among_noise(9_000, 900_000, b"\x90")),
+        "lists and maps",
+    ),
+    "words": (lambda: _bomb(_among_noise(5_000, 340_000, b"\xa2ab")), "written in format None"),
+    "declares": (lambda: _bomb(b"\xdd\xff\xff\xff\xff\x01"), "cannot be unpacked"),
+    "nests": (lambda: _bomb(b"\x91" * 100_000 + b"\x01"), "cannot be unpacked"),
 }
 
 
