@@ -1,11 +1,16 @@
 """The Parquet files of a batch: read so that a damaged one is told in one line, and repaired.
 
-Pages are written with checksums, so a flipped bit is found as well as a file that is cut off.
+A file has its own checksum in its footer, so a flipped bit is found as well as a file that is cut
+off. Parquet has checksums of pages alone, and names, types and numbers of rows stand elsewhere.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,9 @@ from .schema import TABLES, arrow
 
 FACTS = "batch.json"
 """What a batch is: suite, parameters, seeds, machine."""
+_SEAL = b"crc32 of this file without these eight digits: "
+_DIGITS = 8
+_PIECE_BYTES = 1 << 20
 
 
 class DamagedFile(UsageError):
@@ -53,23 +61,63 @@ def table_files(out: Path, table: str) -> list[Path]:
 def read_file(path: Path, **options: Any) -> Any:
     """Read a file with the options of ``pyarrow.parquet.read_table``.
 
-    Raises ``DamagedFile`` for one that is cut off or whose checksums are wrong.
+    Raises ``DamagedFile`` for one that is cut off or whose checksum is wrong.
     """
     pyarrow = arrow()
     try:
+        _check_seal(path)
         return pyarrow.parquet.read_table(path, page_checksum_verification=True, **options)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, _BrokenSeal) as error:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         raise DamagedFile(path, error) from None
 
 
 def write_file(table: Any, path: Path) -> None:
-    """Write under another name first, so that a crash leaves no half file."""
+    """Write a table as a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path, table.schema) as writer:
+        writer.write_table(table)
+
+
+@contextmanager
+def writing(path: Path, schema: Any) -> Iterator[Any]:
+    """A writer of tables into a file. It has another name until it is whole, so that a crash
+    leaves no half file."""
     temporary = path.with_suffix(".tmp")
-    arrow().parquet.write_table(table, temporary, write_page_checksum=True)
+    seal = {"checksum": _SEAL + b"0" * _DIGITS}
+    sealed = schema.with_metadata({**(schema.metadata or {}), **seal})
+    with arrow().parquet.ParquetWriter(temporary, sealed, write_page_checksum=True) as writer:
+        yield writer
+    with temporary.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
+        place = data.rfind(_SEAL) + len(_SEAL)
+        data[place : place + _DIGITS] = _checksum(data, place)
     temporary.replace(path)
+
+
+class _BrokenSeal(Exception):
+    """A file is not what was written."""
+
+
+def _check_seal(path: Path) -> None:
+    """Raise ``_BrokenSeal`` for a file with a wrong checksum. One without, of an earlier release,
+    passes: its pages have theirs."""
+    with path.open("rb") as file:
+        if not file.seek(0, 2):
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            place = data.rfind(_SEAL) + len(_SEAL)
+            if place >= len(_SEAL) and data[place : place + _DIGITS] != _checksum(data, place):
+                raise _BrokenSeal("its checksum is wrong")
+
+
+def _checksum(data: Any, place: int) -> bytes:
+    """The crc32 of a file as digits, without the digits at a place."""
+    value = 0
+    for first, last in ((0, place), (place + _DIGITS, len(data))):
+        for start in range(first, last, _PIECE_BYTES):
+            value = zlib.crc32(data[start : min(start + _PIECE_BYTES, last)], value)
+    return b"%08x" % value
 
 
 def read_ids(out: Path) -> list[int]:
@@ -111,7 +159,7 @@ def drop_damaged(out: Path) -> list[str]:
                 gone = [out / other / path.name] if is_part else table_files(out, other)
                 for one in gone:
                     one.unlink(missing_ok=True)
-            said.append(f"{path} is damaged: its runs are made again")
+            said.append(f"{path} was damaged: its runs are made again")
             if not is_part:
                 return said
     return said
@@ -121,9 +169,10 @@ def _is_whole(path: Path) -> bool:
     """Whether a file can be read to its end, a piece at a time: it may be larger than memory."""
     pyarrow = arrow()
     try:
+        _check_seal(path)
         with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             for number in range(file.num_row_groups):
                 file.read_row_group(number)
-    except (pyarrow.ArrowException, OSError):
+    except (pyarrow.ArrowException, OSError, _BrokenSeal):
         return not path.exists()
     return True

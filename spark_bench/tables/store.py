@@ -29,6 +29,7 @@ from .files import (
     read_ids,
     table_files,
     write_file,
+    writing,
 )
 from .rows import run_row, table_rows
 from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_schema
@@ -242,12 +243,10 @@ def _merge(folder: Path, runs: int, schema: Any) -> None:
     parts = [_Part(path) for path in (*older, *sorted(folder.glob("part-*.parquet")))]
     if len(parts) == len(older):
         return
-    parquet = arrow().parquet
-    temporary = whole.with_suffix(".tmp")
     keys = [(name, "ascending") for name in _ORDER if name in schema.names]
     cells = sum(part.rows for part in parts) * len(schema)
     step = max(1, runs * _SORT_CELLS // max(1, cells))
-    with parquet.ParquetWriter(temporary, schema, write_page_checksum=True) as writer:
+    with writing(whole, schema) as writer:
         for first in range(0, runs, step):
             last = first + step - 1
             filters = [("run_id", ">=", first), ("run_id", "<=", last)]
@@ -259,7 +258,6 @@ def _merge(folder: Path, runs: int, schema: Any) -> None:
             merged = arrow().concat_tables(tables).sort_by(keys) if tables else None
             if merged is not None and merged.num_rows:
                 writer.write_table(merged.combine_chunks())
-    temporary.replace(whole)
     for part in parts[len(older) :]:
         part.path.unlink()
 

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 from fakekafka import UsageError
 from fakekafka.spark_bench.batch import BatchEnded, run_suite
 from fakekafka.spark_bench.planning.carry_out import carry_out
 from fakekafka.spark_bench.planning.plan import make_plan
+from fakekafka.spark_bench.tables.files import DamagedFile, read_file, write_file
 from fakekafka.spark_bench.tables.lock import locked
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.spark_bench.tables.store import BatchStore
@@ -40,6 +42,37 @@ def flip(path: Path) -> None:
     begins = column.dictionary_page_offset or column.data_page_offset
     content[begins + column.total_compressed_size - 1] ^= 0xFF
     path.write_bytes(content)
+
+
+def test_a_flipped_bit_is_found_wherever_it_is(tmp_path: Path) -> None:
+    """Among values, names, types and numbers of rows; in what is not Parquet's it hurts nobody."""
+    path = tmp_path / "cost.parquet"
+    rows = pyarrow.table({"run_id": [0, 1, 2], "engine": ["serial"] * 3, "wall_ms": [1.5, 2.5, 4]})
+    write_file(rows, path)
+    assert read_file(path).equals(rows)
+    content = path.read_bytes()
+    told: list[str] = []
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            assert read_file(path, columns=["run_id", "engine", "wall_ms"]).equals(rows)
+        except DamagedFile as error:
+            told.append(str(error))
+    assert len(told) > len(content) - 64
+    assert not any("\n" in line for line in told)
+
+
+def test_a_file_without_a_checksum_is_read(tmp_path: Path) -> None:
+    """Earlier releases wrote such ones; a flipped value is found in these, too."""
+    path = tmp_path / "cost.parquet"
+    rows = pyarrow.table({"run_id": [0, 1, 2]})
+    parquet.write_table(rows, path, write_page_checksum=True)
+    assert read_file(path).equals(rows)
+    flip(path)
+    with pytest.raises(DamagedFile, match=r"cost.parquet is damaged \(.*checksum"):
+        read_file(path)
 
 
 def begun(small: str, out: Path) -> None:
@@ -71,7 +104,7 @@ def test_the_runs_of_a_damaged_part_are_made_again(
     with pytest.raises(UsageError, match=r"part-00001.parquet is damaged \(.*with --resume$"):
         BatchTables(out).table(table)
     again = BatchStore(out, make_plan(small, 3), "serial", resume=True)
-    assert again.dropped == [f"{damaged} is damaged: its runs are made again"]
+    assert again.dropped == [f"{damaged} was damaged: its runs are made again"]
     assert again.done == {0, 2, 3}
     assert (out / "hist" / "part-00002.parquet").stat().st_ino == kept
     run_suite(small, engine="serial", runs=3, out=out, resume=True)
@@ -91,7 +124,7 @@ def test_a_damaged_whole_table_makes_every_run_again(
     batch = run_suite(small, engine="serial", runs=3, out=out, resume=True, notice=heard.append)
     assert heard == batch.notes
     assert len(heard) == 1
-    assert f"{table}.parquet is damaged" in heard[0]
+    assert f"{table}.parquet was damaged" in heard[0]
     assert tables(out) == expected
 
 
@@ -124,6 +157,7 @@ def test_damaged_facts_of_a_batch_are_named(text: str, small: str, tmp_path: Pat
 HOLDS = """
 import sys
 from pathlib import Path
+from fakekafka.spark_bench.tables.files import DamagedFile, read_file, write_file
 from fakekafka.spark_bench.tables.lock import locked
 with locked(Path(sys.argv[1])):
     print("holds", flush=True)

@@ -129,7 +129,10 @@ _GROWTH_MB_MAX = 60
 BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "grows": (lambda: _bomb(b"\xc0" * (FRAME_BYTES_MAX + 1)), "has more than"),
     "maps": (lambda: _bomb(b"\xdc\x00\x10" + _MANY_MAPS * 16), "lists and maps"),
-    "nothings": (lambda: _bomb(b"\xdd\x00\x0f\xff\x00" + b"\xc0" * 0xFFF00), "exceeds max_array_len"),
+    "nothings": (
+        lambda: _bomb(b"\xdd\x00\x0f\xff\x00" + b"\xc0" * 0xFFF00),
+        "exceeds max_array_len",
+    ),
     "maps of a usual size": (
         lambda: _bomb(_among_noise(42_000, 4_000_000, b"\x80")),
         "lists and maps",
