@@ -31,8 +31,7 @@ class BatchTables:
         if not isinstance(like, str):
             return self._spark(name, like)
         pyarrow = arrow()
-        files = table_files(self.directory, name)
-        tables = [read_file(path) for path in files]
+        tables = self._read_files(name)
         if tables:
             found = pyarrow.concat_tables(tables, promote_options="permissive")
             if len(tables) > 1:
@@ -50,6 +49,16 @@ class BatchTables:
 
             return polars.from_arrow(found)
         raise UsageError(f"a table can be like arrow, pandas, polars or a session, not {like!r}")
+
+    def _read_files(self, name: str) -> list[Any]:
+        files = table_files(self.directory, name)
+        while True:
+            try:
+                return [read_file(path) for path in files]
+            except FileNotFoundError:  # the parts have become one file, just now
+                before, files = files, table_files(self.directory, name)
+                if files == before:
+                    raise
 
     def _spark(self, name: str, session: Any) -> Any:
         files = [str(path) for path in table_files(self.directory, name)]

@@ -143,6 +143,28 @@ def test_a_damaged_part_of_a_merge_that_was_interrupted_makes_every_run_again(
     assert tables(out) == tables(whole)
 
 
+def test_a_table_is_read_while_its_parts_become_one_file(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a batch may come between the list of its parts and the reading of one."""
+    plan = make_plan(small, 2)
+    store = BatchStore(tmp_path, plan, "serial")
+    for spec in plan.specs:
+        store.add(carry_out(plan, spec))
+        store.flush()
+    read: list[Path] = []
+
+    def read_at_last(path: Path) -> Any:
+        if not read:
+            store.finish()
+        read.append(path)
+        return read_file(path)
+
+    monkeypatch.setattr("fakekafka.spark_bench.tables.reader.read_file", read_at_last)
+    assert BatchTables(tmp_path).runs("arrow")["run_id"].to_pylist() == [0, 1, 2, 3]
+    assert [path.name for path in read] == ["part-00000.parquet", "runs.parquet"]
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"suite": "failover"}'])
 def test_damaged_facts_of_a_batch_are_named(text: str, small: str, tmp_path: Path) -> None:
     run_suite(small, engine="serial", runs=1, out=tmp_path / "out")
@@ -157,7 +179,6 @@ def test_damaged_facts_of_a_batch_are_named(text: str, small: str, tmp_path: Pat
 HOLDS = """
 import sys
 from pathlib import Path
-from fakekafka.spark_bench.tables.files import DamagedFile, read_file, write_file
 from fakekafka.spark_bench.tables.lock import locked
 with locked(Path(sys.argv[1])):
     print("holds", flush=True)
