@@ -16,6 +16,7 @@ import typer
 from ..protocol.errors import UsageError
 from ..tracing.events import Event, jsonable
 from ..tracing.expressions import parse_duration_us
+from ..tracing.fingerprint import UNSEEN_KINDS
 from ..tracing.reading import causes, queries
 from ..tracing.reading.places import seq_of
 from ..tracing.text import format_event, format_time
@@ -70,7 +71,8 @@ def _print_info(
     print(f"{'duration':<14} {format_time(trace.duration_us)} s")
     print(f"{'fingerprint':<14} {trace.fingerprint or 'none: the run did not end in order'}")
     if trace.outline:
-        print(f"{'outline':<14} {trace.outline} (order of events only, as batches report it)")
+        seen = sum(number for kind, number in kinds.items() if kind not in UNSEEN_KINDS)
+        print(f"{'outline':<14} {trace.outline} (order of {seen} events, as batches report both)")
     print(f"{'actors':<14} {', '.join(trace.actors())}")
     print(f"{'kinds':<14} " + ", ".join(f"{kind} {n}" for kind, n in kinds.items()))
     print("types")

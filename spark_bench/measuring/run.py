@@ -200,7 +200,7 @@ class Run:
         if bounds:
             row["at_least"] = ",".join(sorted(bounds))
         simulation = self._simulation
-        row["events"] = len(self.sink)
+        row["events"] = self.sink.outlined
         row["messages"] = 0 if simulation is None else simulation.runtime.network.messages_sent
         row["virtual_ms"] = self._now_us() / 1000
         row["fingerprint"] = self.sink.outline()

@@ -12,7 +12,7 @@ from typing import Any
 from ...protocol.control import AlterIsrRequest, LeaderAndIsrRequest
 from ...protocol.data import ProduceRequest, ProduceResponse
 from ...protocol.names import broker_id_of
-from ...tracing.fingerprint import Fingerprint
+from ...tracing.fingerprint import UNSEEN_KINDS, Fingerprint
 from ...tracing.recording.recorder import Recorder
 from ...tracing.story.outages import OutageAccount
 from ...zkfake.messages import ClientPacket, WatchEvent
@@ -85,6 +85,11 @@ class Sink(Fingerprint):
         self.now_us = 0
         self._most_events, self._most_us = _limits(budget)
 
+    @property
+    def outlined(self) -> int:
+        """Events of the outline so far: all that it is told."""
+        return len(self)
+
     def event(
         self,
         time_us: int,
@@ -114,12 +119,14 @@ class Sink(Fingerprint):
 class RecordingSink(Recorder):
     """A recorder that looks at the events as a ``Sink`` does."""
 
-    takes_rows = False
     events_aside = 0  # other tasks have the other cores
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
+        self.row_buffer = None  # every event passes ``event``
         self.watch = LeadershipWatch()
+        self.outlined = 0
+        """Events of the outline so far: those that a ``Sink`` is told."""
         record = self.event
         watch = self.watch.see
         most_events, most_us = _limits(budget)
@@ -136,10 +143,13 @@ class RecordingSink(Recorder):
             of: int | None = None,
         ) -> int:
             seq = record(time_us, kind, actor, peer, message, message_id, cause, why, of)
+            if kind in UNSEEN_KINDS:
+                return seq
+            self.outlined = place = self.outlined + 1
             if message.__class__ in _WATCHED:
                 watch(time_us, kind, actor, peer, message, message_id, why)
-            if seq >= most_events or time_us > most_us:
-                raise _exceeded(seq, most_events, most_us)
+            if place > most_events or time_us > most_us:
+                raise _exceeded(place - 1, most_events, most_us)
             return seq
 
         self.event = event  # type: ignore[method-assign]

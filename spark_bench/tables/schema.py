@@ -56,7 +56,7 @@ MEASURED = {
     "client_ms": "phase: until the first acknowledgement after that",
 }
 LAST = {
-    "events": "events of the simulation",
+    "events": "events of the outline: those of a trace but what clients and sessions report",
     "messages": "messages that were sent",
     "virtual_ms": "virtual time at the end",
     "fingerprint": "digest of the order of events; equal runs have equal ones",

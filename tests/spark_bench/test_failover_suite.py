@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fakekafka.spark_bench.measuring.run import PHASES
-from fakekafka.spark_bench.planning.carry_out import carry_out
+from fakekafka.spark_bench.measuring.run import PHASES, Run
+from fakekafka.spark_bench.planning.carry_out import carry_out, carry_out_in
 from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.planning.recording import record
+from fakekafka.tracing.fingerprint import UNSEEN_KINDS
 from fakekafka.tracing.story.timeline import read_story
 from fakekafka.tracing.trace_file import TraceReader
 
@@ -37,6 +38,10 @@ def test_the_story_of_a_run_tells_the_figures_of_its_row(
     assert record("failover", seed, values, path) == []
     with TraceReader(path) as trace:
         story = read_story(trace.events())
+        kinds, _ = trace.counts()
+        assert trace.outline == row["fingerprint"]
+    outlined = [number for kind, number in kinds.items() if kind not in UNSEEN_KINDS]
+    assert sum(outlined) == row["events"]
     (crash,) = story.crashes
     assert not story.open_outages
     assert all(outage.is_acknowledged for outage in story.outages)
@@ -132,3 +137,14 @@ def test_an_outage_is_counted_whatever_its_cause(
     assert least_ms <= row["unavailable_ms"] < 20_000
     assert sum(row[name] for name in PHASES) == pytest.approx(row["unavailable_ms"])
     assert (row["client_ms"] > 1_000) == (fault == "latency")
+
+
+def test_a_recorded_run_uses_up_its_events_where_that_of_a_batch_does() -> None:
+    """What clients report is in the trace only, and takes nothing from the budget."""
+    plan = make_plan("failover", 1, 3, matrix={}, budget={"events": 5_000})
+    (spec,) = plan.specs
+    row = carry_out(plan, spec).row
+    run = Run(3, plan.budget, records=True)
+    assert carry_out_in(run, plan, spec).row == row
+    assert row["status"] == "budget"
+    assert len(run.sink) > row["events"]
