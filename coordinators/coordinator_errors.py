@@ -26,7 +26,7 @@ def with_error_texts(
     Since 2.3 Kafka names every error that has no message, before version 4 of the API
     (``FindCoordinatorResponse.prepareOldResponse``); version 4 names none.
     """
-    if not behaviour.coordinator_errors_told or api_version >= _FIRST_OF_MANY_KEYS:
+    if not behaviour.find_coordinator_generated or api_version >= _FIRST_OF_MANY_KEYS:
         return response
     return FindCoordinatorResponse(
         tuple(

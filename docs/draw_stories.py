@@ -80,7 +80,7 @@ $ fakekafka run examples/scenarios/kip_101_loss.toml
 ```
 
 The first command shows one version, the second all versions that the story names. `2.8-rounds`
-is 2.8 with followers that ask for epochs in rounds, the protocol of 2.0 to 2.6. [The guide](\
+is 2.8 with followers that ask for epochs in rounds, the protocol of 2.0 to 2.7. [The guide](\
 ../guides/simulation.md#stories) says how such a file is written.
 """
 

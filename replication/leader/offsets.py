@@ -73,7 +73,7 @@ class OffsetsHandler:
             counts = Counter([entry.topic_partition for entry in entries])
             if len(counts) < len(entries):
                 repeated = {name for name, count in counts.items() if count > 1}
-                if self.behaviour.repeated_partitions_answered_once:
+                if not self.behaviour.list_offsets_generated:
                     entries = tuple({entry.topic_partition: entry for entry in entries}.values())
         return ListOffsetsResponse(
             tuple(
@@ -93,8 +93,8 @@ class OffsetsHandler:
             since = _SPECIAL_TIMES_SINCE.get(timestamp)
             if since is None or 0 <= api_version < since:
                 return ListOffsetsPartitionResponse(topic_partition, ErrorCode.UNSUPPORTED_VERSION)
-            if timestamp == EARLIEST_LOCAL_TIMESTAMP:  # without remote storage all is local
-                timestamp = EARLIEST_TIMESTAMP
+        if timestamp == EARLIEST_LOCAL_TIMESTAMP and self.behaviour.earliest_local_lookup:
+            timestamp = EARLIEST_TIMESTAMP  # without remote storage all is local
         partition = self._by_name.get(topic_partition)
         if partition is None:
             error = self._lookup_error(topic_partition)
@@ -156,7 +156,7 @@ class OffsetsHandler:
     def _list_old_style(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         found = []
         entries = request.partitions
-        if self.behaviour.repeated_partitions_answered_once:
+        if not self.behaviour.list_offsets_generated:
             entries = tuple({entry.topic_partition: entry for entry in entries}.values())
         for entry in entries:
             error, offsets = self.legacy_offsets(

@@ -26,6 +26,7 @@ from ...protocol.records.format import (
     add_sequence,
     head_of_only_record,
 )
+from ...protocol.versions import Behaviour
 from .log import Log
 from .producer_replay import note_batch
 from .producer_state import BatchMetadata
@@ -250,14 +251,14 @@ def _check_producer(
     is_client = origin == ORIGIN_CLIENT
     if not is_client and not log.behaviour.coordinators_check_epochs:
         return None
-    refuse_unknown = log.behaviour.unknown_producer_id_refused
+    unknown_error = _unknown_producer_error(log.behaviour) if is_client else None
     is_guarded = attributes & TRANSACTIONAL_BIT and not isinstance(guard, Unguarded)
     if producers is None and is_guarded:
         producers = log.producer_state()
     if producers is None:
-        if refuse_unknown and is_client and base_sequence != 0:
+        if unknown_error is not None and base_sequence != 0:
             raise KafkaError(
-                ErrorCode.UNKNOWN_PRODUCER_ID,
+                unknown_error,
                 f"sequence {base_sequence} of producer {producer_id}, unknown here",
             )
         return None
@@ -271,7 +272,7 @@ def _check_producer(
         last_sequence,
         bool(attributes & TRANSACTIONAL_BIT),
         is_client,
-        refuse_unknown,
+        unknown_error,
         guard,
     )
     if duplicate is None:
@@ -283,6 +284,15 @@ def _check_producer(
         duplicate.timestamp,
         duplicate=True,
     )
+
+
+def _unknown_producer_error(behaviour: Behaviour) -> ErrorCode | None:
+    """What a producer is told of which nothing is known here, unless it begins with 0."""
+    if not behaviour.unknown_producer_id_refused:
+        return None
+    if behaviour.unknown_producer_id_error:
+        return ErrorCode.UNKNOWN_PRODUCER_ID
+    return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def _look_through(

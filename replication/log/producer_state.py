@@ -137,13 +137,14 @@ class ProducerStateManager:
         last_sequence: int,
         is_transactional: bool,
         is_client: bool,
-        refuse_unknown: bool,
+        unknown_error: ErrorCode | None,
         guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> BatchMetadata | None:
         """Check a batch before a leader appends it; the remembered batch if it is a duplicate.
 
-        Raises ``KafkaError`` INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
-        UNKNOWN_PRODUCER_ID or INVALID_TXN_STATE, in the order of
+        ``unknown_error`` refuses a producer that is not known and does not begin with sequence 0;
+        None accepts it. Raises it, or ``KafkaError`` INVALID_PRODUCER_EPOCH,
+        OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE, in the order of
         docs/kafka/producer-state.md#checks. Batches of coordinators carry no sequence; only their
         epoch is checked.
         """
@@ -153,9 +154,9 @@ class ProducerStateManager:
                 self.guards.check(producer_id, guard)
             if is_client and self.guards:
                 self.guards.check_order(producer_id, first_sequence)
-            if refuse_unknown and is_client and first_sequence != 0:
+            if unknown_error is not None and first_sequence != 0:
                 raise KafkaError(
-                    ErrorCode.UNKNOWN_PRODUCER_ID,
+                    unknown_error,
                     f"sequence {first_sequence} of producer {producer_id}, of which nothing is "
                     "known here",
                 )

@@ -196,8 +196,11 @@ class Partition:
     def _restarts_fetcher(self, state: LeaderAndIsrPartitionState) -> bool:
         if self.leader_id != state.leader:
             return True
-        if self.context.behaviour.make_follower_restarts == "leader_changed":
+        restarts = self.context.behaviour.make_follower_restarts
+        if restarts == "leader_changed":
             return False
+        if restarts == "epoch_missed":
+            return state.leader_epoch not in (self.leader_epoch, self.leader_epoch + 1)
         return state.leader_epoch != self.leader_epoch
 
     def _take_assignment(self, state: LeaderAndIsrPartitionState, now_ms: int) -> None:

@@ -151,7 +151,7 @@ def without_repetitions(
     topics: Sequence[NewTopic], client_id: str, behaviour: Behaviour
 ) -> tuple[Sequence[NewTopic], list[TopicResult]]:
     """Split topics named twice from the others, as old releases do; each is refused once."""
-    if not behaviour.repeated_names_answered_once:
+    if behaviour.create_topics_generated:
         return topics, []
     repeated = sorted(repeated_names([topic.name for topic in topics]))
     text = (

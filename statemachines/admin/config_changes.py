@@ -138,6 +138,8 @@ class ConfigChanges:
                 "AlterConfigs is only supported for topics and brokers, but resource type is "
                 "CLIENT_METRICS"
             )
+        if resource.type == BROKER_RESOURCE and not behaviour.broker_configs_api:
+            raise invalid("AlterConfigs is only supported for topics, but resource type is BROKER")
         if not is_topic and resource.type != BROKER_RESOURCE:
             raise invalid(f"Unknown resource type {resource.type}")
         if is_topic and not resource.name and self._preprocessed:
@@ -310,10 +312,9 @@ class ConfigChanges:
 
 def is_known_type(resource_type: int, behaviour: Behaviour) -> bool:
     """Whether the release has configurations of such resources."""
-    loggers = behaviour.elect_leaders_api  # KIP-412 came with the same release
     return (
         resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE)
-        or (resource_type == BROKER_LOGGER_RESOURCE and loggers)
+        or (resource_type == BROKER_LOGGER_RESOURCE and behaviour.broker_loggers)
         or (resource_type == CLIENT_METRICS_RESOURCE and behaviour.client_metrics_resources)
     )
 

@@ -58,7 +58,7 @@ class ConfigDescriptions:
     async def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         """Values in force, per resource; all are refused where one is of a type nobody knows."""
         behaviour = self._parts.behaviour
-        unset = "" if behaviour.unset_messages_are_empty else None
+        unset = "" if behaviour.describe_configs_generated else None
         strange = [r for r, _ in request.resources if not is_known_type(r.type, behaviour)]
         if strange:
             text = INVALID_REQUEST_TEXT

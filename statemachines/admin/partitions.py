@@ -47,8 +47,10 @@ class PartitionAdmin:
         partitions = request.partitions
         if partitions is None:
             partitions = tuple(s.topic_partition for s in parts.metadata.partition_states())
+        if request.election_type != PREFERRED and not parts.behaviour.unclean_elections_api:
+            return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
         if not parts.behaviour.elect_leaders_api:
-            return await self._elect_by_znode(request.election_type, partitions)
+            return await self._elect_by_znode(partitions)
         pending: Pending[ElectionOutcomes] = Pending()
         parts.controller.elect_leaders(partitions, request.election_type, pending.set_result)
         outcomes = await pending
@@ -86,12 +88,8 @@ class PartitionAdmin:
         state = self._parts.metadata.partition_state(topic_partition)
         return state is not None and state.leader == leader
 
-    async def _elect_by_znode(
-        self, election_type: int, partitions: tuple[TopicPartition, ...]
-    ) -> ElectLeadersResponse:
+    async def _elect_by_znode(self, partitions: tuple[TopicPartition, ...]) -> ElectLeadersResponse:
         """Ask for elections by znode, as ``kafka-preferred-replica-election.sh`` did."""
-        if election_type != PREFERRED:
-            return ElectLeadersResponse(ErrorCode.UNSUPPORTED_VERSION)
         state_of = self._parts.metadata.partition_state
         known = tuple(tp for tp in partitions if state_of(tp) is not None)
         try:

@@ -69,7 +69,7 @@ class TopicAdmin:
     ) -> CreateTopicsResponse:
         """Create what is valid, each topic by itself, then wait for leaders."""
         if not self._parts.controller.is_active:
-            message = "" if self._parts.behaviour.unset_messages_are_empty else None
+            message = "" if self._parts.behaviour.create_topics_generated else None
             names = [topic.name for topic in request.topics]
             return CreateTopicsResponse(not_controller(names, message))
         topics, results = without_repetitions(request.topics, client_id, self._parts.behaviour)

@@ -229,7 +229,7 @@ class DynamicConfigManager:
                 self._log("error", f"throttles of topic {topic} are ignored: {error}")
                 return
         is_unclean = overrides.get(_UNCLEAN, "").strip().lower() == "true"
-        if is_unclean and self._behaviour.unclean_toggle_without_failover:
+        if is_unclean and self._behaviour.unclean_topic_elects_at_once:
             self._controller.enable_topic_unclean_leader_election(topic)
 
     def _broker_changed(self, broker: str, values: Mapping[str, str]) -> None:
@@ -249,11 +249,8 @@ class DynamicConfigManager:
             return
         if self.on_broker_config is not None:
             self.on_broker_config()
-        if (
-            self._config[_UNCLEAN]
-            and not was_unclean
-            and self._behaviour.unclean_toggle_without_failover
-        ):
+        is_new = self._config[_UNCLEAN] and not was_unclean
+        if is_new and self._behaviour.unclean_default_elects_at_once:
             self._controller.enable_default_unclean_leader_election()
 
     def _can_follow(self, own: Mapping[str, str], default: Mapping[str, str]) -> bool:

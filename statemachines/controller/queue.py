@@ -105,7 +105,7 @@ class QueuedEvent:
 class ControllerEventManager:
     """FIFO queue of events and its one consumer.
 
-    ``preempt_queued_events`` false is Kafka before 2.0: cleared events vanish without a word.
+    ``preempt_queued_events`` false is Kafka before 2.2: cleared events vanish without a word.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ which the cluster stands and its topics exist.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...actors.network.costs import Costs
@@ -19,7 +19,7 @@ from .story.logs import LogPattern
 DEFAULT_LATENCY_MS = 0.25
 
 ROUNDS = "2.8-rounds"
-"""What a story calls 2.8 with followers that truncate by the epoch requests of 2.0 to 2.6, as they
+"""What a story calls 2.8 with followers that truncate by the epoch requests of 2.0 to 2.7, as they
 do while ``inter.broker.protocol.version`` is below 2.7."""
 STORY_VERSIONS = (*KAFKA_VERSIONS, ROUNDS)
 
@@ -63,8 +63,9 @@ class ClusterSpec:
 
     def behaviour(self) -> Behaviour:
         """The flags of the release, with the older truncation where it is asked for."""
-        flags = behaviour(self.release)
-        return replace(flags, truncation="leader_epoch") if self.kafka_version == ROUNDS else flags
+        if self.kafka_version == ROUNDS:
+            return behaviour(self.release, truncation="leader_epoch")
+        return behaviour(self.release)
 
 
 @dataclass(frozen=True, slots=True)

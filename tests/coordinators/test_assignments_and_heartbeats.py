@@ -141,7 +141,7 @@ def test_who_has_an_assignment_need_not_sync_in_time(desk: GroupDesk) -> None:
 
 @pytest.mark.parametrize("version", KAFKA_VERSIONS)
 def test_heartbeats_are_answered_by_the_state(version: str) -> None:
-    """KAFKA-10134: before 2.7 those who awaited their assignment were told of a rebalance."""
+    """KAFKA-10134: before 2.6.1 those who awaited their assignment were told of a rebalance."""
     desk = GroupDesk(version)
     assert desk.heartbeat("a") == UNKNOWN
     desk.join("a")

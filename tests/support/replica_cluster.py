@@ -6,7 +6,6 @@ by calling methods in the order their story needs.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
@@ -52,7 +51,7 @@ class ReplicaCluster:
         flags: dict[str, Any] | None = None,
     ) -> None:
         self.version = version
-        self.behaviour = dataclasses.replace(behaviour(version), **(flags or {}))
+        self.behaviour = behaviour(version, **(flags or {}))
         self.clock = FakeClock()
         self.config = BrokerConfig(config, version)
         self.topic_overrides = dict(topic or {})

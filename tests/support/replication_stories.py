@@ -1,7 +1,7 @@
 """The protocols Kafka's data-loss stories are told for, and steps they share.
 
 ``OLD`` is the protocol of 0.10 (truncate to the high watermark), ``KIP_101`` asks one epoch (1.1),
-``ON_FETCH`` and ``NEWEST`` find divergence on fetch (2.8, 3.9); ``ROUNDS`` is that of 2.0 to 2.6.
+``ON_FETCH`` and ``NEWEST`` find divergence on fetch (2.8, 3.9); ``ROUNDS`` is that of 2.0 to 2.7.
 """
 
 from __future__ import annotations

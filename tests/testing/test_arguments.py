@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -259,7 +258,7 @@ def test_a_topic_that_gets_no_leader_is_told_with_the_likely_reason() -> None:
 
 def test_a_flag_of_the_release_can_be_replaced() -> None:
     """The brokers and the plan go by the same flags."""
-    flags = replace(behaviour("2.8"), truncation="leader_epoch")
+    flags = behaviour("2.8", truncation="leader_epoch")
     with Simulation(brokers=1, kafka_version="2.8", behaviour=flags) as simulation:
         assert simulation.behaviour is flags
         assert [broker.behaviour for broker in simulation.running.living_brokers()] == [flags]

@@ -8,7 +8,7 @@ Later ones answer such requests with an error. Source: the constructors of ``Pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ...protocol.admin import AlterConfigsRequest, CreateTopicsRequest, DescribeConfigsRequest
@@ -80,20 +80,15 @@ def _check_topic_configs(request: CreateTopicsRequest, _version: int) -> None:
                 raise ClientError(f"configuration {name} of topic {topic.name} is null")
 
 
-PARSE_CHECKS: Mapping[int, Callable[[Any, int], None]] = {
-    0: _check_produce,
-    1: _check_isolation,
-    2: _check_isolation,
-    10: _check_coordinator_type,
-    32: _check_resource_types,
-    33: _check_resource_types,
-}
-"""By API key; each raises ``ClientError``."""
-
-
 def parse_checks(flags: Behaviour) -> dict[int, Callable[[Any, int], None]]:
-    """Those of a release."""
-    found = dict(PARSE_CHECKS) if flags.values_checked_while_parsing else {}
-    if not flags.topic_configs_may_be_null:
-        found[19] = _check_topic_configs
-    return found
+    """Those of a release by API key; each raises ``ClientError``."""
+    checking: tuple[tuple[int, bool, Callable[[Any, int], None]], ...] = (
+        (0, flags.produce_checked_while_parsing, _check_produce),
+        (1, not flags.fetch_generated, _check_isolation),
+        (2, not flags.list_offsets_generated, _check_isolation),
+        (10, not flags.find_coordinator_generated, _check_coordinator_type),
+        (19, not flags.topic_configs_may_be_null, _check_topic_configs),
+        (32, not flags.describe_configs_generated, _check_resource_types),
+        (33, not flags.alter_configs_generated, _check_resource_types),
+    )
+    return {key: check for key, checks, check in checking if checks}

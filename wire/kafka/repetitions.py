@@ -6,7 +6,7 @@ where the first one was. Which requests these are hangs on the release.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -62,26 +62,19 @@ def _collect_transaction(request: Any, _version: int) -> Any:
 
 
 _PARTITIONS = _collecting("partitions", by_partition)
-_NAMES: Mapping[int, Collector] = {
-    15: _collecting("group_ids", _itself),
-    20: _collecting("topics", _itself),
-    32: _collecting("resources", itemgetter(0)),
-    33: _collecting("resources", itemgetter(0)),
-}
-"""DescribeGroups, DeleteTopics, DescribeConfigs and AlterConfigs."""
+_RESOURCES = _collecting("resources", itemgetter(0))
 
 
 def collectors(flags: Behaviour) -> dict[int, Collector]:
     """By API key: what a release collects; other codecs collect in every release."""
-    found: dict[int, Collector] = {}
-    if flags.repeated_names_answered_once:
-        found |= _NAMES
-    if flags.repeated_partitions_answered_once:
-        found[23] = _PARTITIONS
-    if flags.repeated_transaction_partitions_answered_once:
-        found[24] = _collect_transaction
-    if flags.repeated_old_commits_answered_once:
-        found[8] = _collect_old_commit
-    if not flags.fetches_parsed_when_handled:
-        found[1] = _PARTITIONS
-    return found
+    collecting: tuple[tuple[int, bool, Collector], ...] = (
+        (1, not flags.fetches_parsed_when_handled, _PARTITIONS),
+        (8, flags.repeated_old_commits_answered_once, _collect_old_commit),
+        (15, not flags.describe_groups_generated, _collecting("group_ids", _itself)),
+        (20, not flags.delete_topics_generated, _collecting("topics", _itself)),
+        (23, not flags.epoch_offsets_generated, _PARTITIONS),
+        (24, flags.repeated_transaction_partitions_answered_once, _collect_transaction),
+        (32, not flags.describe_configs_generated, _RESOURCES),
+        (33, not flags.alter_configs_generated, _RESOURCES),
+    )
+    return {key: collector for key, collects, collector in collecting if collects}

@@ -51,7 +51,7 @@ def test_request_fields() -> None:
 
 
 def test_old_requests_carry_no_epochs() -> None:
-    """Before 2.1 a fetch carries no leader epoch, before 2.7 no last fetched epoch."""
+    """Before 2.1 a fetch carries no leader epoch, before 2.8 no last fetched epoch."""
     follower = Follower("1.1", history=((5, 0),), end=3)
     follower.answer_epochs((-1, 3))
     entry = follower.next_fetch().partitions[0]

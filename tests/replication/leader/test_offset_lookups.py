@@ -202,6 +202,15 @@ def test_special_times_belong_to_versions(
     assert (answer.error, answer.offset) == expected
 
 
+@pytest.mark.parametrize(("is_special", "expected"), [(False, -1), (True, 0)])
+def test_the_first_local_offset_needs_no_record(is_special: bool, expected: int) -> None:
+    """-4 is where the log starts (KIP-405); before, a time like others, that no record has."""
+    cluster = led("2.8", brokers=1, flags={"earliest_local_lookup": is_special})
+    request = ListOffsetsRequest(-1, (ListOffsetsPartition(TP, -4),))
+    (answer,) = cluster[0].manager.list_offsets(request, INTERNAL_CONTEXT).partitions
+    assert (answer.error, answer.offset) == (ErrorCode.NONE, expected)
+
+
 def test_repeated_partition() -> None:
     """The same partition twice in a request is INVALID_REQUEST for it; others are answered."""
     cluster = led()

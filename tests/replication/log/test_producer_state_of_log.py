@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from fakekafka.protocol.data import AbortedTransaction
 from fakekafka.protocol.errors import ErrorCode, KafkaError
+from fakekafka.protocol.versions import behaviour
 from fakekafka.replication.disk.memory_disk import MemoryDisk
 from fakekafka.replication.log.follower_append import append_as_follower
 from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.replication.log.log import Log
 from fakekafka.replication.log.lookups import aborted_transactions
 from fakekafka.replication.log.producer_state import CorruptSnapshot, ProducerStateManager
 from fakekafka.tests.support.logs import Tools
@@ -71,6 +73,15 @@ def test_unknown_producer_was_refused_before(tools: type[Tools]) -> None:
     assert refusal(tools.produce, log, 1, 0, 17) is ErrorCode.UNKNOWN_PRODUCER_ID
     tools.produce(log, 1, 0, 0)
     assert refusal(tools.produce, log, 2, 0, 17) is ErrorCode.UNKNOWN_PRODUCER_ID
+
+
+def test_unknown_producer_was_out_of_order_at_first(tools: type[Tools]) -> None:
+    """Before 1.0 (KAFKA-5793) it had no error of its own."""
+    flags = behaviour("1.1", unknown_producer_id_error=False)
+    log = Log(tools.name, tools.config("1.1"), behaviour=flags)
+    assert refusal(tools.produce, log, 1, 0, 17) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    tools.produce(log, 1, 0, 0)
+    assert refusal(tools.produce, log, 2, 0, 17) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 @pytest.mark.parametrize("reason", ["client", "retention", "leader"])

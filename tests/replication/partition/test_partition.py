@@ -187,6 +187,15 @@ def test_make_follower_restarts_the_fetcher(
     assert partition(cluster).make_follower(state) is restart
 
 
+@pytest.mark.parametrize(("epoch", "restart"), [(1, False), (2, False), (3, True)])
+def test_a_fetcher_restarted_once_it_had_missed_an_epoch(epoch: int, restart: bool) -> None:
+    """KAFKA-7164: what 2.0.1 made of the next epoch, and of the one after it."""
+    cluster = led("1.1", leader=1, flags={"make_follower_restarts": "epoch_missed"})
+    cluster.elect(1)
+    state = cluster.partition_state(leader=1, leader_epoch=epoch)
+    assert partition(cluster).make_follower(state) is restart
+
+
 def test_follower_knows_no_isr() -> None:
     """A follower forgets the ISR and the start of the epoch it led."""
     cluster = led()

@@ -18,6 +18,7 @@ from fakekafka.protocol.admin import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
 
@@ -65,6 +66,21 @@ def test_a_topics_values_come_with_their_sources(cluster: ControllerCluster) -> 
         True,
     )
     assert len(describe(cluster, T).entries) > 20
+
+
+def test_brokers_were_described_before_they_could_be_altered() -> None:
+    """0.11 and 1.0 have AlterConfigs for topics alone; KIP-226 came with 1.1."""
+    cluster = ControllerCluster(kafka_version="1.1")
+    cluster.behaviour = behaviour("1.1", broker_configs_api=False)
+    cluster.start(1)
+    own = ConfigResource(BROKER_RESOURCE, "1")
+    assert describe(cluster, own).error is ErrorCode.NONE
+    request = AlterConfigsRequest(((own, (("background.threads", SET, "5"),)),))
+    ((_, error, text),) = cluster.ask(cluster.admin().alter_configs(request)).results
+    assert (error, text) == (
+        ErrorCode.INVALID_REQUEST,
+        "AlterConfigs is only supported for topics, but resource type is BROKER",
+    )
 
 
 def test_unknown_resources_are_refused(cluster: ControllerCluster) -> None:

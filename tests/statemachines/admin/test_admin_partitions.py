@@ -15,6 +15,7 @@ from fakekafka.protocol.admin import (
 from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 TP = TopicPartition("t", 0)
@@ -127,6 +128,19 @@ def test_versions_without_these_apis_write_the_znodes() -> None:
     cancel = AlterPartitionReassignmentsRequest(((TP, None),))
     response = cluster.ask(admin.alter_partition_reassignments(cancel))
     assert response.error is ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_at_first_only_preferred_leaders_could_be_asked_for() -> None:
+    """KIP-183 came with 2.2, unclean elections by request (KIP-460) with 2.4."""
+    cluster = ControllerCluster()
+    cluster.behaviour = behaviour("2.8", unclean_elections_api=False)
+    cluster.start(1)
+    cluster.create_topic("t", (1,))
+    admin = cluster.admin()
+    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
+    assert response.error is ErrorCode.UNSUPPORTED_VERSION
+    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
+    assert response.partitions[0][1] is ErrorCode.ELECTION_NOT_NEEDED
 
 
 def test_missing_topics_are_checked_before_they_are_created(cluster: ControllerCluster) -> None:

@@ -1,0 +1,186 @@
+"""The flags of the emulated versions as they are declared, and the pages made from them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from fakekafka.protocol.versions import KAFKA_VERSIONS, behaviour
+
+DECLARED_IN = "protocol/releases/behaviour.py"
+_FILE = Path(__file__).resolve().parents[1] / DECLARED_IN
+_SECTION = re.compile(r" *# -- (.+)")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a release changed of a flag."""
+
+    release: str
+    sources: tuple[str, ...]
+    value: Any
+    """What the flag is from this release on."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag with its section, its meaning and all of its changes, oldest first."""
+
+    name: str
+    section: str
+    meaning: str
+    changes: tuple[Change, ...]
+
+    @property
+    def when(self) -> str:
+        """In which releases it has which value."""
+        if not isinstance(self.changes[0].value, bool):
+            return ", ".join(f"{_shown(c.value)} since {c.release}" for c in self.changes)
+        return " and ".join(f"{'since' if c.value else 'before'} {c.release}" for c in self.changes)
+
+    @property
+    def sources(self) -> str:
+        return ", ".join(dict.fromkeys(source for c in self.changes for source in c.sources))
+
+
+def declared_flags(text: str | None = None) -> list[Flag]:
+    """All flags in the order of their declarations.
+
+    Raises ``ValueError`` for a declaration that is none of: ``since``, ``before``, two of them
+    joined by ``and`` or ``or``, ``steps`` with one source for each step.
+    """
+    text = _FILE.read_text(encoding="utf-8") if text is None else text
+    titles = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _SECTION.fullmatch(line):
+            titles[number] = found[1]
+    flags = []
+    for target, value, meaning in _assignments(ast.parse(text)):
+        above = [title for number, title in titles.items() if number < target.lineno]
+        if above:  # what stands before the first title is no flag
+            changes = tuple(_changes(value))
+            flags.append(Flag(target.attr, above[-1], " ".join(meaning.split()), changes))
+    return flags
+
+
+def _assignments(tree: ast.Module) -> Iterator[tuple[ast.Attribute, ast.expr, str]]:
+    """What the constructor assigns, each with the text below it."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    (body,) = (function.body for function in functions if function.name == "__init__")
+    for statement, text in zip(body, [*body[1:], None], strict=True):
+        if isinstance(statement, ast.Assign):
+            target, value = statement.targets[0], statement.value
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target, value = statement.target, statement.value
+        else:
+            continue
+        if isinstance(target, ast.Attribute):
+            yield target, value, _text_of(text)
+
+
+def _text_of(statement: ast.stmt | None) -> str:
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return str(statement.value.value)
+    return ""
+
+
+def _changes(value: ast.expr) -> Iterator[Change]:
+    if isinstance(value, ast.BoolOp):
+        for part in value.values:
+            yield from _changes(part)
+        return
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
+        raise ValueError(f"no declaration of a flag: {ast.unparse(value)}")
+    arguments: list[Any] = [ast.literal_eval(argument) for argument in value.args]
+    if value.func.id == "steps":
+        _, later, *sources = arguments
+        for (release, changed), source in zip(later.items(), sources, strict=True):
+            yield Change(release, (source,), changed)
+    else:
+        release, *sources = arguments
+        yield Change(release, tuple(sources), {"since": True, "before": False}[value.func.id])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "-"
+    return str(value).replace("_", " ")
+
+
+def _in_markdown(meaning: str) -> str:
+    return meaning.replace("``", "`")
+
+
+_ON_THREADS = """\
+One thing has no flag: the controller's threads. Since 0.11 (KAFKA-5028) one thread takes
+events from one queue. In 0.10 several threads took turns under `controllerLock`: ZkClient's
+event thread, the rebalancing timer, the thread of deletions, the threads that send to
+brokers, and a request for controlled shutdown. Here each of those turns is an event of the
+same queue in every version. An event stands for the work done while the lock is held. No
+event begins before the previous one has ended, and events run in the order in which they
+were requested. Where 0.10's threads raced for the lock, fakekafka plays one order. Deletion
+continues within the event that resumes it, where 0.10 woke its thread.
+"""
+
+
+def versions_page(source_note: str) -> str:
+    """Flag by emulated version, and in which releases of Kafka it holds."""
+    shown = KAFKA_VERSIONS
+    lines = [
+        source_note,
+        "# Emulated versions\n",
+        '`kafka_version` chooses the release whose behaviour a cluster shows: `"0.10"` (0.10.1),',
+        '`"1.1"`, `"2.8"` or `"3.9"`, the default. Each difference is one flag below, named for',
+        "what it does; no other code compares versions. [Releases](../kafka/releases.md) tells the",
+        "same release by release.\n",
+        _ON_THREADS,
+    ]
+    for section, flags in groupby(declared_flags(), lambda flag: flag.section):
+        lines += [f"## {section.capitalize()}\n", "| flag | " + " | ".join(shown) + " | in Kafka |"]
+        lines.append("|---|" + "---|" * (len(shown) + 1))
+        for flag in flags:
+            values = [_shown(getattr(behaviour(version), flag.name)) for version in shown]
+            told = f"{flag.when} ({flag.sources}): {_in_markdown(flag.meaning)}"
+            lines.append(f"| `{flag.name}` | {' | '.join(values)} | {told} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+_RELEASES = """\
+# Releases
+
+What each release of Kafka changed, from 0.10.2 on, as far as fakekafka emulates it, with the source
+of the change and the flag that other code asks for ([emulated versions](../reference/versions.md)).
+A release with bug fixes stands under its own number.
+"""
+
+
+def releases_page(source_note: str, defaults: str) -> str:
+    """What each release changed."""
+    changed: dict[str, list[str]] = {}
+    for flag in declared_flags():
+        for change in flag.changes:
+            changed.setdefault(change.release, []).append(_row(flag, change))
+    lines = [source_note, _RELEASES]
+    for release in sorted(changed, key=_number):
+        lines += [f"## {release}\n", "| what | source | flag |", "|---|---|---|"]
+        lines += [*changed[release], ""]
+    return "\n".join([*lines, defaults])
+
+
+def _number(release: str) -> list[int]:
+    return [int(part) for part in release.split(".")]
+
+
+def _row(flag: Flag, change: Change) -> str:
+    meaning = _in_markdown(flag.meaning)
+    if change.value is False:
+        meaning = f"no longer: {meaning}"
+    elif change.value is not True:
+        meaning = f"{_shown(change.value)}: {meaning}"
+    return f"| {meaning} | {', '.join(change.sources)} | `{flag.name}` |"

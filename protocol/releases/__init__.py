@@ -1,0 +1,1 @@
+"""What differs between the releases of Kafka: which there are, and a flag for each difference."""
