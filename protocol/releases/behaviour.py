@@ -118,7 +118,7 @@ class Behaviour:
         self.disabled_deletion_drops_requests = since("0.10.2", "KAFKA-3175")
         """Where deletion is disabled, requests to delete topics are removed."""
         self.request_node_changes_heeded = before("1.1", "KAFKA-5642")
-        """The controller also obeys a request znode that somebody changes."""
+        """The controller also obeys a request znode that is changed, not created."""
         self.failover_announces_brokers_first = since("0.10.2", "KAFKA-4443")
         """A new controller tells brokers of each other before it handles partitions."""
         self.failover_drops_notifications = since("1.1", "KAFKA-5642")
@@ -290,7 +290,7 @@ class Behaviour:
         self.caught_up_by_previous_fetch = since("0.10.2", "KAFKA-4485")
         """A follower has caught up that reaches where the leader's log ended at its last fetch."""
         self.caught_up_reset_at_election = since("0.10.2", "KAFKA-4485")
-        """A new leader takes the members of the ISR as caught up, and nobody else."""
+        """A new leader takes only the members of the ISR as caught up."""
         self.high_watermark_waits_for_joiner = since("0.10.2", "KAFKA-4485")
         """The high watermark waits for a follower that is about to join the ISR."""
         self.isr_checked_each_lag_time = before("0.10.2", "KAFKA-4485")
