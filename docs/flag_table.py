@@ -19,12 +19,12 @@ _SECTION = re.compile(r" *# -- (.+)")
 
 @dataclass(frozen=True)
 class Change:
-    """What a release changed of a flag."""
+    """A release that changed a flag."""
 
     release: str
     sources: tuple[str, ...]
     value: Any
-    """What the flag is from this release on."""
+    """The flag from this release on."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Flag:
 
     @property
     def when(self) -> str:
-        """In which releases it has which value."""
+        """The releases in which it has which value."""
         if not isinstance(self.changes[0].value, bool):
             return ", ".join(f"{_shown(c.value)} since {c.release}" for c in self.changes)
         return " and ".join(f"{'since' if c.value else 'before'} {c.release}" for c in self.changes)
@@ -49,7 +49,7 @@ class Flag:
 
 
 def declared_flags(text: str | None = None) -> list[Flag]:
-    """All flags in the order of their declarations.
+    """Read all flags in the order of their declarations.
 
     Raises ``ValueError`` for a declaration that is none of: ``since``, ``before``, two of them
     joined by ``and`` or ``or``, ``steps`` with one source for each step.
@@ -69,7 +69,7 @@ def declared_flags(text: str | None = None) -> list[Flag]:
 
 
 def _assignments(tree: ast.Module) -> Iterator[tuple[ast.Attribute, ast.expr, str]]:
-    """What the constructor assigns, each with the text below it."""
+    """Yield what the constructor assigns, each with the text below it."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     (body,) = (function.body for function in functions if function.name == "__init__")
     for statement, text in zip(body, [*body[1:], None], strict=True):
@@ -129,7 +129,7 @@ continues within the event that resumes it, where 0.10 woke its thread.
 
 
 def versions_page(source_note: str) -> str:
-    """Flag by emulated version, and in which releases of Kafka it holds."""
+    """List the flags with their values in the emulated versions."""
     shown = KAFKA_VERSIONS
     lines = [
         source_note,
@@ -161,7 +161,7 @@ A release with bug fixes stands under its own number.
 
 
 def releases_page(source_note: str, defaults: str) -> str:
-    """What each release changed."""
+    """List what each release changed."""
     changed: dict[str, list[str]] = {}
     for flag in declared_flags():
         for change in flag.changes:

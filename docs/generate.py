@@ -64,7 +64,7 @@ The classes that the linked pages name, compared between the tags of Kafka's rep
 
 
 def changed_defaults() -> str:
-    """The defaults that differ between the emulated versions, and where the facts are from."""
+    """List the defaults that differ between the emulated versions, then the sources."""
     from fakekafka.protocol.config import DEFINITIONS
     from fakekafka.protocol.versions import KAFKA_VERSIONS
 

@@ -12,7 +12,7 @@ __all__ = ["DEFAULT_KAFKA_VERSION", "KAFKA_VERSIONS", "Behaviour", "behaviour"]
 
 
 def behaviour(kafka_version: str, **replaced: object) -> Behaviour:
-    """The flags of an emulated version, with some replaced for a "what if".
+    """Return the flags of an emulated version, with some replaced for a "what if".
 
     All who ask for the same version share one object; flags that are replaced are one of their own.
     Raises ``UsageError`` for a version that is not emulated and a flag that does not exist.

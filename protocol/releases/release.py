@@ -1,4 +1,4 @@
-"""The releases of Kafka that can be emulated, and whether one of them has a change yet."""
+"""The releases of Kafka that can be emulated, and the question whether one has a change yet."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class Release:
         self._number = _number(exactly)
 
     def since(self, first: str, *_sources: str) -> bool:
-        """Whether this is the first release with a change, or a later one."""
+        """Return True for the first release with a change and for all later ones."""
         return self._number >= _number(first)
 
     def before(self, first: str, *_sources: str) -> bool:
-        """Whether this is older than the first release with a change."""
+        """Return True for releases older than the first one with a change."""
         return self._number < _number(first)
 
     def steps(self, at_first: T, later: Mapping[str, T], *_sources: str) -> T:
-        """A value that changed in some releases, oldest first."""
+        """Return a value that changed in some releases; ``later`` has them, oldest first."""
         value = at_first
         for first, changed in later.items():
             if self._number >= _number(first):
