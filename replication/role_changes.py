@@ -139,17 +139,21 @@ class RoleChanges:
         state: LeaderAndIsrPartitionState,
         topic_ids: dict[str, str],
     ) -> tuple[ErrorCode, Partition | None]:
-        """Rows 1 to 5 of 11.2; registers a partition seen for the first time."""
+        """Return an error or the partition that takes a role; neither for a repetition.
+
+        The first rows of docs/kafka/control-requests.md#leaderandisr. A partition seen for the
+        first time is registered.
+        """
         if topic_partition in self._hosted.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR, None
         partition = self._hosted.by_name.get(topic_partition)
         if partition is None:
             partition = self._hosted.register(topic_partition)
         topic_id = topic_ids.get(topic_partition.topic, "")
-        if topic_id and self._is_of_another_topic(partition, topic_id):
+        if topic_id and not self._check_or_set_topic_id(partition, topic_id):
             return ErrorCode.INCONSISTENT_TOPIC_ID, None
         if state.leader_epoch <= partition.leader_epoch:
-            if state.leader_epoch == partition.leader_epoch and self._is_told_its_id(
+            if state.leader_epoch == partition.leader_epoch and self._adopt_topic_id(
                 partition, topic_id
             ):
                 return _NONE, None
@@ -158,8 +162,9 @@ class RoleChanges:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
         return _NONE, partition
 
-    def _is_of_another_topic(self, partition: Partition, topic_id: str) -> bool:
-        """Whether the log belongs to a topic with another id (docs/kafka/partitions.md#topic-ids).
+    def _check_or_set_topic_id(self, partition: Partition, topic_id: str) -> bool:
+        """Return False if the log belongs to a topic with another id
+        (docs/kafka/partitions.md#topic-ids).
 
         2.8 asks an opened log alone, and gives it the id if it has none: with the second request
         it gets for a partition (``Partition.checkOrSetTopicId``). Later releases ask the stored
@@ -168,17 +173,20 @@ class RoleChanges:
         log = partition.log
         if log is None:
             if not self.behaviour.topic_id_of_stored_log:
-                return False
+                return True
             known = self._hosted.disk.stored_topic_id(partition.topic_partition)
         else:
             known = log.topic_id
             if not known and not self.behaviour.topic_id_of_stored_log:
                 log.assign_topic_id(topic_id)
-                return False
-        return bool(known) and known != topic_id
+                return True
+        return not known or known == topic_id
 
-    def _is_told_its_id(self, partition: Partition, topic_id: str) -> bool:
-        """Whether a request without news gives a log the id that it lacks, since 3.0."""
+    def _adopt_topic_id(self, partition: Partition, topic_id: str) -> bool:
+        """Give a log the id that it lacks, from a request without other news, since 3.0.
+
+        Return whether it took the id.
+        """
         log = partition.log
         if not topic_id or log is None or log.topic_id:
             return False

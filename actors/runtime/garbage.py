@@ -73,7 +73,7 @@ class _Garbage:
             self._has_frozen = True
             self._looked_s = now_s
             self._due_s = now_s + _PAUSE_S
-        elif now_s > self._due_s and self._has_time(now_s):
+        elif now_s > self._due_s and not self._put_off(now_s):
             gc.unfreeze()
             gc.collect()
             took_s = time.perf_counter() - now_s
@@ -81,12 +81,12 @@ class _Garbage:
             self._due_s = now_s + max(_PAUSE_S, took_s * _SHARE)
         gc.freeze()
 
-    def _has_time(self, now_s: float) -> bool:
-        """Whether a look would take its share only; else it waits until it does."""
+    def _put_off(self, now_s: float) -> bool:
+        """Put a look off until it takes its share only; False if it does so now."""
         due_s = self._looked_s + gc.get_freeze_count() * _OBJECT_S * _SHARE
         if now_s < due_s:
             self._due_s = due_s
-        return now_s >= due_s
+        return now_s < due_s
 
     def take_back(self) -> None:
         """Have the collector look at everything again."""

@@ -237,8 +237,8 @@ class GroupStore:
         if self._tasks:
             self._run_tasks_soon()
 
-    def _takes_epoch(self, number: int, epoch: int | None) -> bool:
-        """Whether a change of leadership is not older than the last one that was acted on."""
+    def _accept_epoch(self, number: int, epoch: int | None) -> bool:
+        """Note the epoch of a change of leadership; False if it is older than the last one."""
         known = self._epochs.get(number, -1)
         if epoch is None:
             return True
@@ -247,7 +247,7 @@ class GroupStore:
 
     def _load(self, partition: Partition, epoch: int) -> Iterator[None]:
         number = partition.topic_partition.partition
-        if not self._takes_epoch(number, epoch) or number in self.owned:
+        if not self._accept_epoch(number, epoch) or number in self.owned:
             return
         self.loading[number] = None
         yield
@@ -274,7 +274,7 @@ class GroupStore:
         self._start_expiry()
 
     def _unload(self, number: int, epoch: int | None) -> Iterator[None]:
-        if not self._takes_epoch(number, epoch):
+        if not self._accept_epoch(number, epoch):
             return
         self.owned.pop(number, None)
         self.loading.pop(number, None)

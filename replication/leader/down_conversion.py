@@ -60,8 +60,8 @@ class _Pace:
     def __init__(self) -> None:
         self._bytes = 0
 
-    def is_due(self, converted_bytes: int) -> bool:
-        """Whether it is time for a pause, after so many more bytes."""
+    def add(self, converted_bytes: int) -> bool:
+        """Count converted bytes; return whether it is time for a pause."""
         self._bytes += converted_bytes
         if self._bytes < _STEP_BYTES:
             return False
@@ -148,7 +148,7 @@ def _message_set(
         out += messages
         if len(out) >= bytes_max:
             break
-        if pace.is_due(converted_bytes):
+        if pace.add(converted_bytes):
             yield
     return bytes(out[:bytes_max]), bytes_max if out else _OVERFLOW_SIZE_MIN
 
@@ -160,7 +160,7 @@ def _whole_message_set(
     for batch in batches:
         messages, converted_bytes = down_converted_batch(batch, magic, fetch_offset)
         out += messages
-        if pace.is_due(converted_bytes):
+        if pace.add(converted_bytes):
             yield
     return bytes(out)
 

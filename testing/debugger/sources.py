@@ -135,7 +135,7 @@ class LiveSource:
         asked = [(point, Condition(point.condition or "")) for point in asking]
         held = [condition.holds(simulation) for _, condition in asked]
 
-        def is_met() -> bool:
+        def look_for_hit() -> bool:
             if found:
                 return False
             if watch.look() and watch.met is not None:
@@ -148,7 +148,7 @@ class LiveSource:
                 held[number] = holds
             return bool(found)
 
-        while self._run.run_until(_or_after(_EVENTS_AT_ONCE, is_met)) and not found:
+        while self._run.run_until(_or_after(_EVENTS_AT_ONCE, look_for_hit)) and not found:
             yield self._progress()
         return found[0] if found else None
 

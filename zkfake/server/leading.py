@@ -313,7 +313,7 @@ class Leading:
             self._propose(session_id, request)
         elif isinstance(request, SyncRequest):
             self._sync(connection, connection.connection_id, xid)
-        elif self._is_owner(session_id, server_id, request):
+        elif self._check_owner(session_id, server_id, request):
             self._propose(session_id, request, server_id, connection.connection_id, xid)
         else:
             self._server.close_connection(connection)
@@ -326,14 +326,16 @@ class Leading:
             self._sync(follower, connection_id, forwarded.xid)
         elif connection_id == 0:
             self._propose(session_id, request)
-        elif self._is_owner(session_id, follower.server_id, request):
+        elif self._check_owner(session_id, follower.server_id, request):
             self._propose(session_id, request, follower.server_id, connection_id, forwarded.xid)
         else:
             follower.link.send(RequestRefused, connection_id, ZkCode.SESSIONMOVED)
 
-    def _is_owner(self, session_id: int, server_id: int, request: SessionRequest) -> bool:
-        """Whether the session's client is at that server: what it sent before it moved on must
-        not be applied behind what it sends now."""
+    def _check_owner(self, session_id: int, server_id: int, request: SessionRequest) -> bool:
+        """Return whether the session's client is at that server, which a new session's is.
+
+        What a client sent before it moved on must not be applied behind what it sends now.
+        """
         if isinstance(request, CreateSession):
             self._owners[session_id] = server_id
             return True
