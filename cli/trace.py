@@ -277,10 +277,10 @@ def _tree(root: causes.Effect) -> dict[str, Any]:
 @app.command()
 def story(file: File, as_json: Json = False) -> None:
     """Tell who died, who noticed, who was elected, and how long partitions were unavailable."""
-    from ..tracing.story.timeline import story_events, timeline
+    from ..tracing.story.timeline import timeline
 
     with opened(file) as trace:
-        lines = timeline(story_events(trace))
+        lines = timeline(trace)
         if as_json:
             print_json([{"time_ms": time_ms, "text": text} for time_ms, text in lines])
             return

@@ -17,7 +17,7 @@ import msgpack
 UNSEEN_KINDS = frozenset(
     {"client_invoke", "client_retry", "client_ok", "client_fail", "expire", "state"}
 )
-"""Kinds that only a recorder is told: no part of the outline, which others compute too."""
+"""Kinds of which not everybody is told who computes the outline: they are no part of it."""
 _BUFFERED_MASK = 4095  # packed together every 4096 events
 
 
@@ -51,9 +51,10 @@ class Fingerprint:
         of: int | None = None,
     ) -> int:
         """Take one event; returns its seq, dense from 0."""
-        cls = message.__class__
-        name = message if cls is str else cls.__name__
-        self.append((time_us, kind, actor, peer, name, message_id))
+        if kind not in UNSEEN_KINDS:
+            cls = message.__class__
+            name = message if cls is str else cls.__name__
+            self.append((time_us, kind, actor, peer, name, message_id))
         self._seq = seq = self._seq + 1
         if not seq & _BUFFERED_MASK:
             self.absorb()

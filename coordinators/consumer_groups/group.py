@@ -154,24 +154,33 @@ class ConsumerGroup:
 
     # -- records -------------------------------------------------------------------------------
 
+    def appear(self, listener: StateListener | None) -> None:
+        """Tell what the group is, which comes from elsewhere, and each change from now on."""
+        self._listener = listener
+        self._tell((None, None, None), self._shown())
+
+    def vanish(self) -> None:
+        """Take back what was told: the group goes on elsewhere, or as one of another protocol."""
+        self._tell(self._shown(), (None, None, None))
+        self._listener = None
+
+    def _tell(self, before: tuple[object, ...], after: tuple[object, ...]) -> None:
+        """Tell what of state, epoch and members is different."""
+        if self._listener is not None:
+            for name, old, new in zip(("members", "epoch", "state"), before, after, strict=True):
+                if old != new:
+                    self._listener(f"groups/{self.group_id}/{name}", old, new)
+
     def apply(self, records: Iterable[GroupRecord]) -> None:
         """Take in what was written to the log, or is read from it."""
-        listener = self._listener
-        if listener is None:
-            for record in records:
-                self._apply(record)
-            return
-        before = self._shown()
+        before = None if self._listener is None else self._shown()
         for record in records:
             self._apply(record)
-        for name, old, new in zip(
-            ("state", "epoch", "members"), before, self._shown(), strict=True
-        ):
-            if old != new:
-                listener(f"groups/{self.group_id}/{name}", old, new)
+        if before is not None:
+            self._tell(before, self._shown())
 
     def _shown(self) -> tuple[object, ...]:
-        return self.state_name, self.epoch, tuple(self.members)
+        return tuple(self.members), self.epoch, self.state_name
 
     def end(self, _wall_ms: int) -> None:
         """It was removed, or is coordinated elsewhere."""

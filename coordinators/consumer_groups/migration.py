@@ -80,7 +80,7 @@ class Migration:
         Raises ``KafkaError`` if the members cannot be understood.
         """
         end = [(encode_group_key(GroupKey(classic.group_id)), None)]
-        group = ConsumerGroup(classic.group_id, self._host.state_listener, classic.offsets)
+        group = ConsumerGroup(classic.group_id, offsets=classic.offsets)
         if classic.state in (GroupState.EMPTY, GroupState.DEAD):
             return group, end
         if not self._may_upgrade(classic):
@@ -183,7 +183,7 @@ class Migration:
         for member in group.members.values():
             if member.member_id != leaving.member_id and member.classic is not None:
                 classic.add(_classic_member(member, member.classic))
-        classic.settle(self._host.state_listener)
+        classic.settle()
         for stays in classic.members.values():
             version = version_of(stays.metadata(classic.protocol or ""))
             target = group.target.get(stays.member_id, {})
@@ -203,7 +203,7 @@ class Migration:
         Nobody waits for the records: without them it is found empty, and replaced, once more.
         """
         tombstones = group_records.group_tombstones(group.group_id, ())
-        classic = Group(group.group_id, self._host.wall_ms(), listener=self._host.state_listener)
+        classic = Group(group.group_id, self._host.wall_ms())
         classic.offsets = group.offsets
         pairs = [*map(group_records.encode, tombstones)]
         self._log.append(

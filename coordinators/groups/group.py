@@ -110,6 +110,23 @@ class Group:
         """Protocol -> how many members support it."""
         self._listener = listener
 
+    # -- who listens ---------------------------------------------------------------------------
+
+    def appear(self, listener: StateListener | None) -> None:
+        """Tell what the group is, which comes from elsewhere, and each change from now on."""
+        self._listener = listener
+        self._tell_all(self.state.value, self.generation, tuple(self.members))
+
+    def vanish(self) -> None:
+        """Take back what was told: the group goes on elsewhere, or as one of another protocol."""
+        self._tell_all(None, None, None)
+        self._listener = None
+
+    def _tell_all(self, state: str | None, generation: int | None, members: object) -> None:
+        if self._listener is not None:
+            for name, value in (("members", members), ("generation", generation), ("state", state)):
+                self._listener(f"groups/{self.group_id}/{name}", None, value)
+
     # -- state ---------------------------------------------------------------------------------
 
     def transition_to(self, state: GroupState, wall_ms: int) -> None:
@@ -372,9 +389,7 @@ class Group:
         )
 
     @classmethod
-    def of_value(
-        cls, group_id: str, value: GroupValue, listener: StateListener | None = None
-    ) -> Group:
+    def of_value(cls, group_id: str, value: GroupValue) -> Group:
         """The group that a record tells of: stable, or empty without members."""
         state = GroupState.STABLE if value.members else GroupState.EMPTY
         group = cls(group_id, value.state_timestamp_ms, state)
@@ -396,14 +411,12 @@ class Group:
             )
             group.add(member)
         group.subscribed_topics = group._find_subscribed_topics()
-        group._listener = listener
         return group
 
-    def settle(self, listener: StateListener | None) -> None:
+    def settle(self) -> None:
         """All members have been added to a group that was of the other protocol."""
         self.protocol = self.select_protocol()
         self.subscribed_topics = self._find_subscribed_topics()
-        self._listener = listener
 
     # -- expiry --------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...protocol.errors import ClientError
-from ...protocol.host import StateListener
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
@@ -104,24 +103,21 @@ class LoadedPartition:
             if known is None or (known.batch_offset or 0) < (commit.batch_offset or 0):
                 self._offsets[key] = commit
 
-    def groups(
-        self, wall_ms: int, listener: StateListener | None
-    ) -> Iterator[Group | ConsumerGroup]:
+    def groups(self, wall_ms: int) -> Iterator[Group | ConsumerGroup]:
         """The groups in the order in which they were stored, those without a record of their own
         (they only commit) behind."""
         groups: dict[str, Group | ConsumerGroup] = {
-            group_id: Group.of_value(group_id, value, listener)
-            for group_id, value in self._values.items()
+            group_id: Group.of_value(group_id, value) for group_id, value in self._values.items()
         }
         for group_id, records in self._modern_records.items():
             if any(r.kind is RecordKind.GROUP_EPOCH for r in records):
-                modern = groups[group_id] = ConsumerGroup(group_id, listener)
+                modern = groups[group_id] = ConsumerGroup(group_id)
                 modern.apply(records)
 
         def group_of(group_id: str) -> Group | ConsumerGroup:
             known = groups.get(group_id)
             if known is None:
-                known = groups[group_id] = Group(group_id, wall_ms, listener=listener)
+                known = groups[group_id] = Group(group_id, wall_ms)
             return known
 
         for key, commit in self._offsets.items():

@@ -157,14 +157,18 @@ class GroupStore:
         """The group speaks the consumer protocol now, if it did not already."""
         classic = self.groups.pop(group.group_id, None)
         if classic is not None:
+            classic.vanish()
             self.on_unloaded(classic)
+            group.appear(self._host.state_listener)
         self.consumer_groups[group.group_id] = group
 
     def keep_classic_group(self, group: Group) -> None:
         """The group speaks the classic protocol now."""
         old = self.consumer_groups.pop(group.group_id, None)
         if old is not None:
+            old.vanish()
             old.end(self._host.wall_ms())
+        group.appear(self._host.state_listener)
         self.groups[group.group_id] = group
 
     # -- loading and unloading -----------------------------------------------------------------
@@ -202,8 +206,10 @@ class GroupStore:
 
     def _forget_groups(self) -> Iterator[None]:
         for group in self.groups.values():
+            group.vanish()
             self.on_unloaded(group)
         for modern in self.consumer_groups.values():
+            modern.vanish()
             modern.end(self._host.wall_ms())
         for kept in (self.groups, self.consumer_groups, self._open_groups, self._epochs):
             kept.clear()
@@ -260,9 +266,10 @@ class GroupStore:
         for producer_id, commits in loaded.pending.items():
             for key in commits:
                 self._open_groups.setdefault(producer_id, {})[key.group_id] = None
-        for group in loaded.groups(self._host.wall_ms(), self._host.state_listener):
+        for group in loaded.groups(self._host.wall_ms()):
             if self.find(group.group_id) is not None:
                 continue
+            group.appear(self._host.state_listener)
             if isinstance(group, ConsumerGroup):
                 self.consumer_groups[group.group_id] = group
                 self.on_consumer_group_loaded(group)
@@ -281,11 +288,13 @@ class GroupStore:
         gone: dict[str, None] = {}
         for group_id, group in list(self.groups.items()):
             if self.partition_for(group_id) == number:
+                group.vanish()
                 self.on_unloaded(group)
                 del self.groups[group_id]
                 gone[group_id] = None
         for group_id, modern in list(self.consumer_groups.items()):
             if self.partition_for(group_id) == number:
+                modern.vanish()
                 modern.end(self._host.wall_ms())
                 del self.consumer_groups[group_id]
                 gone[group_id] = None

@@ -263,6 +263,8 @@ class OffsetsHandler:
             return ErrorCode.OFFSET_OUT_OF_RANGE, -1
         if wanted_offset > log.log_start_offset:
             log.maybe_increment_log_start_offset(wanted_offset)
+            if partition.report is not None:
+                partition.report.log_moved(log)
             partition.wake_fetchers()
         return _NONE, wanted_offset
 

@@ -20,13 +20,14 @@ from ...testing.handles.partitions import Partitions
 from ...testing.scenarios.spec import WorkloadSpec
 from ...testing.scenarios.workload import Workload
 from ...testing.simulation import Simulation
+from ...tracing.story.outages import PHASES as OUTAGE_PHASES
 from ...tracing.story.outages import Outage
 from .budget import Budget
 from .histogram import BucketHistogram, is_known
 from .meter import SECOND_US, LatencyMeter
 from .sink import RecordingSink, Sink
 
-PHASES = ("before_ms", "detect_ms", "elect_ms", "shrink_ms", "propagate_ms", "client_ms")
+PHASES = tuple(f"{name}_ms" for name in OUTAGE_PHASES)
 """Their sum is ``unavailable_ms``."""
 PERCENTILES = (50, 99, 99.9)
 """Of each histogram of a run, as columns of its row."""

@@ -44,17 +44,19 @@ class LeadershipWatch:
         actor: str,
         peer: str | None,
         message: Any,
-        number: int | None = None,
+        message_id: int | None = None,
         why: str | None = None,
     ) -> None:
         """Take an event whose message is one of ``_WATCHED``."""
         account = self.account
         if kind == "deliver":
-            account.deliver(time_us, peer or "", actor, message, number)
+            account.deliver(time_us, peer or "", actor, message)
         elif kind == "send":
-            account.send(time_us, actor, message, number)
+            account.send(time_us, actor, peer or "", message)
             if isinstance(message, LeaderAndIsrRequest):
                 self._count_changes(message)
+        elif kind == "drop":
+            account.drop(time_us, actor, peer or "", message, was_sent=message_id is not None)
         elif kind == "crash":
             broker = broker_id_of(actor)
             if broker is not None:
@@ -102,7 +104,9 @@ class Sink(Fingerprint):
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """Take one event; give its number."""
+        """Take one event; give its number, that of the event before for one of an unseen kind."""
+        if kind == "expire":  # of all the unseen ones the only one that a sink is told
+            return self._seq
         cls = message.__class__
         self.append((time_us, kind, actor, peer, message if cls is str else cls.__name__,
                      message_id))  # fmt: skip

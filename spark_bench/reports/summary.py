@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..measuring.histogram import BucketHistogram, is_known
+from ..measuring.run import PHASES
 from ..tables.schema import METRICS
 from .results import UNFINISHED, BatchResult, Configuration
 from .statistics import Reading
 
 PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")
-OUTAGE = (
-    "unavailable_ms", "before_ms", "detect_ms", "elect_ms", "shrink_ms", "propagate_ms",
-    "client_ms",
-)  # fmt: skip
+OUTAGE = ("unavailable_ms", *PHASES)
+AREA = ("unavailable_partition_s", "outages")
+"""What the longest outage of a run does not tell."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Percentiles:
 
 def percentiles(batch: BatchResult, configuration: Configuration) -> Iterator[Percentiles]:
     """The metrics of a configuration: over runs, then over records."""
-    columns = dict.fromkeys((*OUTAGE, *batch.measures))
+    columns = dict.fromkeys((*OUTAGE, *AREA, *batch.measures))
     for name in columns:
         observed = configuration.observed(name)
         if observed.values or observed.bounds:

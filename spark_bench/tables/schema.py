@@ -41,17 +41,19 @@ MEASURED = {
     "at_least": "columns of this row whose value is a lower bound: what they measure had not ended",
     "leader_changes": "how often a controller gave a partition another leader",
     "outages": "times in which a client waited for an acknowledgement of a partition and nobody "
-    "got one, of those that ended; from 1 s on, or shorter if in it the leader died or changed "
-    "or the ISR shrank",
+    "got one, of those that ended; from 1 s on, or shorter if in it the leader died or changed, a "
+    "client asked a broker that leads no more, or the ISR shrank",
     "outages_open": "those that had not ended, or in which everybody had given up",
     "unavailable_partition_s": "sum over all of them of the time without acknowledgement",
-    "unavailable_ms": "the longest of them, the sum of the six phases; or of those without an end, "
-    "up to the end of the run (at_least)",
+    "unavailable_ms": "the longest of them, the sum of the seven phases; or of those without an "
+    "end, up to the end of the run (at_least)",
     "before_ms": "phase: until its cause struck",
     "detect_ms": "phase: until a controller hears of the expired session; where nothing was "
     "decided, until the cause was undone",
     "elect_ms": "phase: until the controller sends another leader its LeaderAndIsr request",
     "shrink_ms": "phase: until a smaller ISR is sent to the leader, or asked for by it",
+    "restore_ms": "phase: until a replica was back, without which no broker may lead or a write is "
+    "refused (NOT_ENOUGH_REPLICAS)",
     "propagate_ms": "phase: until the leader has what the controller sent",
     "client_ms": "phase: until the first acknowledgement after that",
 }

@@ -56,7 +56,6 @@ class Scribe:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.messages = 0
-        self.asked: dict[str, int] = {}  # client -> number of its last request to produce
 
     def message(
         self,
@@ -70,10 +69,6 @@ class Scribe:
         """Send and deliver a message; returns the seq of the delivery."""
         self.messages += 1
         number = self.messages
-        if isinstance(message, ProduceRequest):
-            self.asked[source] = number
-        elif isinstance(message, ProduceResponse):  # an answer has the number of its request
-            number = self.asked.get(target, number)
         event = self.recorder.event
         event(time_us, "send", source, target, message, number, cause)
         return event(time_us + delay_us, "deliver", target, source, message, number, None)

@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation
+from fakekafka.protocol.data import DeleteRecordsRequest
+from fakekafka.protocol.groups import ConsumerGroupHeartbeatRequest
+from fakekafka.protocol.values import TopicPartition
 from fakekafka.tracing.events import KINDS
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.story.timeline import read_story
 
+JOIN = ConsumerGroupHeartbeatRequest(
+    "g", "member", 0, rebalance_timeout_ms=60_000, topics=("t",), owned=()
+)
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 
 
@@ -26,6 +32,11 @@ def values(simulation: Simulation, path: str, since: int = 0) -> list[Any]:
     for (_, ended), (begun, _) in itertools.pairwise(found):
         assert begun == ended
     return [new for _, new in found]
+
+
+def state_now(simulation: Simulation, pattern: str) -> dict[str, Any]:
+    """All that is recorded of the paths that match a pattern."""
+    return dict(simulation.trace().state_at(simulation.events[-1], pattern=pattern))
 
 
 @pytest.fixture(params=VERSIONS)
@@ -198,6 +209,37 @@ def test_the_order_of_events_does_not_hang_on_who_listens() -> None:
             simulation.run_for(3000)
         outlines.append(recorder.outline())
     assert outlines[0] == outlines[1]
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_is_recorded_where_it_is_loaded_and_no_more_where_it_was(protocol: str) -> None:
+    """Its coordinator gives the leadership away, and still runs."""
+    config: dict[str, Any] = {"offsets.topic.num.partitions": 1}
+    if protocol == "consumer":
+        config |= {"group.coordinator.rebalance.protocols": "classic,consumer"}
+    with Simulation(2, seed=2, config=config, topics={"t": 1}) as simulation:
+        simulation.group_consumer("g" if protocol == "classic" else "other", ["t"])
+        simulation.run_for(8000)
+        old = simulation.partition("__consumer_offsets", 0).leader
+        assert old is not None
+        if protocol == "consumer":
+            simulation.ask(old, JOIN)
+            simulation.run_for(1000)
+        before = state_now(simulation, "broker-*/groups/g/*")
+        simulation.reassign_partitions({("__consumer_offsets", 0): [3 - old]})
+        simulation.run_for(3000)
+        after = state_now(simulation, "broker-*/groups/g/*")
+    moved = {key.replace(f"broker-{old}", f"broker-{3 - old}"): v for key, v in before.items()}
+    assert after == moved
+    assert len(moved) == 3
+
+
+def test_a_log_start_that_a_client_moves_is_recorded_at_once() -> None:
+    with Simulation(1, seed=2, topics={"t": 1}) as simulation:
+        for number in range(3):
+            simulation.produce("t", b"%d" % number)
+        simulation.ask(1, DeleteRecordsRequest(6000, ((TopicPartition("t", 0), 2),)))
+        assert values(simulation, "broker-1/t-0/log_start_offset") == [0, 2]
 
 
 def test_nobody_listens_where_nothing_is_recorded() -> None:

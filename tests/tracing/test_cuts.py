@@ -28,6 +28,25 @@ def test_a_cut_names_what_was_acknowledged_in_it(cuts: Cuts) -> None:
     )
 
 
+def test_a_follower_that_was_off_cuts_what_it_had_from_the_same_epoch(cuts: Cuts) -> None:
+    """Before 0.11 a follower cuts its log to its high watermark when it starts."""
+    cuts.end_offset("broker-3", P, None, 0)
+    cuts.take_part("broker-3", P, None, 0)
+    cuts.end_offset("broker-3", P, 12, None)
+    cuts.take_part("broker-3", P, 0, None)
+    cuts.end_offset("broker-3", P, None, 12)
+    cuts.take_part("broker-3", P, None, 0)
+    told = cuts.end_offset("broker-3", P, 12, 10)
+    assert told is not None
+    assert "2 acknowledged batches were in it" in told
+
+
+def test_a_replica_that_was_deleted_comes_back_with_nothing_lost(cuts: Cuts) -> None:
+    cuts.delete("broker-2", P)
+    cuts.take_part("broker-2", P, None, 3)
+    assert cuts.end_offset("broker-2", P, None, 0) is None
+
+
 def test_one_batch_is_told_as_one(cuts: Cuts) -> None:
     cuts.take_part("broker-1", P, 0, 1)
     told = cuts.end_offset("broker-1", P, 12, 11)

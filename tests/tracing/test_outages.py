@@ -97,7 +97,7 @@ def test_phases_of_an_election(account: OutageAccount) -> None:
     assert outage.cause is crash
     assert outage.phases_us() == {
         "before": SECOND, "detect": 6 * SECOND, "elect": 1_000, "propagate": 500, "shrink": 0,
-        "client": SECOND - 1_500,
+        "restore": 0, "client": SECOND - 1_500,
     }  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_phases_of_a_leader_that_waits_for_a_member_of_its_isr(account: OutageAc
     assert outage.cause is crash
     assert outage.phases_us() == {
         "before": 0, "detect": 7 * SECOND, "elect": 0, "propagate": 500, "shrink": 1_000,
-        "client": SECOND - 1_500,
+        "restore": 0, "client": SECOND - 1_500,
     }  # fmt: skip
 
 
@@ -127,6 +127,49 @@ def test_phases_of_a_leader_that_asks_for_a_smaller_isr(account: OutageAccount) 
     assert outage.cause.text == "broker-2 was paused"
     phases = outage.phases_us()
     assert (phases["before"], phases["shrink"], phases["client"]) == (SECOND, 30 * SECOND, 500)
+
+
+def test_phases_of_a_partition_whose_only_replica_has_to_come_back(
+    account: OutageAccount,
+) -> None:
+    """Nobody else may lead it: the controller waits for the broker, not for its own election."""
+    account.want(SECOND, P)
+    account.crash(SECOND, 1)
+    account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
+    account.restart(20 * SECOND, 1)
+    account.decide(20 * SECOND + 1_000, 3, P, 1, 1, [1])
+    account.take_over(20 * SECOND + 1_500, 1, P, 1)
+    account.answered(21 * SECOND, P, failed=False)
+    (outage,) = account.outages
+    phases = outage.phases_us()
+    assert (phases["detect"], phases["restore"]) == (7 * SECOND, 12 * SECOND)
+    assert sum(phases.values()) == 20 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("error", "restored_us"),
+    [
+        (ErrorCode.NOT_ENOUGH_REPLICAS, 12 * SECOND),
+        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 12 * SECOND),
+        (ErrorCode.REQUEST_TIMED_OUT, 0),
+    ],
+)
+def test_phases_of_a_partition_with_too_few_replicas(
+    account: OutageAccount, error: ErrorCode, restored_us: int
+) -> None:
+    """A write is refused until a replica is in the ISR again; else that has nothing to do
+    with it."""
+    account.want(SECOND, P)
+    account.crash(SECOND, 2)
+    account.watch(8 * SECOND, "controller-3", "NodeChildrenChanged", "/brokers/ids")
+    account.decide(8 * SECOND, 3, P, 1, 1, [1])
+    account.produced(9 * SECOND, "broker-1", "shop", P, error)
+    account.ask_isr(20 * SECOND, P, 1, [1, 2])
+    account.answered(20 * SECOND + 700, P, failed=False)
+    (outage,) = account.outages
+    phases = outage.phases_us()
+    assert (phases["detect"], phases["restore"]) == (7 * SECOND, restored_us)
+    assert phases["client"] == 700 + 12 * SECOND - restored_us
 
 
 def test_phases_of_a_pause_that_nobody_noticed(account: OutageAccount) -> None:
@@ -144,12 +187,14 @@ def test_phases_of_a_pause_that_nobody_noticed(account: OutageAccount) -> None:
     [
         ("broker-1", "paused", "broker-1 was paused"),
         ("broker-2", "paused", "broker-2 was paused"),
-        ("controller-1", "session expired", "broker-1: session expired"),
+        ("controller-1", "session expired", "the session of broker-1 expired"),
         ("network", "partition [['broker-1'], ['broker-2', 'zk-1']]", "broker-1 was cut off"),
         ("network", "partition [['broker-3', 'zk-1'], ['broker-2']] (one way)",
          "broker-2 was cut off"),
         ("network", "partition [['clients'], ['broker-1', 'broker-2']]", "clients was cut off"),
         ("network", "messages of wants are held back", "messages of wants are held back"),
+        ("network", "FetchRequest from broker-3: held back",
+         "FetchRequest from broker-3: held back"),
         ("network", "all links: messages are lost with probability 0.5",
          "all links: messages are lost with probability 0.5"),
         ("network", "all links: latency 900 ms", "all links: latency 900 ms"),
@@ -176,6 +221,10 @@ def test_what_is_to_blame_is_named(
         ("network", "all links: latency 1 to 5 ms"),
         ("network", "all links: latency lognormal, median 0.5 ms, sigma 0.4"),
         ("network", "all links: messages are lost with probability 0"),
+        ("network", "broker-1 to broker-9: latency 900 ms"),
+        ("network", "broker-9 to zk-1: messages are lost with probability 1"),
+        ("network", "shop to broker-9: bandwidth 1 MB/s"),
+        ("network", "FetchRequest from broker-9 to broker-1: held back"),
     ],
 )
 def test_what_cannot_be_to_blame_is_not(account: OutageAccount, actor: str, text: str) -> None:
@@ -194,9 +243,16 @@ def test_what_cannot_be_to_blame_is_not(account: OutageAccount, actor: str, text
         (("network", "all links: messages are lost with probability 1"), ("network", "heal")),
         (("network", "messages of f are held back"), ("network", "messages of f are released")),
         (("network", "messages of f are held back"), ("network", "all messages are released")),
+        (("network", "FetchRequest from broker-3: held back"),
+         ("network", "FetchRequest from broker-3: released")),
+        (("network", "FetchRequest from broker-3: held back"), ("network", "all messages: lost")),
         (("network", "all links: latency 900 ms"), ("network", "all links: latency 1 ms")),
         (("network", "all links: bandwidth 1 MB/s"),
          ("network", "all links: bandwidth without a limit")),
+        (("network", "broker-1 to broker-2: latency 900 ms"),
+         ("network", "broker-1 to broker-2: latency 1 ms")),
+        (("network", "broker-1 to broker-2: messages are lost with probability 1"),
+         ("network", "heal")),
     ],
 )  # fmt: skip
 def test_what_was_undone_before_is_not_to_blame(
@@ -207,6 +263,44 @@ def test_what_was_undone_before_is_not_to_blame(
     account.want(SECOND, P)
     (outage,) = account.open_outages(3 * SECOND)
     assert outage.cause is None
+
+
+def test_a_hold_lasts_until_all_of_it_is_let_go(account: OutageAccount) -> None:
+    """What is said of other messages, or of some of them, does not end it."""
+    account.disturbances.fault(5, "network", "FetchRequest, Ack from broker-3: held back")
+    account.disturbances.fault(6, "network", "FetchRequest from broker-3: released")
+    account.disturbances.fault(7, "network", "all messages from broker-2: lost")
+    account.want(SECOND, P)
+    (outage,) = account.open_outages(3 * SECOND)
+    assert outage.cause is not None
+
+
+@pytest.mark.parametrize(
+    ("own", "all_links"),
+    [
+        ("latency 900 ms", "latency 0.25 ms"),
+        ("bandwidth 1 MB/s", "bandwidth without a limit"),
+        ("messages are lost with probability 1", "messages are lost with probability 0"),
+    ],
+)
+def test_a_rule_of_one_link_outlasts_a_rule_of_all(
+    account: OutageAccount, own: str, all_links: str
+) -> None:
+    """A link that has its own latency, bandwidth or loss keeps it when those of all are set."""
+    account.disturbances.fault(5, "network", f"broker-1 to broker-2: {own}")
+    account.disturbances.fault(6, "network", f"all links: {all_links}")
+    account.want(SECOND, P)
+    (outage,) = account.open_outages(3 * SECOND)
+    assert outage.cause is not None
+    assert outage.cause.text.startswith("broker-1 to broker-2")
+
+
+def test_the_session_of_a_dead_broker_is_part_of_its_death(account: OutageAccount) -> None:
+    account.want(0, P)
+    crash = account.crash(10, 1)
+    account.disturbances.fault(10, "broker-1", "session expired")
+    (outage,) = account.open_outages(SECOND)
+    assert outage.cause is crash
 
 
 def test_the_nearest_of_several_is_to_blame(account: OutageAccount) -> None:
@@ -233,24 +327,86 @@ def test_a_client_over_tcp_waits_from_its_request_to_an_acknowledgement(
 ) -> None:
     """A retriable error and a lost connection are no end; what somebody asked before one that has
     its acknowledgement does not count."""
-    account.request(0, "client:1", 7, P)
-    account.produced(
-        SECOND, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 7
-    )
-    account.request(3 * SECOND, "client:2", 8, P)
-    outage = account.produced(4 * SECOND, "broker-1", "client:2", P, ErrorCode.NONE, 8)
+    account.ask(0, "client:1", "broker-1", P)
+    account.produced(SECOND, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    account.ask(3 * SECOND, "client:2", "broker-1", P)
+    outage = account.produced(4 * SECOND, "broker-1", "client:2", P, ErrorCode.NONE)
     assert outage is not None
     assert outage.unavailable_us == 4 * SECOND
     assert not account.open_outages(60 * SECOND)
 
 
 def test_a_request_that_was_refused_for_good_waits_no_longer(account: OutageAccount) -> None:
-    account.request(0, "client:1", 7, P)
-    account.produced(10, "broker-1", "client:1", P, ErrorCode.MESSAGE_TOO_LARGE, 7)
+    account.ask(0, "client:1", "broker-1", P)
+    account.produced(10, "broker-1", "client:1", P, ErrorCode.MESSAGE_TOO_LARGE)
     assert not account.open_outages(60 * SECOND)
-    account.request(20, "client:1", 8, P)
-    account.produced(30, "broker-1", "client:1", P, ErrorCode.DUPLICATE_SEQUENCE_NUMBER, 8)
+    account.ask(20, "client:1", "broker-1", P)
+    account.produced(30, "broker-1", "client:1", P, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
     assert not account.open_outages(60 * SECOND)
+
+
+@pytest.mark.parametrize(
+    "way", ["refused", "lost", "answer lost", "broker killed", "told to retry"]
+)
+def test_who_tries_again_waits_no_longer_than_until_that_is_answered(
+    account: OutageAccount, way: str
+) -> None:
+    """An answer is that of the oldest request which can still be answered."""
+    account.ask(0, "client:1", "broker-1", P)
+    account.produced(10, "broker-1", "client:1", P, ErrorCode.NONE)
+    if way == "refused":
+        account.ask_in_vain(20, "client:1", "broker-1", P, was_sent=False)
+    else:
+        account.ask(20, "client:1", "broker-1", P)
+    if way == "lost":
+        account.ask_in_vain(21, "client:1", "broker-1", P, was_sent=True)
+    elif way == "answer lost":
+        account.lose_answer(P, "client:1", "broker-1")
+    elif way == "broker killed":
+        account.crash(22, 1)
+        account.restart(23, 1)
+    elif way == "told to retry":
+        account.produced(24, "broker-1", "client:1", P, ErrorCode.NOT_ENOUGH_REPLICAS)
+    (waits,) = account.open_outages(2 * SECOND)
+    assert waits.begun_us == 20
+    account.ask(3 * SECOND, "client:1", "broker-1", P)
+    account.ask(3 * SECOND + 1, "client:1", "broker-1", P)
+    account.produced(4 * SECOND, "broker-1", "client:1", P, ErrorCode.NONE)
+    (waits,) = account.open_outages(60 * SECOND)
+    assert waits.begun_us == 4 * SECOND
+    account.produced(4 * SECOND + 2, "broker-1", "client:1", P, ErrorCode.NONE)
+    assert not account.open_outages(60 * SECOND)
+
+
+def test_a_deposed_leader_ends_no_outage_of_who_asks_the_new_one(account: OutageAccount) -> None:
+    """Its answer was on its way, or it has not heard yet; the wait goes on from there."""
+    account.disturbances.fault(90, "broker-1", "session expired")
+    account.want(100, P)
+    account.decide(200, 3, P, -1, 1, [2, 3])
+    account.want(250, P)
+    account.decide(300, 3, P, 2, 2, [2, 3])
+    account.acknowledge(400, 1, P)
+    account.answered(400, P, failed=False)
+    assert not account.outages
+    outage = account.acknowledge(230_000, 2, P)
+    assert outage is not None
+    assert (outage.leader, outage.new_leader, outage.unavailable_us) == (1, 2, 229_600)
+    assert outage.cause is not None
+    assert outage.cause.kind == "session"
+
+
+def test_who_begins_to_wait_between_two_leaders_waits_because_of_the_first(
+    account: OutageAccount,
+) -> None:
+    """The partition has no leader at that moment."""
+    account.disturbances.fault(90, "broker-1", "session expired")
+    account.decide(200, 3, P, -1, 1, [2, 3])
+    account.want(250, P)
+    account.decide(300, 3, P, 2, 2, [2, 3])
+    outage = account.acknowledge(400, 2, P)
+    assert outage is not None
+    assert outage.leader == 1
+    assert outage.cause is not None
 
 
 def test_a_deleted_topic_is_no_outage(account: OutageAccount) -> None:

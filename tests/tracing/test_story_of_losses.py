@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka import Simulation
-from fakekafka.tests.support.traces import Scribe
+from fakekafka import Simulation, Trace
+from fakekafka.protocol.data import DeleteRecordsRequest
+from fakekafka.protocol.groups import ConsumerGroupHeartbeatRequest
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.traces import Scribe, header, produce
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.story.timeline import Story, read_story
 
@@ -82,6 +85,207 @@ def test_topics_and_groups_are_told() -> None:
         "topic t is deleted",
     ]
     assert [text for text in told if text in wanted] == wanted
+
+
+@pytest.mark.parametrize("zookeepers", [1, 3])
+def test_a_zookeeper_server_that_is_off_has_deleted_nothing(zookeepers: int) -> None:
+    """It forgets its tree and reads it again: that is no news of any topic."""
+    with Simulation(1, seed=2, zookeepers=zookeepers) as simulation:
+        simulation.create_topic("t", 1, 1)
+        simulation.run_for(2000)
+        simulation.zookeeper.server(zookeepers).kill()
+        simulation.run_for(3000)
+        simulation.zookeeper.server(zookeepers).start()
+        simulation.run_for(10_000)
+        told = [text for text in texts(simulation) if text.startswith("topic ")]
+    assert told == ["topic t is made"]
+
+
+def test_a_zookeeper_server_that_lags_behind_tells_nothing_twice() -> None:
+    """One is off, another one cut off, while topics come and go, under the same names, too."""
+    with Simulation(1, seed=2, zookeepers=3) as simulation:
+        simulation.create_topic("a", 1, 1)
+        simulation.run_for(2000)
+        simulation.zookeeper.server(3).kill()
+        simulation.run_for(4000)
+        simulation.create_topic("b", 1, 1)
+        simulation.delete_topic("a")
+        simulation.run_for(3000)
+        simulation.zookeeper.server(3).start()
+        simulation.run_for(10_000)
+        simulation.network.isolate("zk-2")
+        simulation.run_for(2000)
+        simulation.create_topic("a", 1, 1)
+        simulation.delete_topic("b")
+        simulation.run_for(3000)
+        simulation.create_topic("b", 1, 1)
+        simulation.run_for(100)
+        simulation.network.heal()
+        simulation.run_for(10_000)
+        told = [text for text in texts(simulation) if text.startswith("topic ")]
+    assert told == [
+        "topic a is made",
+        "topic b is made",
+        "topic a is to be deleted",
+        "topic a is deleted",
+        "topic a is made",
+        "topic b is to be deleted",
+        "topic b is deleted",
+        "topic b is made",
+    ]
+
+
+def test_records_that_are_deleted_on_purpose_are_told() -> None:
+    """By a client, and by retention; once, not by each replica."""
+    config = {"log.retention.check.interval.ms": 5000}
+    with Simulation(2, seed=1, config=config) as simulation:
+        settings = {"retention.ms": 10_000, "segment.ms": 1000}
+        simulation.create_topic("t", assignment={0: [1, 2]}, config=settings)
+        for number in range(5):
+            simulation.produce("t", b"%d" % number)
+        simulation.ask(1, DeleteRecordsRequest(6000, ((TopicPartition("t", 0), 3),)))
+        simulation.run_for(60_000)
+        told = [text for text in texts(simulation) if "deletes" in text]
+    assert told == [
+        "broker-1 deletes the records of t-0 from 0 to 3, as a client asked",
+        "broker-1 deletes the records of t-0 from 3 to 5, as retention says",
+    ]
+
+
+def test_a_replica_that_is_moved_away_and_comes_back_has_lost_nothing() -> None:
+    """Its log was deleted, which is told; that it begins anew is no loss."""
+    with Simulation(3, seed=2) as simulation:
+        simulation.create_topic("t", assignment={0: [1, 2]})
+        simulation.produce("t", b"v")
+        for replicas in ([2, 3], [1, 2]):
+            simulation.reassign_partitions({("t", 0): replicas})
+            simulation.run_for(5000)
+        told = texts(simulation)
+    assert "broker-1 deletes its replica of t-0, up to 1" in told
+    assert not [text for text in told if "comes back" in text or "cuts its log" in text]
+
+
+def test_a_deleted_topic_is_told_without_each_of_its_replicas() -> None:
+    with Simulation(2, seed=2) as simulation:
+        simulation.create_topic("t", 3, 2)
+        simulation.run_for(1000)
+        simulation.delete_topic("t")
+        simulation.run_for(3000)
+        told = texts(simulation)
+    assert [text for text in told if "topic t" in text][-2:] == [
+        "topic t is to be deleted",
+        "topic t is deleted",
+    ]
+    assert not [text for text in told if "replica" in text]
+
+
+def test_a_group_of_the_consumer_protocol_is_told() -> None:
+    """Its generation is its epoch; it rebalances while a member has still to give something up."""
+    config = {"group.coordinator.rebalance.protocols": "classic,consumer"}
+
+    def heartbeat(member: str, epoch: int) -> ConsumerGroupHeartbeatRequest:
+        return ConsumerGroupHeartbeatRequest(
+            "g", member, epoch, rebalance_timeout_ms=60_000, topics=("t",), owned=()
+        )
+
+    with Simulation(1, seed=2, config=config, topics={"t": 2}) as simulation:
+        simulation.group_consumer("other", ["t"])  # it has the coordinator's topic made
+        simulation.run_for(5000)
+        for member, epoch in (("a", 0), ("b", 0), ("b", -1), ("a", -1)):
+            simulation.ask(1, heartbeat(member, epoch))
+            simulation.run_for(1000)
+        told = [text for text in texts(simulation) if text.startswith("group g ")]
+    assert told[0] == "group g is stable in generation 1 with 1 member"
+    assert told[1] == "group g rebalances at broker-1 with 2 members"
+    assert told[-1] == "group g has no members"
+
+
+@pytest.mark.parametrize("way", ["kill", "shutdown"])
+def test_a_group_goes_on_at_another_broker(way: str) -> None:
+    """It is not gone when its coordinator dies, or gives the leadership away."""
+    config = {"zookeeper.session.timeout.ms": 6000, "offsets.topic.num.partitions": 1}
+    with Simulation(2, seed=2, config=config, topics={"t": 1}) as simulation:
+        simulation.group_consumer("g", ["t"])
+        simulation.run_for(8000)
+        coordinator = simulation.group("g").coordinator
+        assert coordinator is not None
+        getattr(simulation.broker(coordinator), way)()
+        simulation.run_for(15_000)
+        told = [text for text in texts(simulation) if text.startswith("group g ")]
+    other = 3 - coordinator
+    assert told[1:] == [
+        "group g is stable in generation 1 with 1 member",
+        f"group g is coordinated by broker-{other} now (was broker-{coordinator}): Stable, "
+        "1 member",
+    ]
+
+
+def test_nobody_waits_who_has_his_answer() -> None:
+    """Requests of whoever tells nothing of himself end with their answers."""
+    with Simulation(3, seed=2, topics={"t": 1}) as simulation:
+        for number in range(3):
+            simulation.produce("t", b"%d" % number)
+        simulation.run_for(20_000)
+        story = read_story(simulation.events)
+    assert not story.open_outages
+    assert not story.outages
+
+
+def test_an_outage_that_ends_as_the_last_gives_up_is_told() -> None:
+    with Simulation(1, seed=2, topics={"t": 1}) as simulation:
+        shop = simulation.producer("shop", delivery_timeout_ms=8000, request_timeout_ms=5000)
+        shop.produce(("t", 0), b"v")
+        simulation.run_for(1000)
+        simulation.broker(1).kill()
+        shop.produce(("t", 0), b"v")
+        simulation.run_for(20_000)
+        story = read_story(simulation.events)
+    assert not story.open_outages
+    (told,) = [text for _, text in story.lines if "unavailable" in text]
+    assert told == (
+        "nobody waits for t-0 any more: unavailable for 7999.5 ms, because broker-1 was killed"
+    )
+
+
+def test_an_unclean_leader_is_told_as_such() -> None:
+    recorder = Recorder()
+    decided = recorder.event(0, "state", "controller-4", None, None, None, None)
+    for name, value in (("leader", 1), ("leader_epoch", 0), ("isr", (1,))):
+        recorder.state(decided, f"controller-4/orders-0/{name}", None, value)
+    again = recorder.event(1000, "state", "controller-4", None, None, None, None)
+    for name, old, new in (("leader", 1, 2), ("leader_epoch", 0, 1), ("isr", (1,), (2,))):
+        recorder.state(again, f"controller-4/orders-0/{name}", old, new)
+    assert (
+        "orders-0 gets leader 2 (was 1, unclean: not in the isr [1]), leader epoch 1, isr [2], "
+        "decided by controller-4"
+    ) in [text for _, text in read_story(recorder.events).lines]
+
+
+def test_a_transaction_that_is_aborted_is_told() -> None:
+    """Nobody reads its records, whether the application or its timeout ended it."""
+    with Simulation(1, seed=2, topics={"t": 1}) as simulation:
+        application = simulation.transactional_producer(
+            "app", name="app", transaction_timeout_ms=3000
+        )
+
+        async def begin() -> None:
+            await application.init_transactions()
+            application.begin()
+            await application.write(("t", 0), [b"a"])
+
+        application.start_task(begin())
+        simulation.run_for(30_000)
+        told = texts(simulation)
+    assert "broker-1 aborts the transaction of app" in told
+
+
+def test_what_is_waited_for_at_the_end_has_lasted_until_the_trace_ends() -> None:
+    """Also where the last that happens is nothing that a story tells of."""
+    recorder = Recorder()
+    recorder.event(0, "send", "client", "broker-1", produce(), 1, None)
+    recorder.event(9_000_000, "timer_fire", "broker-1", None, "Upkeep", None, None)
+    told = Trace(recorder.trace(header())).story()
+    assert told == [(9000.0, "orders-0 takes no records at the end: 9000.0 ms so far")]
 
 
 def test_equal_errors_are_told_once_with_their_number() -> None:

@@ -19,7 +19,7 @@ from fakekafka.tests.support.traces import (
 )
 from fakekafka.tracing.events import Event
 from fakekafka.tracing.recording.recorder import Recorder
-from fakekafka.tracing.story.timeline import read_story, story_events, timeline
+from fakekafka.tracing.story.timeline import read_story, story_events
 from fakekafka.tracing.text import format_event, format_time
 
 GOLDEN = Path(__file__).parent / "golden" / "failover.txt"
@@ -86,12 +86,12 @@ def test_many_partitions_are_counted() -> None:
     for number in range(1000):
         for name, value in (("leader", 1), ("leader_epoch", 0), ("isr", (1,))):
             recorder.state(0, f"controller-1/orders-{number}/{name}", None, value)
-    assert len(timeline(recorder.events)) == 7
+    assert len(read_story(recorder.events).lines) == 7
 
 
 def test_story_of_a_failover() -> None:
     """Who died, who noticed, who was elected, how long nobody could write, who came back."""
-    lines = timeline(record_failover(Recorder()).events)
+    lines = read_story(record_failover(Recorder()).events).lines
     assert lines == [
         (1.0, "broker-3 is the controller, epoch 1"),
         (1.0, "orders-0: leader 1, epoch 0, isr [1, 2, 3]"),
@@ -130,7 +130,7 @@ def test_failover_as_numbers() -> None:
     assert outage.took_over_us == 7_001_250
     assert (outage.begun_us, outage.unavailable_us) == (1_100_000, 6_000_750)
     assert outage.phases_us() == {
-        "before": 0, "detect": 5_900_250, "elect": 750, "propagate": 250, "shrink": 0,
+        "before": 0, "detect": 5_900_250, "elect": 750, "propagate": 250, "shrink": 0, "restore": 0,
         "client": 99_500,
     }  # fmt: skip
 
@@ -161,7 +161,7 @@ def test_story_of_a_recording_that_began_in_mid_run() -> None:
     scribe.decide(5000, "broker-2", (2, 1, (2,)), (1, 0, (1, 2)))
     scribe.message(5500, "p", "broker-2", produce())
     scribe.message(6000, "broker-2", "p", acknowledge(1))
-    texts = [text for _, text in timeline(recorder.events)]
+    texts = [text for _, text in read_story(recorder.events).lines]
     assert any(text.startswith("orders-0 gets leader 2 (was 1)") for text in texts)
     assert any("unavailable for" in text for text in texts)
 
@@ -175,7 +175,7 @@ def test_lost_leader_is_told() -> None:
     scribe.message(2000, "p", "broker-2", produce())
     scribe.decide(5000, "broker-2", (-1, 1, (1,)), (1, 0, (1,)))
     scribe.message(6000, "broker-2", "p", acknowledge(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER))
-    texts = [text for _, text in timeline(recorder.events)]
+    texts = [text for _, text in read_story(recorder.events).lines]
     assert any(
         text.startswith("orders-0 loses its leader (was 1), leader epoch 1") for text in texts
     )
@@ -195,7 +195,7 @@ def test_new_controller_and_faults_are_told() -> None:
     scribe.message(0, "controller-3", "broker-1", leader_and_isr(1, 0, (1,)))
     recorder.event(5, "fault", "network", None, None, None, None, "partition [[1], [2]]")
     scribe.message(10, "controller-3", "broker-1", leader_and_isr(1, 0, (1,), 2))
-    texts = [text for _, text in timeline(recorder.events)]
+    texts = [text for _, text in read_story(recorder.events).lines]
     assert texts[-2:] == [
         "network: partition [[1], [2]]",
         "broker-3 is now the controller, epoch 2",

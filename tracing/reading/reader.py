@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..events import Event
-from ..story.timeline import story_events, timeline
+from ..story.timeline import timeline
 from ..trace import EventList, StoredTrace
 from ..trace_file import TraceReader
 from ..verify import refusal
@@ -141,7 +141,7 @@ class Trace:
 
     def story(self) -> list[tuple[float, str]]:
         """Who died, who noticed, who was elected: (milliseconds, text) lines."""
-        return timeline(story_events(self.stored))
+        return timeline(self.stored)
 
     # -- the file ------------------------------------------------------------------------------
 

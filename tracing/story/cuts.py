@@ -25,6 +25,8 @@ class Cuts:
     def take_part(self, broker: str, partition: str, old: int | None, new: int | None) -> None:
         """A replica is leader or follower in another leader epoch than before."""
         epochs = self._epochs.setdefault((broker, partition), [])
+        if old is None and new is not None and new in epochs[-1:]:
+            epochs.append(new)  # what it had before it was off is from the same epoch
         for epoch in (old, new):
             if epoch is not None and epoch not in epochs[-2:]:
                 epochs.append(epoch)
@@ -67,6 +69,11 @@ class Cuts:
         batches = "1 acknowledged batch was" if len(found) == 1 else (
             f"{len(found)} acknowledged batches were")  # fmt: skip
         return f"{text}; {batches} in it, the first at offset {found[0]}"
+
+    def delete(self, broker: str, partition: str) -> None:
+        """A broker has deleted its replica, which begins anew if it ever comes back."""
+        for table in (self._epochs, self._ends):
+            table.pop((broker, partition), None)
 
     def forget(self, partition: str) -> None:
         """A partition's topic was deleted."""

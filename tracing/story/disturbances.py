@@ -21,6 +21,8 @@ _SLOW = ("latency", "bandwidth")
 _MESSAGES = 8
 """Messages one after the other until a record is acknowledged: to the leader and back, and as many
 for its followers' two fetches, with one of each that just missed it."""
+_PAST = {" is killed": " was killed", " loses power": " lost power", " halts": " halted"}
+_MESSAGES_OF = re.compile(r"(.+?)(?: from (\S+))?(?: to (\S+))?")
 _NUMBER = re.compile(r"([a-z]+)? ?(\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
 
@@ -43,13 +45,21 @@ class Disturbance:
     broker: int | None = None
     """The broker that it befell, None for those of the network."""
     ended_us: int | None = None
-    """When it was undone: the broker was back, the link whole. None while it is in force."""
+    """When it was undone: the broker was back, the link whole; of a lost session, when it took the
+    leadership from the broker. None while it is in force."""
+    is_succeeded: bool = False
+    """Whether a lost session has led to another leader."""
     noticed_us: int | None = None
     """First watch event that told a controller that a broker is gone."""
     elected_us: int | None = None
     """First decision of a controller for another leader of one of its partitions."""
     apart: frozenset[str] = frozenset()
-    """Machines of the smaller sides of a cut."""
+    """Machines of the smaller sides of a cut, or the ends of a link or a hold."""
+
+    @property
+    def back_us(self) -> int | None:
+        """When a broker that was off, silent or cut off was back."""
+        return self.ended_us if self.kind in ("crash", "pause", "cut") else None
 
     @property
     def is_slow(self) -> bool:
@@ -72,10 +82,13 @@ class Disturbance:
             if self.broker == leader:
                 return 0
             return 1 if any(self.broker == member for member in isr) else None
-        if self.is_slow:
-            return 4
+        brokers = {broker_name(one) for one in isr}
+        if self.kind in ("hold", "loss", *_SLOW):
+            brokers |= {broker_name(one) for one in (leader, controller) if one is not None}
+            if any(broker_id_of(end) is not None and end not in brokers for end in self.apart):
+                return None  # a link of a broker that has nothing to do with it
+            return 4 if self.is_slow else 3
         if self.kind == "cut":
-            brokers = {broker_name(one) for one in isr}
             if leader is not None and broker_name(leader) in self.apart:
                 return 0
             if self.apart & brokers:
@@ -100,9 +113,14 @@ class Disturbances:
     def crash(self, time_us: int, broker: int, text: str) -> Disturbance:
         """A broker's process ends; a pause of it is over."""
         self.end(time_us, "pause", broker)
-        crash = Disturbance("crash", text.replace(" is ", " was ", 1), time_us, broker)
+        for present, past in _PAST.items():
+            text = text.replace(present, past, 1)
+        crash = Disturbance("crash", text, time_us, broker)
         self.found.append(crash)
         return crash
+
+    def _is_off(self, broker: int) -> bool:
+        return any(one.broker == broker for one in self._in_force(("crash",)))
 
     def end(self, time_us: int, kind: str, broker: int | None) -> Disturbance | None:
         """What befell a broker is undone; gives the last of that kind."""
@@ -111,6 +129,14 @@ class Disturbances:
             if one.broker == broker:
                 one.ended_us, ended = time_us, one
         return ended
+
+    def depose(self, time_us: int, broker: int, *, has_successor: bool) -> None:
+        """A broker has lost the leadership of a partition; a session that it lost was why."""
+        for one in self.found:
+            if one.kind == "session" and one.broker == broker and (
+                not one.is_succeeded or one.ended_us == time_us
+            ):  # fmt: skip
+                one.ended_us, one.is_succeeded = time_us, has_successor
 
     def fault(self, time_us: int, actor: str, text: str) -> None:
         """A fault's event: its actor and what it says."""
@@ -122,11 +148,15 @@ class Disturbances:
         elif text == "resumed":
             self.end(time_us, "pause", broker)
         else:
+            if text == "session expired" and self._is_off(broker):
+                return  # that of a dead broker is part of its death
             kind = "pause" if text == "paused" else "session" if text == "session expired" else (
                 "disk" if text.startswith("log directory") else "injection")  # fmt: skip
             at_once = time_us if kind in ("session", "injection") else None
-            said = f"{broker_name(broker)}: {text}" if kind != "pause" else (
-                f"{broker_name(broker)} was paused")  # fmt: skip
+            said = {
+                "pause": f"{broker_name(broker)} was paused",
+                "session": f"the session of {broker_name(broker)} expired",
+            }.get(kind, f"{broker_name(broker)}: {text}")
             self.found.append(Disturbance(kind, said, time_us, broker, at_once))
 
     def _network_fault(self, time_us: int, text: str) -> None:
@@ -139,6 +169,14 @@ class Disturbances:
             self.found.append(Disturbance("cut", said, time_us, apart=apart))
         elif text.endswith(" are held back"):
             self.found.append(Disturbance("hold", text, time_us))
+        elif text.endswith(": held back"):
+            _, source, target = _messages_of(text)
+            ends = frozenset(end for end in (source, target) if end is not None)
+            self.found.append(Disturbance("hold", text, time_us, apart=ends))
+        elif text.endswith((": released", ": lost")):
+            for one in self._in_force(("hold",)):
+                if one.text.endswith(": held back") and _covers(text, one.text):
+                    one.ended_us = time_us
         elif text.endswith(" are released"):
             which = text.removesuffix(" are released")
             for one in self._in_force(("hold",)):
@@ -150,10 +188,12 @@ class Disturbances:
             if kind not in ("loss", *_SLOW):
                 return
             for one in self._in_force((kind,)):
-                if where in ("all links", one.text.partition(": ")[0]):
+                if where == one.text.partition(": ")[0]:  # a link keeps what is its own
                     one.ended_us = time_us
             if not what.endswith(("probability 0", "without a limit")):
-                self.found.append(Disturbance(kind, text, time_us))
+                source, _, target = where.partition(" to ")
+                ends = frozenset((source, target)) if target else frozenset[str]()
+                self.found.append(Disturbance(kind, text, time_us, apart=ends))
 
     def cause(
         self,
@@ -174,6 +214,22 @@ class Disturbances:
                 if rank is not None and (best is None or (rank, -one.begun_us) <= best):
                     best, cause = (rank, -one.begun_us), one
         return cause
+
+
+def _messages_of(text: str) -> tuple[frozenset[str] | None, str | None, str | None]:
+    """Kinds, source and target of messages that are held back or let go; None is any."""
+    found = _MESSAGES_OF.fullmatch(text.rpartition(": ")[0])
+    assert found is not None
+    kinds = None if found[1] == "all messages" else frozenset(found[1].split(", "))
+    return kinds, found[2], found[3]
+
+
+def _covers(text: str, other: str) -> bool:
+    """Whether one of these is about all messages that the other is about."""
+    kinds, *ends = _messages_of(text)
+    other_kinds, *other_ends = _messages_of(other)
+    is_kind = kinds is None or (other_kinds is not None and other_kinds <= kinds)
+    return is_kind and all(end in (None, own) for end, own in zip(ends, other_ends, strict=True))
 
 
 def _smaller_sides(text: str) -> frozenset[str]:

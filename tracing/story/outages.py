@@ -4,13 +4,17 @@ An outage of a partition is a time in which somebody wants an acknowledgement of
 one, whatever its cause and whatever was promised. It begins when somebody begins to wait, or at the
 last acknowledgement if others wait already, and ends with the next acknowledgement to anybody, or
 when the last who waits gives up. A wait counts as an outage from one second on. It counts however
-short it is if the leader died or changed in it, and from 10 ms on if the ISR shrank in it.
+short it is if the leader died or changed in it, or if somebody asked a broker that leads no more,
+and from 10 ms on if the ISR shrank in it. Until the new leader acknowledges, what a deposed one had
+answered ends no such short wait.
 
 Who waits is known from a modelled client itself, from its record's arrival to its end, and from the
-requests of a client over TCP. An outage is split where the messages allow it: until a controller
-hears of the expired session, until another leader or a smaller ISR is decided, until the leader has
-it, until a client has its acknowledgement. The story of a trace tells from what it recorded, and
-batches from what they observed: both feed this account, so both give the same figures.
+requests of other clients, such as those over TCP: a broker answers those of one connection in
+order, so an answer is that of the oldest request which can still be answered. An outage is split
+where the messages allow it: until a controller hears of the expired session, until another leader
+or a smaller ISR is decided, until the leader has it, until a client has its acknowledgement. The
+story of a trace tells from what it recorded, and batches from what they observed: both feed this
+account, so both give the same figures.
 """
 
 from __future__ import annotations
@@ -22,16 +26,19 @@ from dataclasses import dataclass, field
 from ...protocol.control import AlterIsrRequest, LeaderAndIsrRequest
 from ...protocol.data import ProduceRequest, ProduceResponse
 from ...protocol.errors import ErrorCode
-from ...protocol.names import broker_id_of, is_controller_name
+from ...protocol.names import broker_id_of, broker_name, is_controller_name
 from ...zkfake.messages import ClientPacket, SetDataRequest, WatchEvent
 from .disturbances import Disturbance, Disturbances
 
 LEAST_US = 1_000_000
 """A wait in which no leader died or changed and no ISR shrank is an outage from here on."""
+PHASES = ("before", "detect", "elect", "shrink", "restore", "propagate", "client")
+"""What an outage is made of, in about the order in which it happens."""
 LEAST_SHRUNK_US = 10_000
 """The same where the ISR shrank: a record that passes at that moment waits for its round trip."""
 _BROKERS = "/brokers/ids"
 _CONTROLLER = "/controller"
+_TOO_FEW = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 _DEATHS = ("NodeDeleted", "NodeChildrenChanged")
 """What a watch says when a session has expired."""
 
@@ -58,6 +65,8 @@ class Outage:
     """When a leader asked for a smaller ISR, because replicas lagged."""
     new_leader: int | None = None
     """Another leader that was chosen in it."""
+    restored_us: int | None = None
+    """When a leader asked for a larger ISR, because a write had been refused with the smaller."""
 
     @property
     def unavailable_us(self) -> int | None:
@@ -71,13 +80,14 @@ class Outage:
 
         ``before``: until the cause struck. ``detect``: until a controller hears of it; or until it
         was undone, where nothing was decided. ``elect``: until another leader is decided.
-        ``shrink``: until a smaller ISR is. ``propagate``: until the leader has that. ``client``:
-        until a client has its acknowledgement.
+        ``shrink``: until a smaller ISR is. ``restore``: until a replica is back, without which
+        nobody may lead or a write is refused. ``propagate``: until the leader has what was
+        decided. ``client``: until a client has its acknowledgement.
         """
         assert self.ended_us is not None
         end_us = self.ended_us
         now_us = self.begun_us
-        phases = dict.fromkeys(("before", "detect", "elect", "propagate", "shrink", "client"), 0)
+        phases = dict.fromkeys(PHASES, 0)
 
         def until(phase: str, time_us: int | None) -> None:
             nonlocal now_us
@@ -92,9 +102,13 @@ class Outage:
         if self.decided_us is not None:
             noticed_us = None if cause is None else cause.noticed_us
             until("detect", self.took_over_us if noticed_us is None else noticed_us)
+            back_us = None if cause is None else cause.back_us
+            if noticed_us is not None and back_us is not None and back_us <= self.decided_us:
+                until("restore", back_us)
             until("shrink" if self.new_leader is None else "elect", self.decided_us)
             until("propagate", self.took_over_us)
         until("shrink", self.shrunk_us)
+        until("restore", self.restored_us)
         if cause is not None and self.decided_us is None and self.shrunk_us is None:
             until("detect", None if cause.is_slow else cause.ended_us)
         until("client", end_us)
@@ -106,16 +120,27 @@ class _Partition:
     """What is known of a partition, and of the wait that is under way."""
 
     leader: int | None = None
+    """-1 while it has none."""
+    last_leader: int | None = None
+    """The broker that leads it, or led it last."""
     leader_epoch: int = -1
     isr: tuple[int, ...] = ()
     waiting: int = 0
     """Batches or records of modelled clients that have no end yet."""
-    requests: dict[tuple[str, int | None], None] = field(default_factory=dict)
-    """Requests over TCP without an acknowledgement, oldest first: (connection, message id)."""
+    requests: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """Requests of other clients without an acknowledgement, oldest first: the client and the
+    broker whose answer is to come, none after one that lets the client try again."""
     since_us: int | None = None
     """Since when somebody waits and nobody got an acknowledgement; None while nobody waits."""
+    blamed_from_us: int = 0
+    """What is to blame was in force then or later; before ``since_us`` if a leader that was
+    deposed meanwhile still answered."""
     began_with: tuple[int | None, tuple[int, ...]] = (None, ())
     """Leader and ISR when the wait began."""
+    moved_us: int | None = None
+    """When another leader was decided for the last time."""
+    moved_from: tuple[int | None, tuple[int, ...]] = (None, ())
+    """Leader and ISR before that."""
     is_hurt: bool = False
     """Whether the leader died or changed since then."""
     is_shrunk: bool = False
@@ -123,23 +148,49 @@ class _Partition:
     took_over_us: int | None = None
     shrunk_us: int | None = None
     new_leader: int | None = None
+    restored_us: int | None = None
+    lacks_replicas: bool = False
+    """Whether a write was refused because the ISR is too small."""
 
     @property
     def is_wanted(self) -> bool:
         return self.waiting > 0 or bool(self.requests)
 
+    def lead(self, leader: int, leader_epoch: int, isr: Iterable[int]) -> None:
+        """Another leadership is in force."""
+        self.leader, self.leader_epoch, self.isr = leader, leader_epoch, tuple(isr)
+        if leader >= 0:
+            self.last_leader = leader
+
+    def move(self, time_us: int) -> None:
+        """Another leader is decided, before it is taken over here."""
+        self.moved_us, self.moved_from = time_us, (self.last_leader, self.isr)
+
+    def misdirect(self) -> None:
+        """Who waits asks a broker that leads no more: he has not heard of the new leader."""
+        if self.moved_us is None or self.since_us is None or self.is_hurt:
+            return
+        self.is_hurt = True
+        self.blamed_from_us = min(self.blamed_from_us, self.moved_us)
+        self.began_with, self.new_leader = self.moved_from, self.leader
+        self.decided_us = self.took_over_us = self.moved_us
+
     def begin(self, time_us: int, *, leader_is_dead: bool) -> None:
         """Somebody waits from now on."""
-        self.since_us = time_us
-        self.began_with = (self.leader, self.isr)
+        self.since_us = self.blamed_from_us = time_us
+        self.began_with = (self.last_leader, self.isr)
         self.is_hurt, self.is_shrunk = leader_is_dead, False
         self.decided_us = self.took_over_us = self.shrunk_us = self.new_leader = None
+        self.restored_us = None
+        self.lacks_replicas = False
 
 
 class OutageAccount:
     """Takes in order what happened; ``outages`` are those that have ended."""
 
-    __slots__ = ("_controller", "_dead", "_partitions", "disturbances", "modelled", "outages")
+    __slots__ = (
+        "_controller", "_dead", "_partitions", "_requests", "disturbances", "modelled", "outages",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.outages: list[Outage] = []
@@ -149,6 +200,7 @@ class OutageAccount:
         self._partitions: dict[str, _Partition] = {}
         self._dead: dict[int, Disturbance] = {}  # brokers that are off
         self._controller: int | None = None
+        self._requests = 0  # of clients that do not tell of themselves, so far
 
     def _partition(self, name: str) -> _Partition:
         state = self._partitions.get(name)
@@ -170,40 +222,48 @@ class OutageAccount:
         if state.since_us is None:
             self._begin(time_us, state)
 
-    def answered(self, time_us: int, partition: str, *, failed: bool) -> None:
-        """What a modelled client waited for has its acknowledgement, or was given up."""
+    def answered(self, time_us: int, partition: str, *, failed: bool) -> Outage | None:
+        """What a modelled client waited for has its acknowledgement, or was given up; the outage
+        that ends with it."""
         state = self._partition(partition)
+        ended = None
         if not failed and state.since_us != time_us:  # else a response has said so just now
-            self._acknowledge(time_us, partition, state)
+            ended = self._acknowledge(time_us, partition, state)
         state.waiting = max(0, state.waiting - 1)
-        self._rest(time_us, partition, state)
+        return self._rest(time_us, partition, state) or ended
 
-    def request(self, time_us: int, client: str, number: int | None, partition: str) -> None:
-        """A client over TCP asks a broker to store records of a partition."""
+    def request(self, time_us: int, client: str, broker: str, partition: str) -> None:
+        """A client that does not tell of itself asks a broker to store records of a partition."""
         state = self._partition(partition)
-        state.requests[client, number] = None
+        self._requests += 1
+        state.requests[self._requests] = (client, broker)
         if state.since_us is None:
             self._begin(time_us, state)
+
+    def lose_answer(self, partition: str, client: str, broker: str) -> None:
+        """The oldest request of a client to a broker is not answered, or its answer says that
+        the client should try again: it waits on."""
+        state = self._partition(partition)
+        number = _oldest(state, client, broker)
+        if number is not None:
+            state.requests[number] = (client, "")
 
     def _begin(self, time_us: int, state: _Partition) -> None:
         state.begin(time_us, leader_is_dead=state.leader in self._dead)
 
-    def _rest(self, time_us: int, partition: str, state: _Partition) -> None:
+    def _rest(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
         """If nobody waits any more, nothing is unavailable."""
+        ended = None
         if state.since_us is not None and not state.is_wanted:
             if state.since_us < time_us:
-                self._end(time_us, partition, state, is_acknowledged=False)
+                ended = self._end(time_us, partition, state, is_acknowledged=False)
             state.since_us = None
+        return ended
 
     # -- acknowledgements ----------------------------------------------------------------------
 
     def acknowledge(
-        self,
-        time_us: int,
-        broker: int,
-        partition: str,
-        client: str = "",
-        number: int | None = None,
+        self, time_us: int, broker: int, partition: str, client: str = ""
     ) -> Outage | None:
         """A client hears from a broker that records are stored; the outage that ends with it."""
         state = self._partition(partition)
@@ -213,30 +273,40 @@ class OutageAccount:
                 self._begin(time_us, state)
             ended = None
         else:
-            ended = self._acknowledge(time_us, partition, state)
-        requests = state.requests
-        if (client, number) in requests:
-            for key in list(requests):  # who asked before it is not kept from one
-                del requests[key]
-                if key == (client, number):
-                    break
+            ended = self._acknowledge(time_us, partition, state, broker)
+        number = _oldest(state, client, broker_name(broker))
+        if number is not None:
+            # Who asked before it is not kept from an acknowledgement either.
+            for known in [known for known in state.requests if known <= number]:
+                del state.requests[known]
             if not state.is_wanted:
                 state.since_us = None
         return ended
 
-    def _acknowledge(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
+    def _acknowledge(
+        self, time_us: int, partition: str, state: _Partition, broker: int | None = None
+    ) -> Outage | None:
         if state.since_us is None:
             return None
+        is_deposed = None not in (broker, state.leader) and broker != state.leader
+        counts_however_short = not is_deposed and (state.is_hurt or state.is_shrunk)
         ended = None
-        if state.is_hurt or state.is_shrunk or time_us - state.since_us >= LEAST_US:
+        if counts_however_short or time_us - state.since_us >= LEAST_US:
             ended = self._end(time_us, partition, state, is_acknowledged=True)
-        self._begin(time_us, state)
+        if is_deposed and state.is_hurt:
+            # It was on its way, or its broker has not heard yet that it leads no more: who asks
+            # the new leader waits on.
+            state.since_us = time_us
+        else:
+            self._begin(time_us, state)
         return ended
 
-    def _refuse(self, time_us: int, partition: str, client: str, number: int | None) -> None:
-        """A request over TCP was refused for good: nobody waits for it any more."""
+    def _refuse(self, time_us: int, partition: str, client: str, broker: str) -> None:
+        """A request was refused for good: nobody waits for it any more."""
         state = self._partition(partition)
-        if state.requests.pop((client, number), self) is None:
+        number = _oldest(state, client, broker)
+        if number is not None:
+            del state.requests[number]
             self._rest(time_us, partition, state)
 
     def _end(
@@ -256,7 +326,9 @@ class OutageAccount:
         if time_us - state.since_us < least_us:
             return None
         leader, isr = state.began_with
-        cause = self.disturbances.cause(state.since_us, time_us, leader, isr, self._controller)
+        cause = self.disturbances.cause(
+            state.blamed_from_us, time_us, leader, isr, self._controller
+        )
         return Outage(
             partition,
             state.since_us,
@@ -266,6 +338,7 @@ class OutageAccount:
             took_over_us=state.took_over_us,
             shrunk_us=state.shrunk_us,
             new_leader=state.new_leader,
+            restored_us=state.restored_us,
         )
 
     def open_outages(self, now_us: int) -> list[Outage]:
@@ -285,9 +358,13 @@ class OutageAccount:
         """A broker dies."""
         crash = self.disturbances.crash(time_us, broker, text or f"broker-{broker} is killed")
         self._dead[broker] = crash
+        name = broker_name(broker)
         for state in self._partitions.values():
             if state.leader == broker:
                 state.is_hurt = state.since_us is not None
+            for number, (client, asked) in state.requests.items():
+                if asked == name:
+                    state.requests[number] = (client, "")
         return crash
 
     def restart(self, time_us: int, broker: int | None) -> Disturbance | None:
@@ -332,9 +409,9 @@ class OutageAccount:
         """Take over what a partition's leadership was before the first that was seen of it."""
         state = self._partition(partition)
         if leader_epoch > state.leader_epoch:
-            state.leader, state.leader_epoch, state.isr = leader, leader_epoch, tuple(isr)
+            state.lead(leader, leader_epoch, isr)
             if state.since_us is not None and state.decided_us is None:
-                state.began_with = (state.leader, state.isr)
+                state.began_with = (state.last_leader, state.isr)
                 state.is_hurt = state.is_hurt or leader in self._dead
         elif state.since_us is not None and state.began_with[0] is None:
             # It is told after the decision that changed it.
@@ -369,8 +446,12 @@ class OutageAccount:
         members = tuple(isr)
         is_known = state.leader is not None
         is_moved = is_known and leader != state.leader
+        if is_moved and state.last_leader is not None:
+            if state.leader != -1:  # what comes between two leaders belongs to the first
+                state.move(time_us)
+            self.disturbances.depose(time_us, state.last_leader, has_successor=leader >= 0)
         is_shrunk = is_known and not set(state.isr) <= set(members)
-        state.leader, state.leader_epoch, state.isr = leader, leader_epoch, members
+        state.lead(leader, leader_epoch, members)
         if state.since_us is None or not (is_moved or is_shrunk):
             return
         if is_moved:
@@ -397,6 +478,8 @@ class OutageAccount:
         members = tuple(isr)
         if not set(state.isr) <= set(members) and state.since_us is not None:
             state.shrunk_us, state.is_shrunk = time_us, True
+        if state.lacks_replicas and len(members) > len(state.isr):
+            state.restored_us, state.lacks_replicas = time_us, False
         state.isr = members
 
     def forget(self, partition: str) -> None:
@@ -405,15 +488,11 @@ class OutageAccount:
 
     # -- messages ------------------------------------------------------------------------------
 
-    def deliver(
-        self, time_us: int, sender: str, target: str, message: object, number: int | None
-    ) -> None:
+    def deliver(self, time_us: int, sender: str, target: str, message: object) -> None:
         """Take a message that is delivered."""
         if isinstance(message, ProduceResponse):
             for answer in message.partitions:
-                self.produced(
-                    time_us, sender, target, str(answer.topic_partition), answer.error, number
-                )
+                self.produced(time_us, sender, target, str(answer.topic_partition), answer.error)
         elif isinstance(message, LeaderAndIsrRequest):
             broker = broker_id_of(target)
             for state in message.partition_states:
@@ -422,12 +501,12 @@ class OutageAccount:
         elif isinstance(message, WatchEvent):
             self.watch(time_us, target, message.type.value, message.path)
 
-    def send(self, time_us: int, sender: str, message: object, number: int | None) -> None:
+    def send(self, time_us: int, sender: str, target: str, message: object) -> None:
         """Take a message that is sent."""
         if isinstance(message, ProduceRequest):
-            if sender not in self.modelled and message.acks:
+            if message.acks:
                 for part in message.partitions:
-                    self.request(time_us, sender, number, str(part.topic_partition))
+                    self.ask(time_us, sender, target, str(part.topic_partition))
         elif isinstance(message, LeaderAndIsrRequest):
             for state in message.partition_states:
                 self.decide(
@@ -440,32 +519,68 @@ class OutageAccount:
         elif isinstance(message, ClientPacket):
             request = message.request
             if isinstance(request, SetDataRequest):
-                self.write_state(time_us, sender, request.path, request.data)
+                self.write_state(time_us, request.path, request.data)
 
-    def write_state(self, time_us: int, sender: str, path: object, data: object) -> None:
-        """Somebody asks ZooKeeper to set data: before KIP-497 a leader writes its ISR so."""
+    def drop(
+        self, time_us: int, sender: str, target: str, message: object, *, was_sent: bool
+    ) -> None:
+        """Take a message that is lost; one that nobody listened to was never sent."""
+        if isinstance(message, ProduceRequest):
+            if message.acks:
+                for part in message.partitions:
+                    partition = str(part.topic_partition)
+                    self.ask_in_vain(time_us, sender, target, partition, was_sent=was_sent)
+        elif isinstance(message, ProduceResponse):
+            for answer in message.partitions:
+                self.lose_answer(str(answer.topic_partition), target, sender)
+
+    def ask(self, time_us: int, client: str, broker: str, partition: str) -> None:
+        """Somebody asks a broker to store records; modelled clients tell that themselves."""
+        if client not in self.modelled:
+            self.request(time_us, client, broker, partition)
+        state = self._partition(partition)
+        if state.leader is not None and state.leader >= 0 and broker != broker_name(state.leader):
+            state.misdirect()
+
+    def ask_in_vain(
+        self, time_us: int, client: str, broker: str, partition: str, *, was_sent: bool
+    ) -> None:
+        """The same of a request that does not arrive: who sent it waits all the same."""
+        if not was_sent:
+            self.ask(time_us, client, broker, partition)
+        self.lose_answer(partition, client, broker)
+
+    def write_state(self, time_us: int, path: object, data: object) -> None:
+        """Somebody asks ZooKeeper to set data: before KIP-497 a leader writes its ISR so, in its
+        own epoch. What a controller writes begins another one."""
         parts = str(path).split("/")
-        if len(parts) != 7 or parts[1:3] != ["brokers", "topics"] or is_controller_name(sender):
+        if len(parts) != 7 or parts[1:3] != ["brokers", "topics"]:
             return
         if isinstance(data, (bytes, str)):
             told = json.loads(data)
             self.ask_isr(time_us, f"{parts[3]}-{parts[5]}", told["leader_epoch"], told["isr"])
 
     def produced(
-        self,
-        time_us: int,
-        sender: str,
-        target: str,
-        partition: str,
-        error: ErrorCode,
-        number: int | None,
+        self, time_us: int, sender: str, target: str, partition: str, error: ErrorCode
     ) -> Outage | None:
         """A client has the answer for a partition; the outage that ends with it."""
         broker = broker_id_of(sender)
         if broker is None:
             return None
         if error in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            return self.acknowledge(time_us, broker, partition, target, number)
-        if not error.is_retriable:
-            self._refuse(time_us, partition, target, number)
+            return self.acknowledge(time_us, broker, partition, target)
+        if error in _TOO_FEW:
+            self._partition(partition).lacks_replicas = True
+        if error.is_retriable:
+            self.lose_answer(partition, target, sender)
+        else:
+            self._refuse(time_us, partition, target, sender)
         return None
+
+
+def _oldest(state: _Partition, client: str, broker: str) -> int | None:
+    """The oldest request of a client that a broker has not answered: the next that it answers."""
+    for number, asked in state.requests.items():
+        if asked == (client, broker):
+            return number
+    return None

@@ -38,9 +38,17 @@ _TYPES = frozenset(
 _KINDS = frozenset({"crash", "restart", "fault", "note", "stop"})
 _STATE_NAMES = frozenset({"role", "leader", "leader_epoch", "isr", "controller_epoch"})
 """The last part of the paths that tell of leadership."""
-_GROUP_STATES = frozenset({"state", "generation", "members"})
+_GROUP_STATES = frozenset({"state", "generation", "epoch", "members"})
+_REBALANCES = ("Assigning", "Reconciling")
+"""States of a group of the consumer protocol (KIP-848) between two assignments."""
 _TOPICS = ["znodes", "brokers", "topics"]
+_DELETIONS = ["znodes", "admin", "delete_topics"]
 _END_OFFSET = "log_end_offset"
+_START_OFFSET = "log_start_offset"
+_NO_NEWS_OF_TOPICS = frozenset({"start", "step", "stop", "crash", "restart", "fault"})
+"""Kinds of events at which a ZooKeeper server loses its memory, or reads what it has stored."""
+_SYNCHRONISED = frozenset({"SyncFollower", "NewLeader", "UpToDate"})
+"""Messages with which a server takes over what others have had for long."""
 
 
 @dataclass(slots=True)
@@ -72,7 +80,8 @@ class _Line:
 class _Places(dict[str, tuple[str, str, str] | None]):
     """Path to (actor, of what, name) when a story tells of it, else to None.
 
-    What it is of is a partition, ``group `` and its id, or ``topic `` and its name.
+    What it is of is a partition, or its kind (``group``, ``topic``, ``deletion``, ``transaction``),
+    a blank and its name.
     """
 
     def __missing__(self, path: str) -> tuple[str, str, str] | None:
@@ -82,20 +91,28 @@ class _Places(dict[str, tuple[str, str, str] | None]):
 
 def _place_of(path: str) -> tuple[str, str, str] | None:
     parts = path.split("/")
+    if len(parts) >= 3 and parts[1] == "transaction":
+        is_more = len(parts) > 3 and parts[-1] in ("producer", "partitions")
+        return None if is_more else (parts[0], f"transaction {'/'.join(parts[2:])}", "transaction")
+    if len(parts) >= 4 and parts[1] == "groups" and parts[-1] in _GROUP_STATES:
+        return parts[0], f"group {'/'.join(parts[2:-1])}", parts[-1]
     if len(parts) == 3:
-        is_told = parts[2] in _STATE_NAMES or parts[2] == _END_OFFSET
+        is_told = parts[2] in _STATE_NAMES or parts[2] in (_END_OFFSET, _START_OFFSET)
         return (parts[0], parts[1], parts[2]) if is_told else None
     if len(parts) == 5 and parts[1:4] == _TOPICS:
         return parts[0], f"topic {parts[4]}", "topic"
-    if len(parts) >= 4 and parts[1] == "groups" and parts[-1] in _GROUP_STATES:
-        return parts[0], f"group {'/'.join(parts[2:-1])}", parts[-1]
+    if len(parts) == 5 and parts[1:4] == _DELETIONS:
+        return parts[0], f"deletion {parts[4]}", "deletion"
     return None
 
 
 def _is_told(place: tuple[str, str, str] | None, old: Any, new: Any) -> bool:
-    """Whether a change of state is news: of the ends of logs only what does not grow."""
+    """Whether a change of state is news: of the ends of logs only what does not grow, of their
+    beginnings what does."""
     if place is None:
         return False
+    if place[2] == _START_OFFSET:
+        return old is not None and new is not None and bool(new > old)
     return place[2] != _END_OFFSET or old is None or new is None or new < old
 
 
@@ -113,7 +130,10 @@ class Story:
         self._cuts = Cuts()
         self._moved: set[str] = set()  # partitions whose new leader has not taken over
         self._leaderless: set[str] = set()  # partitions whose leader died, still their leader
-        self._topics: dict[str, bool] = {}  # topic -> whether it is there
+        self._topics: set[str] = set()  # topics that are there
+        self._zxids: dict[str, int] = {}  # topic -> the last zxid that is known of it
+        self._deletions: dict[str, int] = {}  # topic -> the zxid of its last deletion's znode
+        self._coordinators: dict[str, str] = {}  # group -> broker that told of it last
         self._operations: dict[int, str] = {}  # client_invoke -> partition, while it has no end
         self._time_us = 0
         self._handlers = {
@@ -147,6 +167,10 @@ class Story:
             self._tell(event, text if mine else f"{event.actor}: {text}")
         if event.delta:
             self._on_state(event)
+
+    def end(self, time_us: int) -> None:
+        """The trace goes on until then, with nothing that a story tells of."""
+        self._time_us = max(self._time_us, time_us)
 
     @property
     def lines(self) -> list[tuple[float, str]]:
@@ -238,7 +262,7 @@ class Story:
             after_ms = (event.time_us - one.begun_us) / 1000
             if one.kind == "crash" and one.broker is not None:
                 text += f" ({after_ms:.1f} ms after {broker_name(one.broker)} died)"
-            elif one.kind == "pause" and path.endswith(f"/{one.broker}"):
+            elif one.broker is not None:
                 text += f" ({after_ms:.1f} ms after {one.text})"
         self._tell(event, text)
 
@@ -269,9 +293,7 @@ class Story:
     def _on_client_packet(self, event: Event) -> None:
         request = event.fields.get("request")
         if event.kind == "send" and isinstance(request, dict) and "data" in request:
-            self._account.write_state(
-                event.time_us, event.actor, request.get("path"), request["data"]
-            )
+            self._account.write_state(event.time_us, request.get("path"), request["data"])
 
     def _on_controller(self, event: Event) -> None:
         if event.kind != "send":
@@ -297,8 +319,12 @@ class Story:
             actor, what, name = place
             if name == _END_OFFSET:
                 self._on_end_offset(event, actor, what, old, new)
-            elif name == "topic":
-                self._on_topic(event, what, new)
+            elif name == _START_OFFSET:
+                self._on_start_offset(event, actor, what, old, new)
+            elif name in ("topic", "deletion"):
+                self._on_topic(event, what, old, new)
+            elif name == "transaction":
+                self._on_transaction(event, actor, what, new)
             else:
                 changed.setdefault((actor, what), {})[name] = old
                 self._states.setdefault((actor, what), {})[name] = new
@@ -314,23 +340,66 @@ class Story:
                 self._on_leader(event, actor, what, before, state)
 
     def _on_end_offset(self, event: Event, actor: str, partition: str, old: Any, new: Any) -> None:
+        if new is None and event.type == "StopReplicaRequest":
+            self._cuts.delete(actor, partition)
+            topic = partition.rpartition("-")[0]
+            if self._deletions.get(topic, -1) <= self._zxids.get(topic, -1):
+                group = f"{actor} deletes replicas"
+                self._tell(event, f"{actor} deletes its replica of {partition}, up to {old}", group)
+            return
         cut = self._cuts.end_offset(actor, partition, old, new)
         if cut is not None:
-            self._tell(event, cut)
+            self._tell(event, cut, f"{actor} throws records away")
 
-    def _on_topic(self, event: Event, what: str, new: Any) -> None:
-        """ZooKeeper's servers, one after the other, have a topic or have it no more."""
-        name = what.removeprefix("topic ")
-        is_there = new is not None
-        if self._topics.get(name, False) == is_there:
+    def _on_start_offset(
+        self, event: Event, actor: str, partition: str, old: Any, new: Any
+    ) -> None:
+        """The leader of a partition has deleted its oldest records; its followers do as it does."""
+        if old is None or new is None or new <= old:
             return
-        self._topics[name] = is_there
-        self._tell(event, f"topic {name} is {'made' if is_there else 'deleted'}")
-        if not is_there:
-            for known in [one for one in self._partitions if one.rpartition("-")[0] == name]:
-                del self._partitions[known]
-                self._account.forget(known)
-                self._cuts.forget(known)
+        if self._states.get((actor, partition), {}).get("role") == "leader":
+            reason = "as retention says" if event.kind == "timer_fire" else "as a client asked"
+            self._tell(
+                event,
+                f"{actor} deletes the records of {partition} from {old} to {new}, {reason}",
+                f"{actor} deletes records",
+            )
+
+    def _on_topic(self, event: Event, what: str, old: Any, new: Any) -> None:
+        """ZooKeeper's servers, one after the other, have a topic, or its deletion, or have it no
+        more. One that lags behind tells of what the others have told; one that dies or comes back
+        tells nothing."""
+        kind, _, name = what.partition(" ")
+        if event.kind in _NO_NEWS_OF_TOPICS or event.type in _SYNCHRONISED:
+            return
+        zxid = (old if new is None else new)["zxid"]
+        known = self._zxids.get(name, -1)
+        if kind == "deletion":
+            if new is not None and zxid > max(known, self._deletions.get(name, -1)):
+                self._deletions[name] = zxid
+                self._tell(event, f"topic {name} is to be deleted")
+        elif new is None:
+            if zxid > known or (zxid == known and name in self._topics):
+                self._delete_topic(event, name, zxid)
+        elif zxid > known:
+            self._zxids[name] = zxid
+            if old is None:
+                self._tell(event, f"topic {name} is made")
+            self._topics.add(name)
+
+    def _delete_topic(self, event: Event, name: str, zxid: int) -> None:
+        self._zxids[name] = zxid
+        self._topics.discard(name)
+        self._tell(event, f"topic {name} is deleted")
+        for known in [one for one in self._partitions if one.rpartition("-")[0] == name]:
+            del self._partitions[known]
+            self._account.forget(known)
+            self._cuts.forget(known)
+
+    def _on_transaction(self, event: Event, actor: str, what: str, new: Any) -> None:
+        if new == "PrepareAbort":
+            name = what.partition(" ")[2]
+            self._tell(event, f"{actor} aborts the transaction of {name}", "transactions aborted")
 
     def _on_group(
         self, event: Event, actor: str, group: str, before: dict[str, Any], state: dict[str, Any]
@@ -338,12 +407,23 @@ class Story:
         now = state.get("state")
         if "state" not in before or now is None or now == before["state"]:
             return
-        members = state.get("members") or ()
-        count = f"{len(members)} member{'' if len(members) == 1 else 's'}"
+        count = _counted(len(state.get("members") or ()), "member")
+        generation = state.get("generation", state.get("epoch"))
+        earlier = self._coordinators.get(group, actor)
+        self._coordinators[group] = actor
+        if before["state"] is None and earlier != actor:
+            self._tell(
+                event,
+                f"{group} is coordinated by {actor} now (was {earlier}): {now}, {count}",
+                f"groups coordinated by {actor}",
+            )
+            return
+        if now in _REBALANCES and before["state"] not in _REBALANCES:
+            self._tell(event, f"{group} rebalances at {actor} with {count}")
         said = {
             "PreparingRebalance": f"rebalances at {actor}, {count} so far",
-            "Stable": f"is stable in generation {state.get('generation')} with {count}",
-            "Empty": "has no members",
+            "Stable": f"is stable in generation {generation} with {count}",
+            "Empty": "has no members" if before["state"] is not None else None,
             "Dead": "is gone",
         }.get(now)
         if said is not None:
@@ -382,13 +462,15 @@ class Story:
             self._tell(event, text, "new")
         elif leader != known.leader:
             verb = "loses its leader" if leader < 0 else f"gets leader {leader}"
+            was = f"was {_leader(known.leader)}"
+            if leader >= 0 and leader not in known.isr:
+                was += f", unclean: not in the isr {known.isr}"
             decided = f"decided by {controller}"
             if state.get("controller_epoch") is not None:
                 decided += f" in epoch {state['controller_epoch']}"
             self._tell(
                 event,
-                f"{partition} {verb} (was {_leader(known.leader)}), leader epoch {epoch}, "
-                f"isr {now.isr}, {decided}",
+                f"{partition} {verb} ({was}), leader epoch {epoch}, isr {now.isr}, {decided}",
                 f"leaders chosen by {controller}",
             )
             self._account.choose_leader(event.time_us, known.leader, leader)
@@ -451,39 +533,58 @@ class Story:
         elif event.kind in ("client_ok", "client_fail") and event.op is not None:
             partition = self._operations.pop(event.op, None)
             if partition is not None:
-                account.answered(event.time_us, partition, failed=event.kind == "client_fail")
+                is_failed = event.kind == "client_fail"
+                outage = account.answered(event.time_us, partition, failed=is_failed)
+                self._tell_end(event, outage)
+
+    def _tell_end(self, event: Event, outage: Outage | None, broker: str = "") -> None:
+        """An outage has ended: with an acknowledgement, or with the last who gave up."""
+        if outage is None:
+            return
+        length = f"unavailable for {((outage.ended_us or 0) - outage.begun_us) / 1000:.1f} ms"
+        end, group = f"{outage.partition} takes records again", "take records again"
+        if not outage.is_acknowledged:
+            end, group = f"nobody waits for {outage.partition} any more", "nobody waits any more"
+        elif broker:
+            end += f" at {broker}"
+        self._tell(event, f"{end}: {length}{_because(outage)}", group)
 
     def _on_produce_request(self, event: Event) -> None:
-        if event.kind == "deliver" or event.actor in self._account.modelled:
-            return  # one that is dropped was wanted, too
-        fields = event.fields
-        if fields.get("acks"):
-            for part in fields.get("partitions") or ():
-                name = part["topic_partition"]
-                self._account.request(event.time_us, event.actor, event.message_id, name)
+        fields, account, broker = event.fields, self._account, event.peer or ""
+        if event.kind == "deliver" or not fields.get("acks"):
+            return
+        for part in fields.get("partitions") or ():
+            name = part["topic_partition"]
+            if event.kind == "send":
+                account.ask(event.time_us, event.actor, broker, name)
+            else:
+                was_sent = event.message_id is not None
+                account.ask_in_vain(event.time_us, event.actor, broker, name, was_sent=was_sent)
 
     def _on_produce_response(self, event: Event) -> None:
-        broker = event.peer or ""
-        if event.kind != "deliver":
+        if event.kind == "send":
             return
+        is_lost = event.kind == "drop"
+        broker, client = event.peer or "", event.actor
+        if is_lost:
+            broker, client = client, broker
         for entry in event.fields.get("partitions") or ():
             name, error = entry["topic_partition"], entry.get("error")
+            if is_lost:
+                self._account.lose_answer(name, client, broker)
+                continue
             if error == "NONE":
                 self._cuts.acknowledge(broker, name, entry.get("base_offset", -1))
-            outage = self._account.produced(
-                event.time_us, broker, event.actor, name, ErrorCode[error], event.message_id
-            )
-            if outage is not None:
-                text = f"{name} takes records again at {broker}: {_length(outage)}"
-                self._tell(event, text, "take records again")
+            outage = self._account.produced(event.time_us, broker, client, name, ErrorCode[error])
+            self._tell_end(event, outage, broker)
 
 
 def _is_trouble(text: str) -> bool:
-    return ": error: " in text or ": warn: " in text
+    return ": error: " in text or ": warn: " in text or ": already registered: " in text
 
 
-def _length(outage: Outage) -> str:
-    return f"unavailable for {(outage.unavailable_us or 0) / 1000:.1f} ms{_because(outage)}"
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _open_text(outage: Outage, now_us: int) -> str:
@@ -540,7 +641,7 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
 
 
 def read_story(events: Iterable[Event]) -> Story:
-    """Read all events of a trace (``Trace.events()`` or ``Recorder.events``)."""
+    """Read all events of a trace (``Trace.events`` or ``Recorder.events``)."""
     story = Story()
     with no_cyclic_collection():  # payloads are decoded here
         for event in events:
@@ -548,6 +649,9 @@ def read_story(events: Iterable[Event]) -> Story:
     return story
 
 
-def timeline(events: Iterable[Event]) -> list[tuple[float, str]]:
-    """The story as (milliseconds since the run began, text) lines."""
-    return read_story(events).lines
+def timeline(trace: StoredTrace) -> list[tuple[float, str]]:
+    """The story of a trace as (milliseconds since the run began, text) lines."""
+    story = read_story(story_events(trace))
+    if trace.chunks:
+        story.end(trace.chunks[-1].time_last_us)
+    return story.lines
