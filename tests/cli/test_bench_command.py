@@ -111,7 +111,7 @@ def test_no_terminal_is_so_narrow_that_numbers_are_cut(
     assert all(len(line) <= max(int(columns), 75) for line in output.splitlines())
     cells = r"│ +([0-9,]+\.[0-9]|unknown) +(?=│)"
     numbers = [re.findall(cells, line) for line in output.splitlines()]
-    assert [len(found) for found in numbers if found] == [4] * 16
+    assert [len(found) for found in numbers if found] == [4] * 17
 
 
 def test_broken_runs_are_in_the_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
