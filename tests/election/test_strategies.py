@@ -202,6 +202,15 @@ def test_a_controlled_shutdown_election_drops_every_leaving_broker() -> None:
     assert result.live_replicas == (1, 2, 3)
 
 
+def test_a_controlled_shutdown_election_leaves_dead_members_in_the_isr() -> None:
+    """Only who leaves is taken out: who died is taken out when its own death is handled."""
+    cluster = Cluster((1, 2, 3), live={1, 2}, shutting_down=(1,))
+
+    [result] = leader_for_controlled_shutdown(cluster, [(TP, LeaderAndIsr(1, 0, (1, 2, 3), 0))])
+
+    assert LeaderAndIsr(2, 1, (2, 3), 0) == result.leader_and_isr
+
+
 def test_kafka_1_1_does_not_tell_the_leaving_broker() -> None:
     """Its controlled shutdown counted only brokers that stay as live
     (docs/kafka/election.md#selectors)."""

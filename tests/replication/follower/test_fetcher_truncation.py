@@ -157,12 +157,16 @@ def test_unrequested_answer() -> None:
         (((2, 0), (4, 130), (5, 160)), (4, 140), 140, 4),
         (((2, 0), (4, 129)), (3, 130), 129, 2),
         (((1, 0), (4, 119)), (2, 120), 119, 1),
+        (((2, 0), (4, 130)), (2, 150), 130, 2),
     ],
 )
 def test_diverging_epochs(
     history: tuple[tuple[int, int], ...], diverging: tuple[int, int], cut: int, epoch: int
 ) -> None:
-    """DP-68: cut to the leader's end of a shared epoch, else the own end of the next lower one."""
+    """DP-68: cut to the leader's end of a shared epoch, else the own end of the next lower one.
+
+    A shared epoch that ends earlier here is cut where it ends here.
+    """
     follower = Follower(history=history, end=200, high_watermark=100)
     if history == ((2, 0), (4, 130), (5, 160)):
         log = follower.log()

@@ -206,15 +206,18 @@ def test_follower_knows_no_isr() -> None:
     assert follower.leader_id == 1
 
 
-def test_old_partition_epoch_is_refused() -> None:
-    """Since 3.0 a decision of an older partition epoch changes nothing."""
-    for version, expected in (("3.9", (0, 7)), ("2.8", (5, 3))):
+@pytest.mark.parametrize("leader_id", [0, 1])
+def test_old_partition_epoch_is_refused(leader_id: int) -> None:
+    """Since 3.0 a decision of an older partition epoch changes nothing, whoever it says leads."""
+    for version, expected in (("3.9", (0, 7, 0)), ("2.8", (5, 3, leader_id))):
         cluster = led(version)
         cluster.leader_and_isr(0, leader_epoch=0, zk_version=7)
         leader = partition(cluster)
         leader.partition_epoch = 7
-        leader.make_leader(cluster.partition_state(leader_epoch=5, zk_version=3))
-        assert (leader.leader_epoch, leader.partition_epoch) == expected
+        state = cluster.partition_state(leader=leader_id, leader_epoch=5, zk_version=3)
+        change = leader.make_leader if leader_id == 0 else leader.make_follower
+        change(state)
+        assert (leader.leader_epoch, leader.partition_epoch, leader.leader_id) == expected
 
 
 def test_high_watermark_starts_from_the_checkpoint() -> None:

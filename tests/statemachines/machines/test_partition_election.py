@@ -12,6 +12,7 @@ from fakekafka.election.strategies import (
     PreferredReplica,
 )
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.statemachines.machines.ordered_set import OrderedSet
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
 from fakekafka.tests.support.controller_core import Core, MakeCore
@@ -116,6 +117,27 @@ def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
     assert present(core.stored(TP))[0] == leader
     assert isinstance(outcomes[TP], LeaderAndIsr if leader == 5 else StateChangeFailed)
     assert core.context.unclean_leader_elections == (leader == 5)
+
+
+def test_a_clean_election_is_not_counted_as_unclean(core: Core) -> None:
+    """Nor is one whose leader comes from an ISR that a dead broker leads."""
+    core.assign(TP, 6, 5)
+    core.lead(TP, 6, (6, 5))
+    core.put(TP, OFFLINE)
+    core.move([TP], ONLINE, OfflinePartition(allow_unclean=True))
+    assert present(core.stored(TP))[0] == 5
+    assert core.context.unclean_leader_elections == 0
+
+
+def test_an_isr_whose_log_directories_failed_is_dead(make_core: MakeCore) -> None:
+    """Its brokers live, but none of them has the log: an unclean election is what is left."""
+    core = make_core(5, 6, config={"unclean.leader.election.enable": True})
+    core.context.brokers.replicas_on_offline_dirs[6] = OrderedSet([TP])
+    core.assign(TP, 6, 5)
+    core.lead(TP, 6, (6,))
+    core.put(TP, OFFLINE)
+    core.move([TP], ONLINE, OfflinePartition())
+    assert core.stored(TP) == (5, 1, (5,), 1, 1)
 
 
 def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Core) -> None:

@@ -154,6 +154,18 @@ def test_metadata_is_what_was_known_when_last_added(cluster: Any) -> None:
     assert (state.leader, state.leader_epoch) == (2, 4)
 
 
+def test_metadata_of_a_queued_topic_has_the_isr_known_when_last_added(cluster: Any) -> None:
+    """Its leader and epochs always look the same, so that the ISR alone tells them apart."""
+    cluster.context.topics.queue_topic_deletion(["t"])
+    cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
+    shrunk = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 4, (1, 2), 9), 1)
+    cluster.context.topics.put_partition_leadership_info(T0, shrunk)
+    cluster.batch.add_update_metadata_request_for_brokers([1], [T0])
+    send(cluster)
+    [state] = cluster.channels.update_metadata()[1].partition_states
+    assert (state.leader, state.isr) == (-2, (1, 2))
+
+
 def test_metadata_response_becomes_an_event(cluster: Any) -> None:
     """The controller logs its error, nothing more."""
     cluster.batch.add_update_metadata_request_for_brokers([3], [])
