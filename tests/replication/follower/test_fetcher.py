@@ -238,6 +238,17 @@ def test_lost_session_starts_anew(error: ErrorCode, session_id: int) -> None:
     assert len(request.partitions) == 1
 
 
+def test_a_request_without_an_answer_ends_the_session() -> None:
+    """Nobody knows whether the leader counted it: after the back-off the next one is a full one,
+    which names the session, so that the leader closes it."""
+    follower = Follower(history=((5, 0),), end=3)
+    follower.answer_fetch(fetched(), session_id=7)
+    follower.fetcher.on_failure(follower.next_fetch())
+    follower.cluster.clock.advance(1000)
+    request = follower.next_fetch()
+    assert (request.session_id, request.session_epoch, len(request.partitions)) == (7, 0, 1)
+
+
 def test_unadmitted_session_stays_full() -> None:
     """Id 0 in the answer: every request stays a full one."""
     follower = Follower(history=((5, 0),), end=3)

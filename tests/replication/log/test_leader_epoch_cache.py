@@ -123,6 +123,7 @@ def test_end_offsets_before_kip_279(epoch: int, end: int) -> None:
     [
         (5, 20, [(1, 3), (3, 5), (4, 9), (5, 20)]),
         (5, 7, [(1, 3), (3, 5), (5, 7)]),
+        (5, 9, [(1, 3), (3, 5), (5, 9)]),
         (3, 12, [(1, 3), (3, 12)]),
         (0, 2, [(0, 2)]),
         (4, 9, [(1, 3), (3, 5), (4, 9)]),
@@ -131,7 +132,8 @@ def test_end_offsets_before_kip_279(epoch: int, end: int) -> None:
 def test_contradicted_entries_are_replaced(
     epoch: int, offset: int, expected: list[tuple[int, int]]
 ) -> None:
-    """A smaller epoch or offset means the log was rewritten: later entries go."""
+    """A smaller epoch or offset means the log was rewritten: later entries go, and an epoch that
+    begins where the last one did takes its place."""
     cache = cache_of((1, 3), (3, 5), (4, 9))
     cache.assign(epoch, offset)
     assert cache.entries == expected

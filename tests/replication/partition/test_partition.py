@@ -286,11 +286,11 @@ def test_follower_high_watermark_follows_the_leader_within_its_log() -> None:
 
 
 def test_follower_copies_the_log_start() -> None:
-    """A leader's greater log start raises the follower's."""
+    """A leader's greater log start raises the follower's; its high watermark counts as well."""
     cluster = led(leader=1)
     follower = partition(cluster)
-    follower.append_as_follower((batch_at(0, *"a"), batch_at(1, "b")), 2, 1)
-    assert follower.log.log_start_offset == 1
+    assert follower.append_as_follower((batch_at(0, *"a"), batch_at(1, "b")), 2, 1)
+    assert (follower.log.log_start_offset, follower.log.high_watermark) == (1, 2)
 
 
 # -- high watermark ------------------------------------------------------------------------------

@@ -320,6 +320,16 @@ def test_changed_endpoints_are_announced_and_a_changed_rack_is_not() -> None:
     assert announced[1].endpoints == (EndPoint("new", 1),)
 
 
+def test_changed_features_are_announced() -> None:
+    """A broker that supports other features is news to all (KIP-584)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.sent.clear()
+    old = cluster.processes[2].info
+    rewrite_registration(cluster, BrokerInfo(2, old.endpoints, None, (("f", 1, 3),)))
+    cluster.settle()
+    assert [broker_id for broker_id, _ in cluster.sent] == [1, 2]
+
+
 def test_a_dead_broker_that_hosts_nothing_may_go_unnoticed() -> None:
     """A leaderless partition anywhere keeps the news back; cured in 3.1
     (docs/kafka/brokers.md#a-broker-disappears)."""

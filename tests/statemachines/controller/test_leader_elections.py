@@ -101,6 +101,20 @@ def test_an_unclean_leader_is_marked_until_it_changes_the_isr_since_3_2(version:
     assert stored() == {"leader": 2, "isr": [2, 3], "leader_recovery_state": None}
 
 
+def test_an_unclean_leader_that_proposes_the_isr_it_has_has_recovered() -> None:
+    """The ISR is no news, but the mark goes with the proposal (KIP-704)."""
+    cluster = ControllerCluster([1, 2, 3], "3.9")
+    cluster.create_topic("t", (3, 2), config={"unclean.leader.election.enable": "true"})
+    cluster.set_isr("t", 0, (3,))
+    cluster.kill(3)
+    state = cluster.state("t")
+    assert (state.isr, state.is_recovering) == ((2,), True)
+    cluster.set_isr("t", 0, state.isr)
+    recovered = cluster.state("t")
+    assert (recovered.isr, recovered.is_recovering) == ((2,), False)
+    assert recovered.zk_version == state.zk_version + 1
+
+
 @pytest.mark.parametrize(
     ("version", "controller", "feature"), [("1.1", 1, None), ("2.8", 1, 1), ("3.9", 2, 2)]
 )

@@ -12,6 +12,7 @@ from fakekafka.protocol.values import (
 )
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
+from fakekafka.zkfake.messages import SetDataRequest, ZkCode
 
 TP = TopicPartition("t", 0)
 
@@ -85,6 +86,29 @@ def cluster_with_only_an_added_replica_in_sync(version: str) -> ControllerCluste
     cluster.kill(3)
     assert cluster.state("t") == LeaderAndIsr(2, 3, (2,), 4)
     return cluster
+
+
+def test_an_isr_that_changes_while_a_reassignment_raises_the_epoch_is_kept() -> None:
+    """The epoch is raised again upon what is stored then, and the reassignment goes on."""
+    cluster = ControllerCluster([1, 2, 3], "1.1")
+    cluster.create_topic("t", (1, 2))
+    raced: list[object] = []
+
+    def race(request: object) -> bool:
+        is_write = isinstance(request, SetDataRequest) and request.path.endswith("/state")
+        if is_write and not raced:
+            raced.append(request)
+            new = LeaderAndIsr(1, 0, (1,), 0)
+            run_now(cluster.zk.topics.update_partition_isr(TP, new, 1))
+        return False
+
+    cluster.processes[cluster.active.broker_id].client.fail_next(race, ZkCode.OK)
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (1, 3)}))
+    cluster.settle()
+    assert len(raced) == 1
+    assert cluster.state("t") == LeaderAndIsr(1, 1, (1,), 2)
+    cluster.set_isr("t", 0, (1, 3))
+    assert cluster.assignment("t") == ReplicaAssignment((1, 3))
 
 
 @pytest.mark.parametrize("target", [None, (1, 3)])

@@ -120,7 +120,7 @@ def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
 
 
 def test_a_clean_election_is_not_counted_as_unclean(core: Core) -> None:
-    """Nor is one whose leader comes from an ISR that a dead broker leads."""
+    """A leader from the ISR loses nothing, also where one from outside was allowed."""
     core.assign(TP, 6, 5)
     core.lead(TP, 6, (6, 5))
     core.put(TP, OFFLINE)
