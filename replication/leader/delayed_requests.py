@@ -87,5 +87,5 @@ class DelayedRequests:
         released = self._released_sessions
         while released:
             parked = released.pop().parked
-            if parked is not None:
-                parked.try_complete()
+            if parked is not None and not parked.try_complete():
+                parked.watch_again()

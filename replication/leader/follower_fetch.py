@@ -234,6 +234,14 @@ class FollowerFetchHandler:
             self._quota.record_answer(responses)
         fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
 
+    def watch_again(self, fetch: FollowerFetch) -> None:
+        """Have a waiting fetch found by what happens to partitions that were released."""
+        for spec in fetch.session.active.values():
+            if spec.partition is None:
+                partition, replica = self._parties(spec, fetch.request.replica_id)
+                if partition is not None and replica is not None:
+                    spec.link(partition, replica)
+
     def _read_closely(
         self, fetch: FollowerFetch, spec: CachedPartition, bytes_max: int, is_first: bool
     ) -> tuple[FetchPartitionResponse, int]:

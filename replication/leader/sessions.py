@@ -324,6 +324,7 @@ class FollowerFetchServing(Protocol):
 
     def is_fetch_satisfied(self, operation: FollowerFetch) -> bool: ...
     def finish_parked(self, fetch: FollowerFetch) -> None: ...
+    def watch_again(self, fetch: FollowerFetch) -> None: ...
 
 
 class FollowerFetch(TimerEntry):
@@ -369,6 +370,10 @@ class FollowerFetch(TimerEntry):
             return False
         self.serving.finish_parked(self)
         return True
+
+    def watch_again(self) -> None:
+        """Go on waiting though a partition has changed its role."""
+        self.serving.watch_again(self)
 
     def run(self) -> None:
         """The timer fired: for this fetch, or for one answered before."""

@@ -21,6 +21,8 @@ class WaitingFetch(Protocol):
     """A follower's fetch that waits."""
 
     def try_complete(self) -> bool: ...
+    def watch_again(self) -> None:
+        """Go on waiting though a partition has changed its role."""
 
 
 class WaitingSession(Protocol):

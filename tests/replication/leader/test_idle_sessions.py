@@ -153,7 +153,8 @@ def test_log_start_is_told() -> None:
 
 @pytest.mark.parametrize("leader", [0, 1])
 def test_role_changes_wake(leader: int) -> None:
-    """An election answers the waiting session if its epoch or the leader is wrong now."""
+    """An election answers the waiting session if its epoch or the leader is wrong now; else the
+    next record does."""
     session = Session()
     for tp in TPS:
         session.offsets[tp] = 0
@@ -167,6 +168,8 @@ def test_role_changes_wake(leader: int) -> None:
         assert answers == [], "no epoch was given, and it still leads"
         active = session.leader_session.active.values()
         assert [entry.topic_partition for entry in active] == [TPS[1]]
+        session.cluster.produce(0, "a", tp=TPS[1])
+        assert names(answers[0]) == [1]
 
 
 def test_deletion_wakes() -> None:
