@@ -311,6 +311,26 @@ def test_a_failed_multi_leaves_no_trace(zk: Driver) -> None:
     assert zk.tree.ephemerals_of(SESSION) == ["/a/gone"]
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        SetDataRequest("/a", b"new"),
+        CreateRequest("/a/b"),
+        CreateRequest("/a/b", ephemeral=True),
+        CreateRequest("/a/b", sequential=True),
+        DeleteRequest("/a/gone"),
+    ],
+    ids=["set", "create", "create ephemeral", "create sequential", "delete"],
+)
+def test_each_kind_of_operation_is_taken_back(zk: Driver, operation: Any) -> None:
+    """Also where no other operation of the failed multi takes the same thing back."""
+    zk(CreateRequest("/a", b"old"))
+    zk(CreateRequest("/a/gone", b"g", ephemeral=True))
+    before = zk.tree.snapshot()
+    zk(MultiRequest((operation, CheckRequest("/a", 99))))
+    assert zk.tree.snapshot() == before._replace(last_zxid=before.last_zxid + 1)
+
+
 def test_three_states_updated_together_fail_one_by_one(zk: Driver) -> None:
     """CP-74, generic part: right version, stale version and missing node in three guarded
     multis; each has its own outcome."""

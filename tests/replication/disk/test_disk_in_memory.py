@@ -46,6 +46,18 @@ def test_power_off_keeps_what_was_flushed(tools: type[Tools]) -> None:
     assert log.log_end_offset == 4
 
 
+def test_power_off_cuts_a_copy_in_another_directory_as_well(tools: type[Tools]) -> None:
+    """What is to replace the log ends where it was flushed, too (KIP-113)."""
+    disk = MemoryDisk(("one", "two"))
+    disk.open_log(tools.name, tools.config())
+    copy = disk.open_future(tools.name, tools.config(), "two")
+    tools.fill(copy, 3)
+    copy.flush()
+    tools.fill(copy, 2)
+    disk.power_off()
+    assert disk.open_future(tools.name, tools.config()).log_end_offset == 3
+
+
 def test_more_may_survive_a_power_failure(tools: type[Tools]) -> None:
     """The operating system may have written any larger prefix of batches."""
     disk = MemoryDisk()

@@ -191,6 +191,19 @@ def test_served_in_the_order_of_the_session() -> None:
     assert names(session.fetch(max_wait_ms=0)[0]) == [3, 0, 2, 4]
 
 
+def test_news_of_a_forgotten_partition_are_not_answered() -> None:
+    """Neither what came before it was forgotten, nor what comes later."""
+    session = Session()
+    session.cluster.produce(0, "a", tp=TPS[3])
+    session.leader_session.update((), (TPS[3], TPS[2]))
+    answers = session.fetch()
+    for n in (3, 2):
+        session.cluster.produce(0, "b", tp=TPS[n])
+    assert answers == []
+    session.cluster.produce(0, "c", tp=TPS[1])
+    assert names(answers[0]) == [1]
+
+
 def test_forgotten_and_closed_sessions_let_go() -> None:
     """A partition forgotten, or whose session is replaced, is watched by nobody any more."""
     session = Session()

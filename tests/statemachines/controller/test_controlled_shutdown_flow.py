@@ -67,6 +67,21 @@ def test_a_leaving_broker_counts_as_leaving_until_it_is_gone() -> None:
     assert list(cluster.active.context.brokers.shutting_down_broker_ids) == []
 
 
+def test_a_new_tenure_does_not_know_who_was_leaving() -> None:
+    """The broker asks the controller that is to relieve it; another one has not been asked."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3))
+    controller = cluster.active
+    cluster.controlled_shutdown(2)
+    for _ in range(5):
+        run_now(cluster.zk.brokers.delete_controller(controller.context.epoch_zk_version))
+        cluster.settle()
+        if cluster.active is controller:
+            break
+    assert cluster.active is controller
+    assert list(cluster.active.context.brokers.shutting_down_broker_ids) == []
+
+
 def test_remaining_partitions_are_those_without_another_in_sync_replica() -> None:
     """CP-132: RF 1 partitions are not reported, failed elections are."""
     cluster = ControllerCluster([1, 2, 3])

@@ -20,7 +20,7 @@ from fakekafka.statemachines.controller.events import (
     TopicChange,
     UpdateMetadataResponseReceived,
 )
-from fakekafka.statemachines.controller.queue import ControllerEventManager
+from fakekafka.statemachines.controller.queue import ControllerEventManager, QueuedEvent
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.fake_brokers import OwnMailbox, VirtualHost
 from fakekafka.tests.support.run_now import run_now
@@ -51,10 +51,12 @@ class Recorder:
             raise self.error
 
 
-def started(**options: Any) -> tuple[VirtualHost, Recorder, ControllerEventManager]:
+def started(
+    mailbox: OwnMailbox | None = None, **options: Any
+) -> tuple[VirtualHost, Recorder, ControllerEventManager]:
     host = VirtualHost()
     recorder = Recorder(host)
-    manager = ControllerEventManager(host, recorder, OwnMailbox(), **options)
+    manager = ControllerEventManager(host, recorder, mailbox or OwnMailbox(), **options)
     recorder.manager = manager
     manager.start()
     return host, recorder, manager
@@ -196,6 +198,29 @@ def test_events_wait_while_another_one_is_parked() -> None:
     recorder.parked.set_result(None)
     host.settle()
     assert recorder.seen == [TopicChange(), BrokerChange()]
+
+
+def test_an_event_that_is_delivered_late_takes_its_turn_again() -> None:
+    """Its message was kept back when its turn came; another event is in hand by now."""
+    kept: list[QueuedEvent] = []
+
+    class Keeping(OwnMailbox):
+        def deliver(self, queued: QueuedEvent) -> None:
+            if queued.event == TopicChange() and not kept:
+                kept.append(queued)
+            else:
+                queued.take()
+
+    host, recorder, manager = started(mailbox=Keeping())
+    recorder.parked = Pending()
+    manager.put(TopicChange())
+    manager.put(BrokerChange())
+    host.settle()
+    kept[0].take()
+    assert recorder.seen == [BrokerChange()]
+    recorder.parked.set_result(None)
+    host.settle()
+    assert recorder.seen == [BrokerChange(), TopicChange()]
 
 
 def test_putting_does_not_process() -> None:

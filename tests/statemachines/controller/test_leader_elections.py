@@ -140,6 +140,15 @@ def test_unclean_election_of_a_healthy_partition_is_not_needed() -> None:
     assert cluster.elect(UNCLEAN, TP)[TP][0] is ErrorCode.ELECTION_NOT_NEEDED
 
 
+def test_unclean_election_is_needed_where_the_leader_is_leaving() -> None:
+    """A broker that shuts down is not live; the only replica in sync is its own."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (2,))
+    cluster.controlled_shutdown(2)
+    assert cluster.state("t").leader == 2
+    assert cluster.elect(UNCLEAN, TP)[TP][0] is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+
+
 def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
     """Done, unknown and dying ones are dropped, the znode goes
     (docs/kafka/controller-failover.md#failover)."""

@@ -10,6 +10,7 @@ from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import (
+    ConnectRequest,
     CreateRequest,
     ExistsRequest,
     SetDataRequest,
@@ -37,6 +38,17 @@ def test_callbacks_run_around_a_new_session(
     assert log == ["before", "after"]
     assert client.session_id not in (0, session_id)
     assert single.servers[1].children("/") == []
+
+
+def test_a_new_session_has_seen_nothing(single: ZkNetwork) -> None:
+    """Any server will do, also one that is behind what the former session saw."""
+    client = single.connected()
+    single.write(client, "/a", "/b")
+    session_id = client.session_id
+    single.servers[1].expire_session(session_id)
+    single.run_until(lambda: client.is_connected and client.session_id != session_id)
+    asked = [m for m in single.messages(ConnectRequest) if m.session_id == 0]
+    assert [m.last_zxid_seen for m in asked] == [0, 0]
 
 
 def test_a_failing_callback_stops_neither_the_others_nor_the_new_session(

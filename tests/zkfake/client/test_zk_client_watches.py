@@ -13,6 +13,7 @@ from fakekafka.zkfake.messages import (
     GetChildrenRequest,
     GetDataRequest,
     SetDataRequest,
+    SetWatches,
     WatchEvent,
     ZkCode,
 )
@@ -68,6 +69,28 @@ def test_a_child_watch_is_armed_only_when_asked(
     single.run(other.handle_request(CreateRequest("/c")))
     single.run_for(10)
     assert log == ["children"]
+
+
+def test_the_watches_of_a_deleted_node_are_used_up(
+    single: ZkNetwork, watcher: Any, log: list[str]
+) -> None:
+    """That of its children, too: a new connection arms neither again."""
+    client, other = single.connected(), single.connected("other")
+    single.run(other.handle_request(CreateRequest("/a")))
+    client.register_change_handler("/a", watcher())
+    client.register_child_change_handler("/a", watcher("child "))
+    single.run(client.handle_request(GetDataRequest("/a")))
+    single.run(client.handle_request(GetChildrenRequest("/a", watch=True)))
+    single.run(other.handle_request(DeleteRequest("/a")))
+    single.run_for(10)
+    seen = list(log)
+    single.cut("client", "zk-1")
+    single.run_for(4500)
+    single.heal()
+    single.run(client.wait_until_connected())
+    single.run_for(10)
+    assert log == seen
+    assert not any(isinstance(getattr(m, "request", None), SetWatches) for *_, m in single.log)
 
 
 def test_an_event_without_a_handler_is_ignored(

@@ -206,6 +206,13 @@ def test_a_leader_that_does_not_confirm_is_not_followed(network: ZkNetwork) -> N
     assert voter.elected == [(0, Vote(1, 5, 5))]
 
 
+def test_a_leader_that_follows_by_now_is_not_followed(voter: Voter) -> None:
+    """It is named by a quorum, itself among them, but does not say that it leads."""
+    voter.hear(1, Vote(1, 9, 1), round_=7, state=FOLLOWING)
+    voter.hear(3, Vote(1, 9, 1), round_=7, state=FOLLOWING)
+    assert voter.elected == []
+
+
 def test_followers_of_the_same_round_complete_the_election(voter: Voter) -> None:
     """The others decided while this server still counted: no settling is needed."""
     voter.hear(1, Vote(1, 9, 1), state=LEADING)

@@ -15,8 +15,9 @@ from fakekafka.zkfake.messages import (
     SetDataRequest,
     ZkCode,
 )
-from fakekafka.zkfake.server.following import CONNECT_ATTEMPTS_MAX
+from fakekafka.zkfake.server.following import CONNECT_ATTEMPTS_MAX, Following
 from fakekafka.zkfake.server.leading import Leading
+from fakekafka.zkfake.server.looking import Looking
 from fakekafka.zkfake.server.quorum_messages import (
     Ack,
     AckEpoch,
@@ -149,6 +150,40 @@ def test_a_leader_refuses_to_lead_one_with_more(trio: ZkNetwork) -> None:
     trio.servers[3]._on_elected(vote)
     trio.servers[1]._on_elected(vote)
     assert trio.settle(2) == 1
+
+
+def test_a_newer_epoch_is_more_than_a_later_transaction(trio: ZkNetwork) -> None:
+    """Of a follower that has logged as much, the epoch says that its history is the newer one."""
+    trio.kill(1)
+    trio.kill(2)
+    trio.run_for(3000)
+    newer = trio.storages[1]
+    newer.current_epoch = newer.accepted_epoch = 4
+    assert newer.last_logged_zxid <= trio.storages[3].last_logged_zxid
+    trio.start(1)
+    vote = trio.servers[3].election.vote
+    trio.servers[3]._on_elected(vote)
+    trio.servers[1]._on_elected(vote)
+    assert trio.settle(2) == 1
+
+
+def test_an_epoch_is_promised_once(trio: ZkNetwork) -> None:
+    """A follower that comes again does not count for the epoch that it promised before."""
+    trio.kill(1)
+    trio.log.clear()
+    trio.start(1)
+    trio.settle(3)
+    (ack,) = trio.messages(AckEpoch)
+    assert ack.current_epoch == -1
+
+
+def test_a_follower_whose_link_is_closed_looks_for_a_leader_at_once(trio: ZkNetwork) -> None:
+    """It does not wait until the leader has been silent for long enough."""
+    following = trio.servers[1].role
+    assert isinstance(following, Following)
+    trio.deliver("zk-3", "zk-1", LinkClosed(following._link.link_id))
+    assert isinstance(trio.servers[1].role, Looking)
+    trio.settle(3)
 
 
 def test_an_epoch_that_is_used_up_is_followed_by_the_next(trio: ZkNetwork) -> None:

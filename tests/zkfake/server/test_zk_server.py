@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.errors import InvariantError
 from fakekafka.protocol.host import Timer
+from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler
 from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
     CloseSession,
@@ -89,6 +90,19 @@ def test_a_session_that_connects_again_takes_its_old_connections_place(single: Z
     single.deliver("x", "zk-1", ConnectRequest(5, client.session_id, 6000, 0))
     assert isinstance(single.log[-2][2], ConnectionClosed)
     assert single.log[-1][2] == ConnectResponse(5, client.session_id, 6000)
+
+
+def test_watches_end_with_the_connection_that_set_them(single: ZkNetwork) -> None:
+    """Also if the session connects again before the server has missed it: the client sets those
+    that it wants again (ZooKeeper: a watch belongs to a ``ServerCnxn``)."""
+    client = single.connected()
+    other = single.connected("other")
+    single.write(other, "/a")
+    client.register_change_handler("/a", ZnodeChangeHandler())
+    single.run(client.handle_request(ExistsRequest("/a")))
+    assert len(single.servers[1].watches) == 1
+    single.deliver("x", "zk-1", ConnectRequest(5, client.session_id, 6000, 0))
+    assert len(single.servers[1].watches) == 0
 
 
 def test_session_ids_are_unique_over_servers_and_restarts(single: ZkNetwork) -> None:
