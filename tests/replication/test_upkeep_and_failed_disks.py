@@ -10,6 +10,7 @@ from fakekafka.protocol.errors import ErrorCode, UsageError
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import MalformedRecords, Record
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 OTHER = TopicPartition("u", 0)
@@ -249,6 +250,22 @@ def test_retention_runs_by_the_clock() -> None:
     cluster.clock.advance(30000)
     assert cluster[0].log().log_start_offset == 2
     assert cluster[0].log_end_offset() == 4
+
+
+def test_a_follower_whose_retention_went_ahead_tells_its_leader() -> None:
+    """Nothing else makes an idle fetch name the partition; its leader waits for it (KIP-107)."""
+    cluster = led(topic={"segment.bytes": "100", "retention.ms": "1000"})
+    cluster.produce(0, *"abcd")
+    cluster.replicate(1)
+    [fetcher] = cluster[1].fetchers
+    assert present(fetcher.next_request()).partitions == ()
+    assert cluster[1].log().log_start_offset == 0
+    cluster.clock.now_ms += 2000
+    cluster[1].manager.upkeep.apply_retention()
+    start = cluster[1].log().log_start_offset
+    assert start > 0
+    [named] = present(fetcher.next_request()).partitions
+    assert (named.topic_partition, named.log_start_offset) == (TP, start)
 
 
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "100"}

@@ -244,12 +244,14 @@ def test_behind_the_leaders_start() -> None:
     assert follower.next_fetch().partitions[0].fetch_offset == 10
 
 
-def test_within_the_leaders_log_after_all() -> None:
-    """A leader that has the offset again is fetched from where the follower stands."""
+@pytest.mark.parametrize("leader_start", [1, 3])
+def test_within_the_leaders_log_after_all(leader_start: int) -> None:
+    """A leader that has the offset again is fetched from where the follower stands, also if its
+    log begins just there."""
     follower = Follower(history=((5, 0),), end=3, high_watermark=3)
     follower.answer_fetch(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
     follower.answer_offset(20)
-    follower.answer_offset(1)
+    follower.answer_offset(leader_start)
     assert follower.next_fetch().partitions[0].fetch_offset == 3
     assert follower.log().log_start_offset == 0
 

@@ -87,6 +87,31 @@ def test_a_bandwidth_lowers_the_rate(simulation: Simulation) -> None:
     assert [time_ms for time_ms, _ in client.answers] == pytest.approx(expected, abs=0.1)
 
 
+def test_answers_that_are_under_way_when_the_client_goes_are_written_nowhere(
+    simulation: Simulation,
+) -> None:
+    simulation.network.latency(0)
+    simulation.network.latency(30, source=1, target="clients")
+    client = SlowClient(simulation)
+    client.send(metadata(1), metadata(2))
+    simulation.run_for(20)
+    client.connection.connection_lost(None)
+    simulation.run_for(100)
+    assert client.answers == []
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_frame_of_the_largest_size_is_taken(simulation: Simulation, more: int) -> None:
+    """``socket.request.max.bytes`` is the size up to which a request is received."""
+    client = SlowClient(simulation)
+    frame = metadata(1) + bytes(more)
+    client.service.max_request_bytes = len(metadata(1))
+    client.send(frame)
+    simulation.run_for(10)
+    assert [number for _, number in client.answers] == ([] if more else [1])
+    assert (client.transport.closed_ms is not None) == bool(more)
+
+
 def test_one_direction_of_the_link_may_be_slow(simulation: Simulation) -> None:
     simulation.network.latency(0)
     simulation.network.latency(30, source=1, target="clients")
