@@ -92,7 +92,7 @@ def test_answers_that_are_under_way_when_the_client_goes_are_written_nowhere(
 ) -> None:
     simulation.network.latency(0)
     simulation.network.latency(30, source=1, target="clients")
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     client.send(metadata(1), metadata(2))
     simulation.run_for(20)
     client.connection.connection_lost(None)
@@ -103,7 +103,7 @@ def test_answers_that_are_under_way_when_the_client_goes_are_written_nowhere(
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_frame_of_the_largest_size_is_taken(simulation: Simulation, more: int) -> None:
     """``socket.request.max.bytes`` is the size up to which a request is received."""
-    client = SlowClient(simulation)
+    client = VirtualClient(simulation)
     frame = metadata(1) + bytes(more)
     client.service.max_request_bytes = len(metadata(1))
     client.send(frame)
