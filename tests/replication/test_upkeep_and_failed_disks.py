@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol.data import INTERNAL_CONTEXT, ProducePartition, ProduceRequest
+from fakekafka.protocol.data import (
+    INTERNAL_CONTEXT,
+    FetchRequest,
+    ProducePartition,
+    ProduceRequest,
+)
 from fakekafka.protocol.errors import ErrorCode, UsageError
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import MalformedRecords, Record
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 OTHER = TopicPartition("u", 0)
@@ -258,13 +262,17 @@ def test_a_follower_whose_retention_went_ahead_tells_its_leader() -> None:
     cluster.produce(0, *"abcd")
     cluster.replicate(1)
     [fetcher] = cluster[1].fetchers
-    assert present(fetcher.next_request()).partitions == ()
+    idle = fetcher.next_request()
+    assert isinstance(idle, FetchRequest)
+    assert idle.partitions == ()
     assert cluster[1].log().log_start_offset == 0
     cluster.clock.now_ms += 2000
     cluster[1].manager.upkeep.apply_retention()
     start = cluster[1].log().log_start_offset
     assert start > 0
-    [named] = present(fetcher.next_request()).partitions
+    request = fetcher.next_request()
+    assert isinstance(request, FetchRequest)
+    [named] = request.partitions
     assert (named.topic_partition, named.log_start_offset) == (TP, start)
 
 
