@@ -24,6 +24,7 @@ from ..log.checkpoint_formats import (
     RECOVERY_POINT_CHECKPOINT,
 )
 from ..log.log import Log
+from ..log.segment import Segment
 from ..log.settings import LogSettings
 from ..log.storage import LogDirectory, LogStorage
 
@@ -78,6 +79,13 @@ class Disk(ABC):
         except KeyError:
             known = ", ".join(self._directories)
             raise UsageError(f"no log directory {path!r}; there are {known}") from None
+
+    def watch_expiry(
+        self, watcher: Callable[[TopicPartition, Sequence[Segment]], object] | None
+    ) -> None:
+        """Let a function hear of segments that retention deletes; None: nobody."""
+        for directory in self._directories.values():
+            directory.on_expiry = watcher
 
     def directory_of(self, topic_partition: TopicPartition) -> str | None:
         """The log directory a partition lies in; None if it is not stored here."""

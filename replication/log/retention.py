@@ -82,6 +82,8 @@ def delete_segments(log: Log, count: int, now_ms: int) -> None:
     if not doomed:
         return
     invariant(count < len(log.segments), "a log keeps at least one segment")
+    if log.storage.directory.on_expiry is not None:
+        log.storage.directory.on_expiry(log.topic_partition, doomed)
     del log.segments[:count]
     if log.storage.is_real:
         log.storage.on_delete(doomed, now_ms)

@@ -6,7 +6,7 @@ be written. Storages on real files (``FileStorage``) override the hooks, which d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.records.batch import RecordBatch
@@ -18,7 +18,7 @@ from .segment import Segment
 class LogDirectory:
     """One log directory of a broker; fails as a whole."""
 
-    __slots__ = ("checkpoints", "is_offline", "is_real", "path", "was_clean")
+    __slots__ = ("checkpoints", "is_offline", "is_real", "on_expiry", "path", "was_clean")
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -29,6 +29,8 @@ class LogDirectory:
         """Whether the last stop was clean (or there was none): decides on recovery."""
         self.checkpoints: dict[str, dict[TopicPartition, int]] = {}
         """Checkpoint files by name."""
+        self.on_expiry: Callable[[TopicPartition, Sequence[Segment]], object] | None = None
+        """Hears of segments that retention deletes, before they are gone."""
 
     def check(self) -> None:
         """Raise ``KafkaError`` KAFKA_STORAGE_ERROR when offline."""

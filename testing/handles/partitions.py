@@ -125,14 +125,14 @@ class Partitions:
         batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
         return [record for batch in batches if not batch.is_control for record in batch.records()]
 
-    def log_bytes(self, topic: str, partition: int, replica: int) -> bytes:
-        """A replica's whole log as stored, for comparing replicas byte by byte."""
+    def log_bytes(self, topic: str, partition: int, replica: int, from_offset: int = 0) -> bytes:
+        """A replica's log as stored, from the batch with an offset on, for comparing replicas."""
         broker = self._running.broker_process(replica).broker
         if broker is None:
             raise NotThereYet(f"broker {replica} is not running")
         key = partition_key(topic, partition)
         batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
-        return b"".join(batch.data for batch in batches)
+        return b"".join(batch.data for batch in batches if batch.last_offset >= from_offset)
 
     def no_such_partition(self, where: TopicPartition) -> NotThereYet:
         """What to raise for a partition that no broker knows."""

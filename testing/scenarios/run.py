@@ -11,11 +11,13 @@ import functools
 import itertools
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ...protocol.errors import FakeKafkaError, UsageError
+from ...protocol.values import TopicPartition
+from ...replication.log.segment import Segment
 from ...tracing.header import build_header
 from ..checks import fully_replicated
 from ..running import WaitTimeout
@@ -66,6 +68,12 @@ class ScenarioRun:
         self._is_going = False  # between its begin and its stop
         self.begun_us: int | None = None
         """When the scenario's own zero was; None before."""
+        self.expired: dict[str, set[bytes | None]] = {t.name: set() for t in cluster.topics}
+        """Topic to values that retention, or a deletion of the topic, took."""
+        self.has_settled = False
+        """Whether the cluster recovered at the end, so that it can be judged."""
+        for process in self.simulation.processes.values():
+            process.spec.disk.watch_expiry(self._expire)
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._waiting: list[tuple[FaultSpec, float]] = []
 
@@ -77,8 +85,9 @@ class ScenarioRun:
             self.play()
             for expectation in [e for e in self.spec.expect if e.at_ms is None]:
                 self._expect(expectation.that, expectation.within_ms, expectation.message)
-            judge(self.spec, self.simulation, self.workloads, self.result)
-            if self.spec.stop.settle:
+            expired = self.expired if self.has_settled else None
+            judge(self.spec, self.simulation, self.workloads, expired, self.result)
+            if self.has_settled:
                 self.result.problems += self.coordinated.problems()
         else:
             self.set_up()
@@ -278,6 +287,18 @@ class ScenarioRun:
             ACTIONS[fault.action].perform(self.simulation, arguments)
         finally:
             runtime.doing = before
+        if fault.action == "delete_topic":
+            for workload in self.workloads:
+                if workload.spec.topic == arguments["topic"]:
+                    self.expired[workload.spec.topic].update(workload.acknowledged)
+
+    def _expire(self, partition: TopicPartition, segments: Sequence[Segment]) -> None:
+        """Retention deletes segments of a replica."""
+        expired = self.expired.get(partition.topic)
+        if expired is not None:
+            for segment in segments:
+                for batch in segment.walk(0):
+                    expired.update(record.value for record in batch.records())
 
     # -- expectations --------------------------------------------------------------------------
 
@@ -342,6 +363,7 @@ class ScenarioRun:
 
         try:
             simulation.run_until(settled, stop.settle_timeout_ms, every_ms=20)
+            self.has_settled = True
         except WaitTimeout:
             self._problem(f"the cluster did not recover within {stop.settle_timeout_ms:g} ms")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...protocol.data import ACKS_ALL
 from ..checks import loss_and_doubling, replicas_identical
-from .spec import ScenarioSpec
+from .spec import FaultSpec, ScenarioSpec
 
 if TYPE_CHECKING:
     from ..simulation import Simulation
@@ -54,13 +54,15 @@ def judge(
     spec: ScenarioSpec,
     simulation: Simulation,
     workloads: Sequence[Workload],
+    expired: Mapping[str, Container[bytes | None]] | None,
     result: ScenarioResult,
 ) -> None:
     """Fill in the figures, and what was promised and is not so.
 
     What is acknowledged with acks=all is there, once if the producer is idempotent; all replicas
-    are identical. All that was lost is counted, and apart from it what a promise covered. Only a
-    cluster that has settled can be judged: else the figures of records are missing.
+    are identical. All that was lost is counted, and apart from it what a promise covered.
+    ``expired`` are the values that were deleted on purpose, by topic. It is None for a cluster that
+    has not settled, which cannot be judged: the figures of records are missing then.
     """
     metrics: dict[str, float] = {
         "acknowledged": sum(len(workload.acknowledged) for workload in workloads),
@@ -69,12 +71,13 @@ def judge(
         "messages": simulation.runtime.network.messages_sent,
         "handled": simulation.runtime.handled,
     }
-    if spec.stop.settle:
+    if expired is not None:
         metrics.update(dict.fromkeys(METRICS[5:], 0))
         for topic in spec.cluster.topics:
             writing = [workload for workload in workloads if workload.spec.topic == topic.name]
             if writing:
-                _judge_records(spec, simulation, topic.name, writing, result, metrics)
+                gone = expired.get(topic.name, ())
+                _judge_records(spec, simulation, topic.name, writing, gone, result, metrics)
         same = replicas_identical(simulation, [topic.name for topic in spec.cluster.topics])
         result.problems += same.problems
     wanted = spec.metrics or METRICS
@@ -86,6 +89,7 @@ def _judge_records(
     simulation: Simulation,
     topic: str,
     workloads: Sequence[Workload],
+    expired: Container[bytes | None],
     result: ScenarioResult,
     metrics: dict[str, float],
 ) -> None:
@@ -97,15 +101,21 @@ def _judge_records(
         for number, start in enumerate(starts)
         for record in simulation.consume(topic, number, start)
     )
+    below_start = {
+        record.value
+        for number, start in enumerate(starts)
+        for record in simulation.records(topic, number)
+        if record.offset < start
+    }
     may_lose = _loses_on_purpose(spec, topic)
     lost: list[bytes] = []
     promised: list[bytes] = []
     for workload in workloads:
         is_promised = workload.spec.acks == ACKS_ALL and not may_lose
-        for value, offset in zip(workload.acknowledged, workload.offsets, strict=True):
+        for value in workload.acknowledged:
             if value in read:
                 continue
-            if 0 <= offset < starts[workload.partition_of(value)]:
+            if value in expired or value in below_start:
                 metrics["expired"] += 1
                 continue
             lost.append(value)
@@ -122,13 +132,18 @@ def _judge_records(
 
 
 def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
-    """Whether acknowledged records may get lost: it powers off, or elects uncleanly."""
+    """Whether acknowledged records may get lost: it powers off, elects uncleanly, or deletes."""
     config = {**spec.cluster.config}
     for topic_spec in spec.cluster.topics:
         if topic_spec.name == topic:
             config.update(topic_spec.config)
     unclean = str(config.get("unclean.leader.election.enable", "false")).lower() == "true"
-    return unclean or any(
-        fault.action == "power_off" or fault.arguments.get("election") == "unclean"
-        for fault in spec.faults
-    )
+    return unclean or any(_may_lose(fault, topic) for fault in spec.faults)
+
+
+def _may_lose(fault: FaultSpec, topic: str) -> bool:
+    arguments = fault.arguments
+    if fault.action in ("delete_topic", "alter_config") and arguments.get("topic") == topic:
+        allows = arguments.get("config", {}).get("unclean.leader.election.enable")
+        return fault.action == "delete_topic" or str(allows).lower() == "true"
+    return fault.action == "power_off" or arguments.get("election") == "unclean"

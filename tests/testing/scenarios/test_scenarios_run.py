@@ -229,6 +229,69 @@ def test_what_retention_deletes_is_not_lost() -> None:
     assert (metrics["lost"], metrics["lost_promised"], problems) == (0, 0, [])
 
 
+def with_retention(text: str) -> str:
+    """Records are deleted a second after they were written; a broker looks from 30 s on."""
+    text = text.replace(
+        "[cluster.topics.orders]",
+        "log.retention.check.interval.ms = 1000\n[cluster.topics.orders]\n"
+        "config.retention.ms = 1000\nconfig.segment.ms = 500",
+    )
+    return text.replace("at_ms = 5000", "at_ms = 34000").replace(
+        "rate_per_s = 500", "rate_per_s = 50"
+    )
+
+
+def test_what_a_leader_had_lost_is_not_taken_by_retention() -> None:
+    """At its offsets stand other records by then, which were deleted long after."""
+    metrics, problems = figures(with_retention(ONE_LEADER_FAR_AWAY))
+    assert metrics["lost"] > 0
+    assert metrics["expired"] > 500
+    assert (metrics["lost_promised"], problems) == (0, [])
+
+
+def test_what_retention_takes_is_no_loss_though_nobody_was_told_its_offset() -> None:
+    text = with_retention(ONE_LEADER_FAR_AWAY).replace("acks = 1", "acks = 0")
+    calm = text[: text.index("[[faults]]")] + text[text.index("[stop]") :]
+    metrics, problems = figures(calm)
+    assert metrics["expired"] > 500
+    assert (metrics["lost"], problems) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "expired"),
+    [
+        ('action = "delete_topic"\ntopic = "orders"', True),
+        ('action = "alter_config"\ntopic = "orders"\n'
+         'config = {"unclean.leader.election.enable" = true}', False),
+    ],
+)  # fmt: skip
+def test_who_deletes_a_topic_or_allows_unclean_elections_breaks_no_promise(
+    fault: str, expired: bool
+) -> None:
+    """The former is no loss, the latter one that is counted."""
+    text = ONE_LEADER_FAR_AWAY.replace("acks = 1", 'acks = "all"').replace(
+        "[cluster.topics.orders]", "replica.lag.time.max.ms = 500\n[cluster.topics.orders]"
+    )
+    text = text.replace("constant_ms = 40", "constant_ms = 2000")
+    text = text.replace("at_ms = 1000", "at_ms = 6000").replace("at_ms = 5000", "at_ms = 12000")
+    if expired:
+        text = text.replace('at_ms = 6000\naction = "kill"\nbroker = 1', f"at_ms = 6000\n{fault}")
+    else:
+        text = text.replace("[stop]", f"[[faults]]\nat_ms = 500\n{fault}\n[stop]")
+    metrics, problems = figures(text)
+    assert (metrics["lost_promised"], problems) == (0, [])
+    assert metrics["expired" if expired else "lost"] > 100
+    assert metrics["lost" if expired else "expired"] == 0
+
+
+def test_a_cluster_that_does_not_recover_is_not_judged() -> None:
+    metrics, problems = figures(ONE_LEADER_FAR_AWAY + "settle_timeout_ms = 1\n")
+    assert [text.partition(": ")[2] for text in problems] == [
+        "the cluster did not recover within 1 ms"
+    ]
+    assert "lost" not in metrics
+
+
 def test_only_the_figures_that_are_asked_for_are_told() -> None:
     text = 'metrics = ["lost", "retries"]\n' + SHORT
     result = ScenarioRun(parse_scenario(text, "short.toml"), 5).run()
