@@ -180,11 +180,33 @@ def _notch(source: ReportSource) -> Iterator[Figure]:
             "rate",
             "acknowledged records in each second",
             "Median over seeds, and the band from the 5th to the 95th percentile, of the runs that "
-            "reached the second; shown while half of them do.",
+            f"reached the second; shown while half of them do.{_cut_short(source)}",
             "virtual time, s",
             "records",
             curves,
         )
+
+
+def _cut_short(source: ReportSource) -> str:
+    """What of many configurations is not drawn."""
+    count = len(source.configurations)
+    if count <= _LINES_MAX:
+        return ""
+    return f" Drawn are the first {_LINES_MAX} of {count} configurations."
+
+
+def _endless(source: ReportSource, metric: str) -> str:
+    """How much lies beyond the ends of the curves, as it had not ended."""
+    counts = [
+        (value, count)
+        for one in source.configurations
+        for value, count in source.histogram(one.number, metric)
+    ]
+    open_count = sum(count for value, count in counts if math.isinf(value))
+    if not open_count:
+        return ""
+    total = sum(count for _, count in counts)
+    return f" Of all {total:,} values {open_count:,} had not ended, beyond the ends of the curves."
 
 
 def _distributions(source: ReportSource) -> Iterator[Figure]:
@@ -213,7 +235,8 @@ def _distributions(source: ReportSource) -> Iterator[Figure]:
                 f"distribution-{metric}",
                 metric,
                 f"{source.doc(metric)}. All runs of a configuration together; a value is at most "
-                "1 % off. On the axis 10 is the 90th percentile, 100 the 99th, 1000 the 99.9th.",
+                "1 % off. On the axis 10 is the 90th percentile, 100 the 99th, 1000 the 99.9th."
+                f"{_endless(source, metric)}{_cut_short(source)}",
                 "ms, logarithmic",
                 "1 / share of values above",
                 curves,

@@ -14,6 +14,7 @@ from fakekafka import UsageError
 from fakekafka.cli.main import main
 from fakekafka.spark_bench.batch import run_suite
 from fakekafka.spark_bench.measuring.run import PHASES
+from fakekafka.spark_bench.reports import figures as figures_module
 from fakekafka.spark_bench.reports.compare import compare
 from fakekafka.spark_bench.reports.figures import figures
 from fakekafka.spark_bench.reports.source import ReportSource
@@ -125,6 +126,19 @@ def test_phases_in_the_report_add_up_to_the_whole(batches: Path) -> None:
     figure = next(one for one in figures(source) if one.key == "phases")
     column = source.configurations[0].column("unavailable_ms")
     assert sum(curve.y[0] for curve in figure.curves) == pytest.approx(sum(column) / len(column))
+
+
+def test_a_figure_says_which_of_many_configurations_it_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = written(tmp_path, SMALL, "small.py")
+    run_suite(suite, runs=1, engine="serial", out=tmp_path / "out")
+    source = ReportSource(tmp_path / "out")
+    told = "Drawn are the first 1 of 2 configurations."
+    assert not [figure for figure in figures(source) if told in figure.about]
+    monkeypatch.setattr(figures_module, "_LINES_MAX", 1)
+    cut = [figure for figure in figures(source) if len(figure.curves) == 1 and told in figure.about]
+    assert {"rate", "distribution-response_ms"} <= {figure.key for figure in cut}
 
 
 def test_what_went_wrong_is_in_the_report_with_its_command(tmp_path: Path) -> None:
