@@ -25,9 +25,8 @@ def parameters_of(settings: list[str]) -> dict[str, Any]:
 
     A version is text even where it looks like a number: 0.10 is not 0.1.
     """
-    import tomllib
-
     from ..protocol.errors import UsageError
+    from ..testing.parameters.toml_values import value_of_text
 
     values: dict[str, Any] = {}
     for setting in settings:
@@ -35,10 +34,7 @@ def parameters_of(settings: list[str]) -> dict[str, Any]:
         if not separator:
             raise UsageError(f"--set takes key=value, not {setting!r}")
         is_version = name == "cluster.kafka_version" and text[:1].isdigit()
-        try:
-            values[name] = text if is_version else tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            values[name] = text
+        values[name] = text if is_version else value_of_text(text)
     return values
 
 

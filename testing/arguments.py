@@ -8,20 +8,24 @@ its value and what would be right.
 from __future__ import annotations
 
 import inspect
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..protocol.errors import UsageError, did_you_mean
 from ..protocol.versions import Behaviour, behaviour
+from .parameters import kinds
+from .parameters.cluster_kinds import ASSIGNMENT, PARTITIONS, TOPIC_CONFIG
+from .parameters.kinds import STRING, whole
 
 _SHAPE = ("partitions", "replication_factor", "config", "assignment")
 """Arguments of ``create_topic`` beside the name."""
 
 _BROKER_ID_MAX = 2**31 - 1
+_NO_LIMIT = 10**100
+"""A seed may be any number."""
 
 
 def refuse(name: str, value: object, right: str) -> NoReturn:
@@ -31,32 +35,20 @@ def refuse(name: str, value: object, right: str) -> NoReturn:
 
 def integer(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """A whole number within a range."""
-    is_right = (
-        isinstance(value, Integral)
-        and not isinstance(value, bool)
-        and (least is None or int(value) >= least)
-        and (most is None or int(value) <= most)
-    )
-    if not is_right:
-        span = "" if least is None else f" >= {least}" if most is None else f", {least} to {most}"
-        refuse(name, value, "a whole number" + span)
-    return int(value)
+    found: int = whole(least, most, limit=_NO_LIMIT).check(name, value)
+    return found
 
 
 def number(name: str, value: Any, unit: str = "", *, above_zero: bool = False) -> float:
     """A finite number from 0 on, or above it."""
-    is_right = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_right or value < 0 or (above_zero and value == 0):
-        what = f"number of {unit}" if unit else "number"
-        refuse(name, value, f"a finite {what} {'>' if above_zero else '>='} 0")
-    return value  # type: ignore[no-any-return]
+    found: float = kinds.number(unit, is_above=above_zero).check(name, value)
+    return found
 
 
 def text(name: str, value: Any) -> str:
     """A string."""
-    if not isinstance(value, str):
-        refuse(name, value, "a string")
-    return value
+    found: str = STRING.check(name, value)
+    return found
 
 
 def behaviour_flags(kafka_version: Any, flags: Any) -> Behaviour:
@@ -99,14 +91,6 @@ def integers(name: str, values: Any, right: str) -> tuple[int, ...]:
     if not all(isinstance(value, Integral) and not isinstance(value, bool) for value in found):
         refuse(name, values, right)
     return tuple(int(value) for value in found)
-
-
-def pair(name: str, value: Any, right: str) -> tuple[float, float]:
-    """Two numbers."""
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        refuse(name, value, right)
-    first, second = value
-    return number(name, first), number(name, second)
 
 
 def path(name: str, value: Any) -> str:
@@ -201,46 +185,13 @@ def broker_config(values: Any) -> dict[str, Any]:
 
 def topic_config(values: Any) -> tuple[tuple[str, str], ...]:
     """Configuration of a topic, as requests carry it."""
-    found = config("config", values)
-    for key, value in found.items():
-        if value is None:
-            refuse(f"config[{key!r}]", value, "a value of Kafka's")
-    return tuple((key, str(value)) for key, value in found.items())
-
-
-def replica_lists(name: str, values: Any) -> tuple[tuple[int, ...], ...]:
-    """Broker ids of each of several partitions."""
-    right = "a list of lists of broker ids, such as [[1, 2], [2, 3]]"
-    found = listed(name, values, right)
-    return tuple(integers(name, replicas, right) for replicas in found)
-
-
-def assignment(values: Any) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Broker ids by partition number."""
-    right = "a mapping of partition numbers to broker ids, such as {0: [1, 2]}"
-    if not isinstance(values, Mapping) or not values:
-        refuse("assignment", values, right)
-    return tuple(
-        (integer("a partition number of assignment", number), integers("assignment", ids, right))
-        for number, ids in values.items()
-    )
-
-
-def partition_key(name: str, value: Any) -> tuple[str, int]:
-    """A partition as (topic, number)."""
-    right = "a topic and a partition number, such as ('orders', 0)"
-    if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
-        refuse(name, value, right)
-    topic, partition = value
-    if not isinstance(partition, Integral) or isinstance(partition, bool):
-        refuse(name, value, right)
-    return topic, int(partition)
+    return () if values is None else tuple(TOPIC_CONFIG.check("config", values).items())
 
 
 def partition_keys(values: Any) -> list[tuple[str, int]]:
     """Several partitions."""
-    found = listed("partitions", values, "a list of partitions, such as [('orders', 0)]")
-    return [partition_key("a partition", value) for value in found]
+    found: list[tuple[str, int]] = PARTITIONS.check("partitions", values)
+    return found
 
 
 def topics(values: Any) -> dict[str, Any]:
@@ -268,7 +219,7 @@ def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
     if shape.get("replication_factor") is not None:
         integer("replication_factor", shape["replication_factor"])
     if shape.get("assignment") is not None:
-        assignment(shape["assignment"])
+        ASSIGNMENT.check("assignment", shape["assignment"])
     topic_config(shape.get("config"))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ...testing.scenarios.table import toml_text
+from ...testing.parameters.toml_values import toml_text
 from ..measuring.budget import Budget
 from .suite import Suite, SuiteSource, find_source, load_suite
 

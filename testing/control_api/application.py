@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .answers import answer_to_error, json_response
 from .bodies import Bodies, Refused
-from .fields import checked_fields, checked_query
 from .openapi import openapi
 from .operation import Desk, Operation
 from .operations import OPERATIONS
@@ -93,8 +92,8 @@ class Application:
 
         def run() -> Response:
             try:
-                fields = self._checked(operation, given)
-                value = operation.run(self.desk, {**fields, **operation.read_path(path)})
+                body = self.bodies.read_object(given) if isinstance(given, bytes) else given
+                value = operation.run(self.desk, operation.read(path, body))
             except Exception as error:
                 return answer_to_error(error, operation)
             if operation.method != "GET":
@@ -109,11 +108,6 @@ class Application:
             return await self.in_thread(run)
         async with self._looking:
             return await self.in_thread(run)
-
-    def _checked(self, operation: Operation, given: bytes | Mapping[str, str]) -> dict[str, Any]:
-        if isinstance(given, bytes):
-            return checked_fields(self.bodies.read_object(given), operation.fields)
-        return checked_query(given, operation.fields)
 
 
 def _filled(operation: Operation, path: Mapping[str, str]) -> str:
@@ -158,7 +152,7 @@ class _Resource:
         given: bytes | Mapping[str, str]
         if operation.takes_body:
             given = await application.bodies.read(request)
-        elif operation.fields:
+        elif operation.parameters:
             given = dict(request.query_params)
         else:
             given = {}

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...protocol.errors import UsageError
 from ..api_names import request_type
 from ..handles.message_values import plain_value, read_message
-from ..scenarios.actions import ACTIONS
+from ..parameters.cluster_kinds import API
+from ..parameters.kinds import INDEX, OBJECT, STRING, number
+from ..parameters.parameter import optional, required
+from ..scenarios.actions import LOG_DIRECTORY
 from . import cluster_state
-from .acting import act, acting
-from .fields import Field
+from .acting import acting
 from .operation import Desk, Operation
 
 _BROKERS, _CONTROLLER = "brokers", "controller"
 _ASK_S, _ASK_S_MAX = 30, 300
-_DIRECTORY = Field("directory", "integer", False, "number of the log directory, 0 by default")
 
 
 def _one(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -50,14 +50,6 @@ def _repair(desk: Desk, arguments: dict[str, Any]) -> None:
     desk.cluster.broker(arguments["broker"]).repair_log_dir(arguments.get("directory", 0))
 
 
-def _shutdown(desk: Desk, arguments: dict[str, Any]) -> bool | None:
-    handle = desk.cluster.broker(arguments["broker"])
-    if arguments.get("wait", True):
-        return handle.shutdown()
-    handle.begin_shutdown()
-    return None
-
-
 def _move_replica(desk: Desk, arguments: dict[str, Any]) -> None:
     desk.cluster.broker(arguments["broker"]).move_replica(
         arguments["topic"], arguments["partition"], arguments["log_dir"]
@@ -68,8 +60,6 @@ def _ask(desk: Desk, arguments: dict[str, Any]) -> Any:
     kind = request_type(arguments["api"])
     request = read_message(kind, arguments.get("request", {}), "request")
     timeout_s = arguments.get("timeout_s", _ASK_S)
-    if not 0 < timeout_s <= _ASK_S_MAX:
-        raise UsageError(f"timeout_s must be above 0 and at most {_ASK_S_MAX}, not {timeout_s}")
     return plain_value(desk.cluster.ask(arguments["broker"], request, timeout_s))
 
 
@@ -80,11 +70,6 @@ def _controller(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _move(desk: Desk, arguments: dict[str, Any]) -> None:
     desk.cluster.controller.move_to(arguments["broker"])
-
-
-def _reassign(desk: Desk, arguments: dict[str, Any]) -> None:
-    replicas = {(topic, number): target for topic, number, target in arguments["reassignments"]}
-    act("reassign")(desk, {"replicas": replicas})
 
 
 def _reassignments(desk: Desk, _arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -126,39 +111,21 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         _log_dirs,
         gives="an array of directories",
     ),
-    acting(
-        "/brokers/{broker}/kill",
-        "kill",
-        _BROKERS,
-        Field("expire_session", "boolean", False, "whether its session ends at once"),
-    ),
+    acting("/brokers/{broker}/kill", "kill", _BROKERS),
     acting("/brokers/{broker}/power_off", "power_off", _BROKERS),
-    Operation(
-        "POST",
-        "/brokers/{broker}/shutdown",
-        _BROKERS,
-        ACTIONS["shutdown"].summary,
-        _shutdown,
-        (Field("wait", "boolean", False, "whether to wait for its end, which is the default"),),
-        gives="whether every leadership could be moved; null without waiting",
-    ),
-    acting(
-        "/brokers/{broker}/start",
-        "start",
-        _BROKERS,
-        Field("wait", "boolean", False, "whether to wait until it serves, which is the default"),
-    ),
+    acting("/brokers/{broker}/shutdown", "shutdown", _BROKERS),
+    acting("/brokers/{broker}/start", "start", _BROKERS),
     acting("/brokers/{broker}/restart", "restart", _BROKERS),
     acting("/brokers/{broker}/pause", "pause", _BROKERS),
     acting("/brokers/{broker}/resume", "resume", _BROKERS),
-    acting("/brokers/{broker}/fail_log_dir", "fail_log_dir", _BROKERS, _DIRECTORY),
+    acting("/brokers/{broker}/fail_log_dir", "fail_log_dir", _BROKERS),
     Operation(
         "POST",
         "/brokers/{broker}/repair_log_dir",
         _BROKERS,
         "put a failed log directory in order for the next start",
         _repair,
-        (_DIRECTORY,),
+        (LOG_DIRECTORY,),
     ),
     Operation(
         "POST",
@@ -167,9 +134,9 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         "begin to move a broker's replica to another of its log directories",
         _move_replica,
         (
-            Field("topic", "string", True),
-            Field("partition", "integer", True),
-            Field("log_dir", "string", True, "a path that GET .../log_dirs shows"),
+            required("topic", STRING),
+            required("partition", INDEX),
+            required("log_dir", STRING, "a path that GET .../log_dirs shows"),
         ),
     ),
     Operation(
@@ -179,9 +146,14 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         "send a broker any request, as another broker would",
         _ask,
         (
-            Field("api", "string", True, "Kafka's name, such as Metadata"),
-            Field("request", "object", False, "the fields of fakekafka's request of that name"),
-            Field("timeout_s", "number", False, f"{_ASK_S} by default, at most {_ASK_S_MAX}"),
+            required("api", API, "Kafka's name, such as Metadata"),
+            optional("request", OBJECT, "the fields of fakekafka's request of that name"),
+            optional(
+                "timeout_s",
+                number("seconds", most=_ASK_S_MAX, is_above=True),
+                f"at most {_ASK_S_MAX}",
+                _ASK_S,
+            ),
         ),
         gives="the response with its fields; errors by name, bytes in base64",
     ),
@@ -201,22 +173,8 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         "make a broker the active controller",
         _move,
     ),
-    acting(
-        "/elect_leaders",
-        "elect_leaders",
-        _CONTROLLER,
-        Field("election", "string", False, "preferred, which is the default, or unclean"),
-        Field("partitions", "partitions", False, "all without it"),
-        gives="an object of partition to the name of its error",
-    ),
-    Operation(
-        "POST",
-        "/reassign_partitions",
-        _CONTROLLER,
-        "move partitions: [topic, partition, [brokers] or null] each",
-        _reassign,
-        (Field("reassignments", "moves", True, "null instead of brokers cancels a move"),),
-    ),
+    acting("/elect_leaders", "elect_leaders", _CONTROLLER),
+    acting("/reassign_partitions", "reassign", _CONTROLLER, names={"targets": "reassignments"}),
     Operation(
         "GET",
         "/reassignments",

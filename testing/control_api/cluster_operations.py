@@ -7,14 +7,17 @@ from typing import Any, NoReturn
 
 from ... import __version__
 from ...protocol.errors import UsageError
-from ..scenarios.conditions import Condition
+from ..parameters.cluster_kinds import MACHINE, MESSAGE
+from ..parameters.kinds import INDEX, number
+from ..parameters.parameter import optional, required
+from ..scenarios.conditions import CONDITION
 from . import cluster_state
 from .acting import acting
-from .fields import Field
 from .operation import Desk, NotReady, Operation
 
 _TAG = "cluster"
 _WAIT_S_MAX = 300
+WAIT = optional("timeout_s", number("seconds", most=_WAIT_S_MAX), f"at most {_WAIT_S_MAX}", 10)
 
 
 def _health(_desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
@@ -32,19 +35,15 @@ def _ready(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wait(desk: Desk, arguments: dict[str, Any]) -> None:
-    text = arguments["condition"]
-    if "now_ms" in text:
+    condition = arguments["condition"]
+    if "now_ms" in condition.text:
         raise UsageError("now_ms is virtual time, which a cluster in real time does not have")
-    timeout_s = arguments.get("timeout_s", 10)
-    if not 0 <= timeout_s <= _WAIT_S_MAX:
-        raise UsageError(f"timeout_s must be from 0 to {_WAIT_S_MAX}, not {timeout_s}")
-    condition = Condition(text)
 
     def holds() -> bool:
-        return condition.holds(desk.cluster)
+        return bool(condition.holds(desk.cluster))
 
-    holds.__qualname__ = holds.__name__ = text
-    desk.cluster.wait_until(holds, timeout_s)
+    holds.__qualname__ = holds.__name__ = condition.text
+    desk.cluster.wait_until(holds, arguments.get("timeout_s", WAIT.default))
 
 
 def _reset(desk: Desk, _arguments: dict[str, Any]) -> None:
@@ -90,19 +89,19 @@ CLUSTER_OPERATIONS: tuple[Operation, ...] = (
         "wait until a condition holds; status 409 if it does not in time",
         _wait,
         (
-            Field("condition", "string", True, 'such as leader("orders", 0) == 2'),
-            Field("timeout_s", "number", False, f"10 by default, at most {_WAIT_S_MAX}"),
+            required("condition", CONDITION, 'such as leader("orders", 0) == 2'),
+            WAIT,
         ),
     ),
     Operation("POST", "/reset", _TAG, "empty the cluster", _reset),
-    acting("/note", "note", _TAG, Field("text", "string", True)),
+    acting("/note", "note", _TAG),
     Operation(
         "GET",
         "/events",
         _TAG,
         "elections, ISR changes, states of brokers, topics: server-sent events",
         _streamed,
-        (Field("since", "offset", False, "the id of an event: also give those after it"),),
+        (optional("since", INDEX, "the id of an event: also give those after it"),),
         gives="a stream of events",
         is_stream=True,
     ),
@@ -113,9 +112,9 @@ CLUSTER_OPERATIONS: tuple[Operation, ...] = (
         "messages as they arrive: server-sent events",
         _streamed,
         (
-            Field("message", "string", False, "a name such as FetchResponse; any without it"),
-            Field("source", "string", False, "a machine such as broker-1; any without it"),
-            Field("target", "string", False, "a machine such as zk-1; any without it"),
+            optional("message", MESSAGE, "a name such as FetchResponse; any without it"),
+            optional("source", MACHINE, "such as broker-1; any machine without it"),
+            optional("target", MACHINE, "such as zk-1; any machine without it"),
         ),
         gives="a stream of messages",
         is_stream=True,

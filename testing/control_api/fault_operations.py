@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol.errors import UsageError
-from ..api_names import message_type
-from ..handles.injection_arguments import fixed_answer
 from ..handles.message_gate import MessageFilter
 from ..handles.roles import machine_name
+from ..parameters.cluster_kinds import MACHINE, MESSAGES
+from ..parameters.kinds import INDEX
+from ..parameters.parameter import optional
 from ..scenarios.actions import ACTIONS
-from .acting import act, acting
-from .fields import Field
-from .operation import Desk, HoldOrder, InjectionOrder, Operation
+from .acting import acting
+from .operation import Arguments, Desk, HoldOrder, InjectionOrder, Operation
 
 if TYPE_CHECKING:
     from ...actors.delivery import Delivery
@@ -20,14 +19,10 @@ if TYPE_CHECKING:
 _NETWORK, _INJECTIONS = "network", "injections"
 _SHOWN_MAX = 200
 
-LINK = (
-    Field("source", "machine", False, "one end of a link; with target"),
-    Field("target", "machine", False, "the other end"),
-)
 _FILTER = (
-    Field("messages", "strings", False, "names such as FetchResponse; any without it"),
-    Field("source", "machine", False, "who sends; anybody without it"),
-    Field("target", "machine", False, "who gets it; anybody without it"),
+    optional("messages", MESSAGES, "names such as FetchResponse; any without it"),
+    optional("source", MACHINE, "who sends; any machine without it"),
+    optional("target", MACHINE, "who gets it; any machine without it"),
 )
 
 
@@ -71,7 +66,7 @@ def faults(desk: Desk) -> dict[str, Any]:
 
 def message_filter(desk: Desk, arguments: dict[str, Any]) -> MessageFilter:
     """The messages that the fields of a body, or of a query, mean."""
-    messages = tuple(map(message_type, arguments.get("messages", ())))
+    messages = tuple(arguments.get("messages", ()))
     ends = [arguments.get(name) for name in ("source", "target")]
     source, target = (
         None if end is None else machine_name(desk.cluster.running, end) for end in ends
@@ -79,9 +74,9 @@ def message_filter(desk: Desk, arguments: dict[str, Any]) -> MessageFilter:
     return MessageFilter(messages, source, target, is_between_nodes=not messages)
 
 
-def _hold(desk: Desk, arguments: dict[str, Any]) -> dict[str, int]:
+def _hold(desk: Desk, arguments: Arguments) -> dict[str, int]:
     hold = desk.cluster.network.hold(message_filter(desk, arguments))
-    return {"id": desk.holds.add(HoldOrder(hold, dict(arguments)))}
+    return {"id": desk.holds.add(HoldOrder(hold, arguments.given))}
 
 
 def _shown_hold(number: int, order: HoldOrder) -> dict[str, Any]:
@@ -119,25 +114,10 @@ def _release_all(desk: Desk, _arguments: dict[str, Any]) -> int:
 # -- injected answers --------------------------------------------------------------------------
 
 
-def _inject(desk: Desk, arguments: dict[str, Any]) -> dict[str, int]:
-    injection = desk.cluster.inject(**_injection_arguments(arguments))
-    desk.injections.put(injection.id, InjectionOrder(injection, dict(arguments)))
+def _inject(desk: Desk, arguments: Arguments) -> dict[str, int]:
+    injection = ACTIONS["inject"].perform(desk.cluster, arguments)
+    desk.injections.put(injection.id, InjectionOrder(injection, arguments.given))
     return {"id": injection.id}
-
-
-def _injection_arguments(asked: dict[str, Any]) -> dict[str, Any]:
-    """What was asked over HTTP, as ``Cluster.inject`` takes it."""
-    given = dict(asked)
-    if given.get("times") == "all":
-        given["times"] = None
-    errors = given.pop("errors", None)
-    if errors is not None:
-        if "error" in given:
-            raise UsageError("give an error, or errors by partition, not both")
-        given["error"] = {(topic, number): error for topic, number, error in errors}
-    if "answer" in given:
-        given["answer"] = fixed_answer(given["api"], given["answer"])
-    return given
 
 
 def _shown_injection(number: int, order: InjectionOrder) -> dict[str, Any]:
@@ -158,12 +138,6 @@ def _cancel(desk: Desk, arguments: dict[str, Any]) -> None:
     desk.injections.remove(arguments["injection"]).injection.cancel()
 
 
-def _partition(desk: Desk, arguments: dict[str, Any]) -> None:
-    if len(arguments["groups"]) < 2:
-        raise UsageError("partition needs two groups or more, such as [[1], [2, 3]]")
-    act("partition")(desk, arguments)
-
-
 FAULT_OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "GET",
@@ -173,36 +147,12 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         lambda desk, _: network(desk),
         gives="the rules of the network",
     ),
-    Operation(
-        "POST",
-        "/network/partition",
-        _NETWORK,
-        ACTIONS["partition"].summary,
-        _partition,
-        (
-            Field("groups", "groups", True),
-            Field("both_ways", "boolean", False, "false cuts only from earlier to later groups"),
-        ),
-    ),
-    acting("/network/isolate", "isolate", _NETWORK, Field("machine", "machine", True)),
+    acting("/network/partition", "partition", _NETWORK),
+    acting("/network/isolate", "isolate", _NETWORK),
     acting("/network/heal", "heal", _NETWORK),
-    acting(
-        "/network/latency",
-        "latency",
-        _NETWORK,
-        Field("constant_ms", "number"),
-        Field("uniform_ms", "range", False, "least and most"),
-        Field("lognormal_ms", "range", False, "median and sigma"),
-        *LINK,
-    ),
-    acting(
-        "/network/bandwidth",
-        "bandwidth",
-        _NETWORK,
-        Field("mb_per_s", "number", False, "without a limit if it is left out"),
-        *LINK,
-    ),
-    acting("/network/drop", "drop", _NETWORK, Field("probability", "number", True), *LINK),
+    acting("/network/latency", "latency", _NETWORK),
+    acting("/network/bandwidth", "bandwidth", _NETWORK),
+    acting("/network/drop", "drop", _NETWORK),
     Operation(
         "GET",
         "/network/holds",
@@ -234,7 +184,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         _NETWORK,
         "deliver the oldest messages of a hold, which goes on",
         _release,
-        (Field("count", "integer", False, "how many; all without it"),),
+        (optional("count", INDEX, "how many; all without it"),),
         gives="how many there were",
     ),
     Operation(
@@ -261,28 +211,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         lambda desk, _: [_shown_injection(n, order) for n, order in desk.injections.items()],
         gives="an array of injections",
     ),
-    Operation(
-        "POST",
-        "/injections",
-        _INJECTIONS,
-        ACTIONS["inject"].summary,
-        _inject,
-        (
-            Field("api", "string", True, "Kafka's name, such as Produce"),
-            Field("error", "string", False, "the name of one of Kafka's errors"),
-            Field("errors", "partition_errors", False, "errors of single partitions"),
-            Field("answer", "object", False, "the fields of the response that is given"),
-            Field("times", "limit", False, '1 by default; "all" until it is cancelled'),
-            Field("broker", "machine", False, "an id or a role; any without it"),
-            Field("delay_ms", "number"),
-            Field("disconnect", "boolean"),
-            Field("topic", "string", False, "only requests about it"),
-            Field("partition", "integer", False, "of the topic"),
-            Field("client_id", "string", False, "only of this client; wildcards are allowed"),
-            Field("nth", "integer", False, "the first request that is met, 1 by default"),
-        ),
-        gives="the id of the injection",
-    ),
+    acting("/injections", "inject", _INJECTIONS, run=_inject),
     Operation(
         "GET",
         "/injections/{injection}",

@@ -22,15 +22,16 @@ from ...protocol.groups import (
     OffsetFetchRequest,
 )
 from ...protocol.transactions import DescribeTransactionsRequest, ListTransactionsRequest
+from ..parameters.kinds import COUNT, STRING
+from ..parameters.parameter import optional, required
 from . import cluster_state
-from .fields import Field
+from .cluster_operations import WAIT
 from .operation import Desk, Operation
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
 
 _GROUPS, _TRANSACTIONS = "groups", "transactions"
-_WAIT_S, _WAIT_S_MAX = 10, 300
 _TIMEOUT_MS = 2000.0
 """How long one broker may take; one that is cut off does not answer at all."""
 
@@ -201,9 +202,7 @@ def _group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wait_for_group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
-    timeout_s = arguments.get("timeout_s", _WAIT_S)
-    if not 0 <= timeout_s <= _WAIT_S_MAX:
-        raise UsageError(f"timeout_s must be from 0 to {_WAIT_S_MAX}, not {timeout_s}")
+    timeout_s = arguments.get("timeout_s", WAIT.default)
     desk.cluster.wait_for_group(arguments["group"], arguments.get("members"), timeout_s)
     return _group(desk, arguments)
 
@@ -273,9 +272,9 @@ GROUP_OPERATIONS: tuple[Operation, ...] = (
         "wait until a group is stable; status 409 if it is not in time",
         _wait_for_group,
         (
-            Field("group", "string", True),
-            Field("members", "integer", False, "how many it must have; any number without it"),
-            Field("timeout_s", "number", False, f"{_WAIT_S} by default, at most {_WAIT_S_MAX}"),
+            required("group", STRING),
+            optional("members", COUNT, "how many it must have; any number without it"),
+            WAIT,
         ),
         gives="the group",
     ),

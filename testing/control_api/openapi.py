@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from ... import __version__
-from .fields import KINDS, Field
+from ..parameters.parameter import NO_DEFAULT, Parameter
 from .operation import Operation
 from .operations import OPERATIONS
 
@@ -22,12 +23,6 @@ _TAGS = {
     "injections": "answers that requests get instead of the broker's",
     "zookeeper": "ZooKeeper's tree and servers",
     "security": "what clients need to come in",
-}
-_PATH_SCHEMAS: dict[str, dict[str, Any]] = {
-    "partition": {"type": "integer", "minimum": 0},
-    "server": {"type": "integer", "minimum": 1},
-    "injection": {"type": "integer", "minimum": 1},
-    "hold": {"type": "integer", "minimum": 1},
 }
 _ERROR = {
     "type": "object",
@@ -100,47 +95,45 @@ def _entry(operation: Operation) -> dict[str, Any]:
             **{s: {"$ref": f"#/components/responses/Error{s}"} for s in _RESPONSES},
         },
     }
-    parameters = [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": _PATH_SCHEMAS.get(name, {"type": "string"}),
-        }
-        for name in operation.path_names
-    ]
+    parameters = [_outside(parameter, "path") for parameter in operation.in_path]
     if operation.takes_body:
-        if operation.fields:
+        if operation.parameters:
             entry["requestBody"] = _body(operation)
     else:
-        parameters += [_query(field) for field in operation.fields]
+        parameters += [_outside(parameter, "query") for parameter in operation.parameters]
     if parameters:
         entry["parameters"] = parameters
     return entry
 
 
-def _schema(field: Field) -> dict[str, Any]:
-    schema = dict(KINDS[field.kind].schema)
-    if field.meaning:
-        schema["description"] = field.meaning
+def _schema(parameter: Parameter) -> dict[str, Any]:
+    kind = parameter.kind
+    schema = dict(kind.schema)
+    if parameter.meaning:
+        schema["description"] = parameter.meaning
+    if parameter.default not in (NO_DEFAULT, None) and not parameter.is_required:
+        schema["default"] = parameter.default
+    if kind.example is not None:
+        schema["examples"] = [json.loads(json.dumps(kind.example))]
     return schema
 
 
-def _query(field: Field) -> dict[str, Any]:
+def _outside(parameter: Parameter, place: str) -> dict[str, Any]:
+    """A parameter that stands in the path or in the query."""
     return {
-        "name": field.name,
-        "in": "query",
-        "required": field.is_required,
-        "schema": _schema(field),
+        "name": parameter.name,
+        "in": place,
+        "required": parameter.is_required,
+        "schema": _schema(parameter),
     }
 
 
 def _body(operation: Operation) -> dict[str, Any]:
-    required = [field.name for field in operation.fields if field.is_required]
+    required = [one.name for one in operation.parameters if one.is_required]
     schema: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {field.name: _schema(field) for field in operation.fields},
+        "properties": {one.name: _schema(one) for one in operation.parameters},
     }
     if required:
         schema["required"] = required

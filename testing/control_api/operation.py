@@ -5,10 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...protocol.errors import UsageError
-from .fields import Field, broker_named, whole_number
+from ..parameters.cluster_kinds import BROKER, SERVER
+from ..parameters.kinds import COUNT, INDEX, STRING
+from ..parameters.parameter import Parameter, read, required
+from .json_context import JSON
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -18,8 +22,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NUMBERS = frozenset(("partition", "server", "injection", "hold"))
-"""Parts of paths that are numbers."""
+PATH_KINDS = {
+    "broker": BROKER,
+    "partition": INDEX,
+    "server": SERVER,
+    "injection": COUNT,
+    "hold": COUNT,
+}
+"""Parts of paths; any other is a string."""
 
 
 class NotReady(Exception):
@@ -94,7 +104,13 @@ class Desk:
     holds: Numbered[HoldOrder] = field(default_factory=lambda: Numbered("hold"))
 
 
-Run = Callable[[Desk, dict[str, Any]], Any]
+class Arguments(dict[str, Any]):
+    """The values of a request, read; ``given`` has them as they were written."""
+
+    given: Mapping[str, Any] = MappingProxyType({})
+
+
+Run = Callable[[Desk, Arguments], Any]
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ class Operation:
     tag: str
     summary: str
     run: Run
-    fields: tuple[Field, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
     """Fields of the body; those of GET and DELETE stand in the query."""
     gives: str = "null"
     """What the answer is, in words."""
@@ -121,18 +137,23 @@ class Operation:
         return self.method in ("POST", "PUT")
 
     @property
-    def path_names(self) -> list[str]:
-        """The names of the path's parameters, in order."""
-        return [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+    def in_path(self) -> list[Parameter]:
+        """The path's parameters, in order."""
+        names = [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+        return [required(name, PATH_KINDS.get(name, STRING)) for name in names]
 
-    def read_path(self, found: Mapping[str, str]) -> dict[str, Any]:
-        """The path's parameters as values."""
-        values: dict[str, Any] = {}
-        for name, text in found.items():
-            if name in _NUMBERS:
-                values[name] = whole_number(name, text)
-            elif name == "broker":
-                values[name] = broker_named(text)
-            else:
-                values[name] = text
-        return values
+    def read(self, path: Mapping[str, str], given: Mapping[str, Any]) -> Arguments:
+        """The values of the path, and those of a body or of a query, which are texts.
+
+        Raises ``BadArgument`` naming the one at fault.
+        """
+        values = given
+        if not self.takes_body:
+            kinds = {parameter.name: parameter.kind for parameter in self.parameters}
+            values = {n: kinds[n].of_text(t) if n in kinds else t for n, t in given.items()}
+        arguments = Arguments(read(self.parameters, values, JSON))
+        for parameter in self.in_path:
+            name, kind = parameter.name, parameter.kind
+            arguments[name] = kind.read_at(name, kind.of_text(path[name]), JSON)
+        arguments.given = given
+        return arguments

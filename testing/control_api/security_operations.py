@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fields import Field
+from ..parameters.kinds import FLAG, STRING
+from ..parameters.parameter import optional, required
 from .operation import Desk, Operation
 
 
@@ -30,10 +31,10 @@ SECURITY_OPERATIONS: tuple[Operation, ...] = (
         "make a certificate for a client of a listener with mutual TLS",
         _client_certificate,
         (
-            Field("common_name", "string", True),
-            Field("organization", "string", False, "none by default"),
-            Field("expired", "boolean", False, "whether its time is over; false by default"),
-            Field("foreign", "boolean", False, "whether no broker trusts it; false by default"),
+            required("common_name", STRING),
+            optional("organization", STRING),
+            optional("expired", FLAG, "whether its time is over", False),
+            optional("foreign", FLAG, "whether no broker trusts it", False),
         ),
         gives="the certificate, its key and the authority: paths and PEM",
     ),

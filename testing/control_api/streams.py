@@ -15,7 +15,6 @@ from .answers import answer_to_error
 from .bodies import Refused
 from .events import EventQueue
 from .fault_operations import message_filter, shown_message
-from .fields import checked_query
 from .operation import Desk, Operation
 
 T = TypeVar("T")
@@ -46,7 +45,7 @@ class Streams:
         if self._count >= STREAMS_MAX:
             raise Refused(503, f"there are {STREAMS_MAX} streams already; try again later")
         try:
-            query = checked_query(dict(request.query_params), operation.fields)
+            query = operation.read({}, dict(request.query_params))
             if "since" not in query and request.headers.get("last-event-id", "").isdigit():
                 query["since"] = int(request.headers["last-event-id"])
             begin = self._begin_events if operation.path == "/events" else self._begin_messages
@@ -105,9 +104,8 @@ class Streams:
     def _begin_messages(
         self, query: Mapping[str, Any], wake: Callable[[], object]
     ) -> tuple[EventQueue, Callable[[], object]]:
-        names = {"messages": [query["message"]]} if "message" in query else {}
-        ends = {name: query[name] for name in ("source", "target") if name in query}
-        wants = message_filter(self._application.desk, {**names, **ends})
+        messages = [query["message"]] if "message" in query else []
+        wants = message_filter(self._application.desk, {**query, "messages": messages})
         subscription = EventQueue(wake)
 
         def observe(delivery: Any) -> None:

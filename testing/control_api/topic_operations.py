@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from ..scenarios.actions import ACTIONS
-from .acting import act, acting
-from .fields import Field
+from ..parameters.cluster_kinds import TOPIC_NAMES
+from ..parameters.kinds import INDEX, INT32, STRING, nullable
+from ..parameters.parameter import optional, required
+from ..scenarios.actions import TOPIC_SHAPE
+from .acting import acting
 from .operation import Desk, Operation
 
 if TYPE_CHECKING:
@@ -16,14 +18,11 @@ if TYPE_CHECKING:
 
 _TOPICS, _RECORDS = "topics", "records"
 _RECORDS_MAX = 1000
-_COUNTS = (
-    Field("partitions", "integer"),
-    Field("replication_factor", "integer"),
-)
 _RANGE = (
-    Field("offset", "offset", False, "where to begin, 0 by default"),
-    Field("limit", "integer", False, f"how many at most, {_RECORDS_MAX} by default"),
+    optional("offset", INDEX, "where to begin", 0),
+    optional("limit", INT32, "how many at most", _RECORDS_MAX),
 )
+_REPLICA = optional("replica", INT32, "a broker's id; the leader by default")
 
 
 def _view(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -43,13 +42,6 @@ def _topic(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     brokers = cluster.running.living_brokers()
     count = max((b.metadata_cache.partition_count(topic) for b in brokers), default=1)
     return [_shown(first), *(_shown(cluster.partition(topic, n)) for n in range(1, count))]
-
-
-def _create(desk: Desk, arguments: dict[str, Any]) -> None:
-    assignment = arguments.pop("assignment", None)
-    if assignment is not None:
-        arguments["assignment"] = {int(p): list(r) for p, r in assignment.items()}
-    act("create_topic")(desk, {"topic": arguments.pop("name"), **arguments})
 
 
 def _create_many(desk: Desk, arguments: dict[str, Any]) -> None:
@@ -114,26 +106,14 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         lambda desk, _: desk.cluster.topics(),
         gives="an array of names",
     ),
-    Operation(
-        "POST",
-        "/topics",
-        _TOPICS,
-        ACTIONS["create_topic"].summary,
-        _create,
-        (
-            Field("name", "string", True),
-            *_COUNTS,
-            Field("config", "config"),
-            Field("assignment", "assignment", False, "instead of the two counts"),
-        ),
-    ),
+    acting("/topics", "create_topic", _TOPICS),
     Operation(
         "POST",
         "/create_topics",
         _TOPICS,
         "create many topics of one shape with one request",
         _create_many,
-        (Field("names", "strings", True), *_COUNTS),
+        (required("names", TOPIC_NAMES), *TOPIC_SHAPE),
     ),
     Operation(
         "GET",
@@ -144,13 +124,8 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         gives="an array of partitions",
     ),
     acting("/topics/{topic}", "delete_topic", _TOPICS, method="DELETE"),
-    acting(
-        "/topics/{topic}/partitions",
-        "create_partitions",
-        _TOPICS,
-        Field("count", "integer", True, "how many it has afterwards"),
-    ),
-    acting("/topics/{topic}/config", "alter_config", _TOPICS, Field("config", "config", True)),
+    acting("/topics/{topic}/partitions", "create_partitions", _TOPICS),
+    acting("/topics/{topic}/config", "alter_config", _TOPICS),
     Operation(
         "GET",
         "/topics/{topic}/{partition}",
@@ -165,7 +140,7 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         _RECORDS,
         "the records that a replica holds",
         _records,
-        (*_RANGE, Field("replica", "integer", False, "a broker's id; the leader by default")),
+        (*_RANGE, _REPLICA),
         gives="an array of records",
     ),
     Operation(
@@ -174,7 +149,7 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         _RECORDS,
         "the bytes of a replica's whole log, for comparing replicas",
         _log,
-        (Field("replica", "integer", False, "a broker's id; the leader by default"),),
+        (_REPLICA,),
         gives="the bytes as they are stored",
         gives_bytes=True,
     ),
@@ -185,9 +160,9 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         "append a record; gives its offset",
         _produce,
         (
-            Field("value", "text", True),
-            Field("key", "string"),
-            Field("acks", "integer", False, "-1 by default"),
+            required("value", nullable(STRING)),
+            optional("key", STRING),
+            optional("acks", INT32, default=-1),
         ),
         gives="the offset",
     ),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from ..parameters.kinds import FLAG, INT32, STRING, nullable
+from ..parameters.parameter import optional, required
 from . import cluster_state
 from .acting import acting
-from .fields import Field
 from .operation import Desk, Operation
 
 if TYPE_CHECKING:
     from ...zkfake.messages import Stat
 
 _TAG = "zookeeper"
-_PATH = Field("path", "string", True, "such as /brokers/ids")
-_VERSION = Field("version", "integer", False, "which it must have; any without it")
+_PATH = required("path", STRING, "such as /brokers/ids")
+_DATA = nullable(STRING)
+_VERSION = optional("version", INT32, "which it must have; any without it")
 
 
 def _text(data: bytes | None) -> str | None:
@@ -93,8 +95,8 @@ ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
         _create,
         (
             _PATH,
-            Field("data", "text"),
-            Field("sequential", "boolean", False, "whether a counter ends its name"),
+            optional("data", _DATA),
+            optional("sequential", FLAG, "whether a counter ends its name"),
         ),
         gives="its path",
     ),
@@ -104,7 +106,7 @@ ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
         _TAG,
         "replace the data of a znode",
         _set,
-        (_PATH, Field("data", "text", True), _VERSION),
+        (_PATH, required("data", _DATA), _VERSION),
         gives="its new versions and times",
     ),
     Operation(
@@ -113,7 +115,7 @@ ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
         _TAG,
         "delete a znode",
         _delete,
-        (_PATH, _VERSION, Field("recursive", "boolean", False, "whether with all below it")),
+        (_PATH, _VERSION, optional("recursive", FLAG, "whether with all below it")),
     ),
     Operation(
         "GET",

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...protocol.errors import UsageError
+from ..parameters.parameter import nearest
+from ..parameters.toml_values import value_of_text
 from ..scenarios.actions import ACTIONS
 from ..scenarios.file import parse_scenario, scenario_values
 from ..scenarios.replay import Replay
-from ..scenarios.table import nearest
 from .writing import scenario_text
 
 
@@ -50,7 +51,6 @@ def standalone_text(header: Mapping[str, Any]) -> str:
 def parse_action(line: str) -> tuple[str, dict[str, Any]]:
     """``kill broker=1`` as a name and its arguments; values are TOML, or plain words."""
     import shlex
-    import tomllib
 
     try:
         words = shlex.split(line)
@@ -63,8 +63,5 @@ def parse_action(line: str) -> tuple[str, dict[str, Any]]:
         name, sign, value = word.partition("=")
         if not sign:
             raise UsageError(f"{word!r}: write arguments as name=value, such as broker=1")
-        try:
-            arguments[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            arguments[name] = value
+        arguments[name] = value_of_text(value)
     return words[0], arguments

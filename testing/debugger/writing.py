@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..scenarios.table import flatten, toml_value
+from ..parameters.toml_values import flatten, toml_key, toml_value
 
 
 def scenario_text(values: Mapping[str, Any]) -> str:
@@ -20,7 +18,7 @@ def _lines(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
     for name, value in values.items():
         if name == "config" and isinstance(value, Mapping):
             value = flatten(value)  # Kafka's names have dots of their own
-        key = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
+        key = toml_key(name)
         if isinstance(value, Mapping):
             tables.append((f"[{prefix}{key}]", f"{prefix}{key}.", value))
         elif isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):

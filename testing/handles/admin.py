@@ -29,6 +29,7 @@ from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from .. import arguments
 from ..api_names import REQUESTS
+from ..parameters.cluster_kinds import ASSIGNMENT, ELECTION, MOVES, REPLICA_LISTS, TOPIC_NAMES
 from .roles import broker_process
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ _TIMEOUT_MS = 30000
 _GRACE_MS = 2000
 """A controller that gives up says what it waited for: it is to be heard before we give up."""
 _RETRY_MS = 20
-_BROKER_IDS = "a list of broker ids, such as [2, 3], or None to cancel a move"
 
 
 def _top_error(response: Any) -> ErrorCode:
@@ -138,15 +138,16 @@ class AdminClient:
                 factor = spec.config["default.replication.factor"]
         overrides = arguments.topic_config(config)
         if assignment is not None:
-            lists = arguments.assignment(assignment)
+            lists = ASSIGNMENT.check("assignment", assignment)
             known = list(self._running.processes)
-            for number, replicas in lists:
+            for number, replicas in lists.items():
                 if replicas and not any(replica in known for replica in replicas):
                     raise UsageError(
                         f"assignment {list(replicas)} of {name}-{number} names no broker of the "
                         f"cluster; brokers are {known}"
                     )
-            topic = NewTopic(name, -1, -1, lists, overrides)
+            replica_lists = tuple((number, tuple(ids)) for number, ids in lists.items())
+            topic = NewTopic(name, -1, -1, replica_lists, overrides)
         else:
             topic = NewTopic(name, count, factor, (), overrides)
         response = self.request(CreateTopicsRequest((topic,), _TIMEOUT_MS))
@@ -157,10 +158,7 @@ class AdminClient:
         self, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
     ) -> None:
         """Create many topics of one shape with one request."""
-        right = "a list of names, such as ['orders', 'payments']"
-        names = [arguments.text("a name", name) for name in arguments.listed("names", names, right)]
-        if not names:
-            arguments.refuse("names", names, right)
+        names = TOPIC_NAMES.check("names", names)
         count = arguments.integer("partitions", partitions)
         factor = arguments.integer("replication_factor", replication_factor)
         topics = tuple(NewTopic(name, count, factor) for name in names)
@@ -203,7 +201,7 @@ class AdminClient:
         """Grow a topic to ``count`` partitions."""
         arguments.text("topic", topic)
         count = arguments.integer("count", count)
-        lists = arguments.replica_lists("assignment", assignment)
+        lists = tuple(map(tuple, REPLICA_LISTS.check("assignment", assignment)))
         request = CreatePartitionsRequest(
             (NewPartitions(topic, count, lists or None),), _TIMEOUT_MS
         )
@@ -232,28 +230,20 @@ class AdminClient:
         partitions: Sequence[tuple[str, int]] | None = None,
     ) -> dict[TopicPartition, ErrorCode]:
         """Run a ``preferred`` or ``unclean`` election; per partition its error code."""
-        kinds = {"preferred": PREFERRED, "unclean": UNCLEAN}
-        if election not in ("preferred", "unclean"):
-            arguments.refuse("election", election, "'preferred' or 'unclean'")
+        kind = {"preferred": PREFERRED, "unclean": UNCLEAN}[ELECTION.check("election", election)]
         wanted = None
         if partitions is not None:
             wanted = tuple(TopicPartition(*p) for p in arguments.partition_keys(partitions))
-        response = self.request(ElectLeadersRequest(kinds[election], wanted))
+        response = self.request(ElectLeadersRequest(kind, wanted))
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)
         return {partition: error for partition, error, _ in response.partitions}
 
     def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
         """Start moving partitions to other brokers; None cancels a move."""
-        right = "a mapping such as {('orders', 0): [2, 3]}, None cancelling a move"
-        if not isinstance(targets, Mapping):
-            arguments.refuse("targets", targets, right)
         wanted = tuple(
-            (
-                TopicPartition(*arguments.partition_key("a key of targets", key)),
-                None if ids is None else arguments.integers(f"targets[{key!r}]", ids, _BROKER_IDS),
-            )
-            for key, ids in targets.items()
+            (TopicPartition(*key), None if ids is None else tuple(ids))
+            for key, ids in MOVES.check("targets", targets).items()
         )
         response = self.request(AlterPartitionReassignmentsRequest(wanted))
         if response.error != ErrorCode.NONE:

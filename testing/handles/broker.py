@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.awaiting import Cancelled
 from ...protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError
 from .. import arguments
+from ..parameters.cluster_kinds import LOG_DIR
 from ..views import LogDirView, StoredReplicaView
 from .metrics import broker_metrics
 from .partitions import partition_key
@@ -216,7 +217,7 @@ class BrokerHandle:
         The broker goes on with the others (``config={"log.dirs": "a,b"}``); with the last one its
         process ends, before Kafka 1.0 with any.
         """
-        arguments.integer("directory", directory)
+        LOG_DIR.check("directory", directory)
         broker = self._process.broker
         if broker is None:
             raise UsageError(f"{self.name} is not running")
@@ -225,7 +226,7 @@ class BrokerHandle:
 
     def repair_log_dir(self, directory: int = 0) -> None:
         """Put a failed log directory in order: the broker finds its content at the next start."""
-        arguments.integer("directory", directory)
+        LOG_DIR.check("directory", directory)
         disk = self._process.spec.disk
         if not 0 <= directory < len(disk.directories):
             raise UsageError(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import UsageError
-from ...protocol.values import PartitionReplica, TopicPartition
+from ...protocol.values import PartitionReplica
 from ...zkfake.messages import ZkCode, ZooKeeperError
 from .. import arguments
 from .network import NetworkHandle
+from .partitions import partition_key
 from .roles import broker_process
 from .zookeeper import ZooKeeperHandle
 
@@ -43,13 +44,13 @@ class ControllerHandle:
 
     def partition_state(self, topic: str, partition: int) -> str:
         """State in the partition state machine, such as ``OnlinePartition``."""
-        key = TopicPartition(*arguments.partition_key("partition", (topic, partition)))
+        key = partition_key(topic, partition)
         state = self._running.require_controller().context.states.partition_state(key)
         return str(state)
 
     def replica_state(self, topic: str, partition: int, broker_id: int) -> str:
         """State in the replica state machine, such as ``OnlineReplica``."""
-        key = arguments.partition_key("partition", (topic, partition))
+        key = partition_key(topic, partition)
         replica = PartitionReplica(*key, arguments.integer("broker_id", broker_id))
         state = self._running.require_controller().context.states.replica_state(replica)
         return str(state)

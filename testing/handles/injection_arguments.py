@@ -11,6 +11,7 @@ from ...protocol.values import TopicPartition
 from ...wire.kafka.error_responses import has_error_response
 from .. import arguments
 from ..api_names import error_code, injection_target, request_type
+from ..parameters.cluster_kinds import PARTITION_ERRORS
 from .injection import Answer, InjectionEffect, RequestFilter
 from .message_values import read_message
 from .roles import broker_process
@@ -31,23 +32,60 @@ def read_filter(
     nth: int,
 ) -> RequestFilter:
     """Which requests are meant."""
+    wanted = _wanted(api, effect, topic, partition)
+    if topic is not None:
+        arguments.text("topic", topic)
+    if partition is not None:
+        arguments.integer("partition", partition, 0)
+    if client_id is not None:
+        arguments.text("client_id", client_id)
+    arguments.integer("nth", nth, 1)
+    machine = None if broker is None else broker_process(running, broker).name
+    return RequestFilter(wanted, machine, topic, partition, client_id, nth)
+
+
+def _wanted(
+    api: str, effect: InjectionEffect, topic: str | None = None, partition: int | None = None
+) -> type:
+    """The message that is met; raises ``UsageError`` for what cannot be done to it."""
     wanted = injection_target(api, answers=not effect.only_delays)
     can_fail = effect.error is not None or bool(effect.errors)
     if can_fail and not has_error_response(wanted):
         raise UsageError(
             f"{api} has no answer with an error; inject a delay_ms, disconnect=True or an answer"
         )
-    if topic is not None:
-        arguments.text("topic", topic)
-    if partition is not None:
-        arguments.integer("partition", partition, 0)
-        if topic is None:
-            raise UsageError(f"partition={partition} needs a topic")
-    if client_id is not None:
-        arguments.text("client_id", client_id)
-    arguments.integer("nth", nth, 1)
-    machine = None if broker is None else broker_process(running, broker).name
-    return RequestFilter(wanted, machine, topic, partition, client_id, nth)
+    if partition is not None and topic is None:
+        raise UsageError(f"partition={partition} needs a topic")
+    return wanted
+
+
+def written_injection(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of ``inject``, of those that a file or a request can write.
+
+    These name errors of single partitions ``errors``, and an ``answer`` is its fields.
+    """
+    written = dict(given)
+    errors = written.pop("errors", None)
+    if errors is not None:
+        if "error" in written:
+            raise UsageError("give an error, or errors by partition, not both")
+        written["error"] = errors
+    if "answer" in written:
+        written["answer"] = fixed_answer(written["api"], written["answer"])
+    return written
+
+
+def check_injection(given: Mapping[str, Any]) -> None:
+    """Raise ``UsageError`` for written arguments of ``inject`` that do not go together."""
+    written = written_injection(given)
+    effect = read_effect(
+        written.get("error"),
+        written.get("answer"),
+        written.get("delay_ms", 0),
+        written.get("disconnect", False),
+        written.get("topic"),
+    )
+    _wanted(written["api"], effect, written.get("topic"), written.get("partition"))
 
 
 def fixed_answer(api: str, fields: Mapping[str, Any]) -> Answer:
@@ -77,11 +115,8 @@ def read_effect(
         return InjectionEffect(code, {}, answer, delay_us, bool(disconnect))
     if topic is not None:
         raise UsageError("errors by partition name their topics; leave out topic and partition")
-    if not error:
-        right = "errors by partition, such as {('orders', 0): 'NOT_LEADER_OR_FOLLOWER'}"
-        arguments.refuse("error", error, right)
     errors: dict[TopicPartition, ErrorCode] = {
-        TopicPartition(*arguments.partition_key("a key of error", key)): error_code(value)
-        for key, value in error.items()
+        TopicPartition(*key): error_code(value)
+        for key, value in PARTITION_ERRORS.check("error", error).items()
     }
     return InjectionEffect(None, errors, None, delay_us)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...actors.network.latency import Constant, LatencyModel, Lognormal, Uniform
 from ...protocol.errors import UsageError
 from .. import arguments
+from ..parameters.cluster_kinds import GROUPS, LATENCY
+from ..parameters.kinds import MEGABYTES_PER_SECOND, PROBABILITY
 from .roles import machine_name
 
 if TYPE_CHECKING:
@@ -16,6 +18,41 @@ if TYPE_CHECKING:
     from ..running import RunningCluster
 
 Machine = int | str
+
+
+def check_link(source: Machine | None = None, target: Machine | None = None) -> None:
+    """Raise ``UsageError`` for one end of a link without the other."""
+    if (source is None) != (target is None):
+        raise UsageError("a link needs both source and target")
+
+
+def check_groups(groups: Sequence[Sequence[Machine]]) -> None:
+    """Raise ``UsageError`` for groups between which nothing could be cut."""
+    if len(groups) < 2:
+        raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
+    places: dict[Machine, int] = {}
+    for place, group in enumerate(groups):
+        for machine in group:
+            if places.setdefault(machine, place) != place:
+                raise UsageError(
+                    f"{machine} is in two groups of the partition {list(groups)}; "
+                    "a machine is on one side of a cut"
+                )
+
+
+def latency_model(
+    constant_ms: float | None = None,
+    uniform_ms: tuple[float, float] | None = None,
+    lognormal_ms: tuple[float, float] | None = None,
+) -> LatencyModel:
+    """The one model that is given; raises ``UsageError`` for none and for two."""
+    models = {"constant_ms": constant_ms, "uniform_ms": uniform_ms, "lognormal_ms": lognormal_ms}
+    given = LATENCY.read(models)
+    if "constant_ms" in given:
+        return Constant(given["constant_ms"])
+    if "uniform_ms" in given:
+        return Uniform(*given["uniform_ms"])
+    return Lognormal(*given["lognormal_ms"])
 
 
 class Hold:
@@ -97,10 +134,9 @@ class NetworkHandle:
         self, source: Machine | None, target: Machine | None
     ) -> tuple[str, str] | tuple[None, None]:
         """The ends of a link by name; none of them for all links."""
-        if source is None and target is None:
-            return None, None
+        check_link(source, target)
         if source is None or target is None:
-            raise UsageError("a link needs both source and target")
+            return None, None
         return machine_name(self._running, source), machine_name(self._running, target)
 
     def _run(self, function: Callable[[], Any]) -> Any:
@@ -112,24 +148,9 @@ class NetworkHandle:
 
     def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
         """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
-        if len(groups) < 2:
-            raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
-        right = "a list of machines, such as [1] or [2, 'zk-1']"
-        named = [
-            [
-                machine_name(self._running, machine)
-                for machine in arguments.listed("a group", group, right)
-            ]
-            for group in groups
-        ]
-        places: dict[str, int] = {}
-        for place, group in enumerate(named):
-            for name in group:
-                if places.setdefault(name, place) != place:
-                    raise UsageError(
-                        f"{name} is in two groups of the partition {named}; "
-                        "a machine is on one side of a cut"
-                    )
+        given = GROUPS.check("groups", groups)
+        named = [[machine_name(self._running, one) for one in group] for group in given]
+        check_groups(named)
 
         def cut() -> None:
             self._fault(f"partition {named}{'' if both_ways else ' (one way)'}")
@@ -170,23 +191,13 @@ class NetworkHandle:
 
         Give one of ``constant_ms``, ``uniform_ms=(low, high)``, ``lognormal_ms=(median, sigma)``.
         """
-        models: list[LatencyModel] = []
-        if constant_ms is not None:
-            models.append(Constant(arguments.number("constant_ms", constant_ms, "milliseconds")))
-        if uniform_ms is not None:
-            right = "two numbers of milliseconds, the lowest and the highest"
-            models.append(Uniform(*arguments.pair("uniform_ms", uniform_ms, right)))
-        if lognormal_ms is not None:
-            right = "a median in milliseconds and a sigma"
-            models.append(Lognormal(*arguments.pair("lognormal_ms", lognormal_ms, right)))
-        if len(models) != 1:
-            raise UsageError("give exactly one of constant_ms, uniform_ms and lognormal_ms")
+        model = latency_model(constant_ms, uniform_ms, lognormal_ms)
         link = self._link(source, target)
 
         def delay() -> None:
             where = "all links" if source is None else " to ".join(map(str, link))
-            self._fault(f"{where}: latency {models[0]}")
-            self._network.set_latency(models[0], *link)
+            self._fault(f"{where}: latency {model}")
+            self._network.set_latency(model, *link)
 
         self._run(delay)
 
@@ -202,12 +213,7 @@ class NetworkHandle:
         has the bytes of its records and 100 more, one of a client over TCP those of its frame.
         None is without a limit, as links are at first.
         """
-        rate = 0.0 if mb_per_s is None else mb_per_s
-        if mb_per_s is not None:
-            right = "a number of megabytes per second > 0, or None"
-            is_number = isinstance(mb_per_s, (int, float)) and not isinstance(mb_per_s, bool)
-            if not is_number or not 0 < mb_per_s < float("inf"):
-                arguments.refuse("mb_per_s", mb_per_s, right)
+        rate = 0.0 if mb_per_s is None else MEGABYTES_PER_SECOND.check("mb_per_s", mb_per_s)
         link = self._link(source, target)
 
         def narrow() -> None:
@@ -222,8 +228,7 @@ class NetworkHandle:
         self, probability: float, source: Machine | None = None, target: Machine | None = None
     ) -> None:
         """Lose messages with a probability, on all links or on one."""
-        if not isinstance(probability, (int, float)) or not 0 <= probability <= 1:
-            arguments.refuse("probability", probability, "a number between 0 and 1")
+        PROBABILITY.check("probability", probability)
         link = self._link(source, target)
 
         def lose() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...protocol.errors import UsageError
 from ...tracing.expressions import Expression, compile_expression, takes_scope
+from ..parameters.kinds import STRING, Context, Kind, as_problem
 
 NAMES: dict[str, Callable[[Any], Any]] = {
     "now_ms": lambda simulation: simulation.now_ms,
@@ -126,3 +127,13 @@ class Condition:
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"
+
+
+def _take_condition(value: Any, context: Context) -> Condition:
+    with as_problem():
+        return Condition(STRING.take(value, context))
+
+
+CONDITION = Kind(
+    "a condition", {"type": "string"}, _take_condition, 'leader("orders", 0) == 2', of_text=str
+)

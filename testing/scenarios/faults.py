@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from .actions import ACTIONS
-from .pieces import check_broker, make_condition, read_condition
-from .spec import ClusterSpec, FaultSpec, StopSpec
-from .table import Table
+from collections.abc import Mapping
+from typing import Any
 
-_TIMES_MAX = 1_000_000
+from ..handles.roles import BrokerReference
+from ..parameters.kinds import BadArgument, number
+from ..parameters.parameter import parameters_of, read
+from .actions import ACTIONS, action_name
+from .context import FileContext
+from .spec import FaultSpec, StopSpec
 
 
-def read_fault(table: Table, cluster: ClusterSpec, stop: StopSpec) -> FaultSpec:
-    """One entry of ``faults``."""
-    if not table.has("action"):
-        raise table.error("action", f"is missing; there are {', '.join(ACTIONS)}")
-    action = table.text("action", choices=ACTIONS)
-    when = read_condition(table, "when")
-    if when is None and not table.has("at_ms"):
-        raise table.error("at_ms", "is missing; a fault needs at_ms or when")
-    at_ms = table.number("at_ms", 0.0, 0.0, stop.at_ms)
-    if table.has("after_ms") and when is None:
-        raise table.error("after_ms", "counts from the condition in when; without one use at_ms")
-    times = table.integer("times", 1, 1, _TIMES_MAX)
-    every_ms = table.number("every_ms", 0.0)
-    if (times > 1) != (every_ms > 0):
-        raise table.error("every_ms", "belongs to times > 1, and times > 1 needs it")
-    about_broker = ACTIONS[action].is_about_broker
-    broker = check_broker(table, "broker", cluster) if about_broker else None
-    arguments = ACTIONS[action].read(table, cluster)
-    expected = table.raw("expect", [])
-    texts = expected if isinstance(expected, list) else [expected]
-    spec = FaultSpec(
-        action=action,
-        at_ms=at_ms,
-        when=when,
-        after_ms=table.number("after_ms", 0.0),
-        times=times,
-        every_ms=every_ms,
-        broker=broker,
-        arguments=arguments,
-        expect=tuple(make_condition(table, "expect", text) for text in texts),
-        expect_within_ms=table.number("expect_within_ms", 0.0),
-    )
-    table.finish()
-    return spec
+def read_fault(values: Mapping[str, Any], context: FileContext, stop: StopSpec) -> FaultSpec:
+    """One entry of ``faults``: its own keys, and those of its action beside them."""
+    own = parameters_of(FaultSpec)
+    names = [parameter.name for parameter in own]
+    name = action_name(values, ACTIONS, context)
+    given = read(own, {n: v for n, v in values.items() if n in names}, context)
+    when, times = given.get("when"), given.get("times", 1)
+    if when is None and "at_ms" not in given:
+        raise BadArgument("is missing; a fault needs at_ms or when", "at_ms")
+    number("milliseconds", most=stop.at_ms).read_at("at_ms", values.get("at_ms", 0.0), context)
+    if "after_ms" in given and when is None:
+        raise BadArgument("counts from the condition in when; without one use at_ms", "after_ms")
+    if (times > 1) != (given.get("every_ms", 0.0) > 0):
+        raise BadArgument("belongs to times > 1, and times > 1 needs it", "every_ms")
+    action = ACTIONS[name]
+    rest = {n: v for n, v in values.items() if n not in names}
+    if name == "latency" and isinstance(rest.get("latency"), Mapping):
+        rest |= rest.pop("latency")  # written as in the table of the network
+    arguments = action.read_from_file(rest, context, names)
+    if name == "create_topic" and "assignment" not in arguments:
+        arguments.setdefault("replication_factor", min(3, len(context.cluster.broker_ids)))
+    if action.is_about_broker:
+        given["broker"] = BrokerReference(arguments.pop("broker"))
+    return FaultSpec(**given, arguments=arguments)

@@ -10,37 +10,37 @@ import copy
 import itertools
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ...protocol.config import BrokerConfig, validate_topic_config
-from ...protocol.errors import UsageError
+from ...actors.network.costs import PUBLISHED_2018, Costs
+from ...protocol.config import BrokerConfig
 from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
-from .. import arguments
-from .batch_table import read_batch, read_costs
-from .coordinated_table import read_coordinated
+from ..parameters.kinds import (
+    MILLISECONDS,
+    BadArgument,
+    choice,
+    number,
+)
+from ..parameters.parameter import inside, nearest, optional, parameters_of, read
+from ..parameters.toml_values import flatten
+from .client_tables import read_group, read_transformer, read_workload, refuse_doubles
+from .context import FileContext, ScenarioError
 from .faults import read_fault
 from .library import scenario_file
-from .pieces import ids_text, read_bandwidth, read_condition, read_latency, read_machine
 from .spec import (
+    BatchSpec,
     ClusterSpec,
     ExpectSpec,
-    GroupSpec,
-    LatencySpec,
-    LinkSpec,
     NetworkSpec,
     ScenarioSpec,
     StopSpec,
     TopicSpec,
-    TransformerSpec,
-    WorkloadSpec,
 )
 from .story.reading import read_header, read_story
-from .table import ScenarioError, Table, flatten, nearest
 from .verdict import METRICS
-from .workload_table import read_workload
 
 __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
            "scenario_values", "with_parameters"]  # fmt: skip
@@ -48,10 +48,22 @@ __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
 
 TEXT_MAX = 1_000_000
 """Characters of a scenario: some ten thousand faults."""
-BROKERS_MAX = 10_000
-"""Brokers of a cluster."""
-ZOOKEEPERS_MAX = 99
-PARTITIONS_MAX = 1_000_000
+
+SECTIONS = ("cluster", "network", "costs", "workload", "groups", "transformers", "faults",
+            "stop", "expect", "batch", "story", "step", "outcome")  # fmt: skip
+"""Tables of a file beside the keys of ``ScenarioSpec``."""
+_NOT_IN_STORIES = ("workload", "groups", "transformers", "stop", "expect", "metrics", "matrix",
+                   "batch")  # fmt: skip
+_PROFILES = {"free": Costs(), "published-2018": PUBLISHED_2018}
+COSTS = (
+    optional("profile", choice(*_PROFILES), default="free"),
+    *(
+        optional(field.name, MILLISECONDS if field.name.endswith("_ms") else number())
+        for field in fields(Costs)
+    ),
+)
+
+T = TypeVar("T")
 
 
 def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None) -> ScenarioSpec:
@@ -74,7 +86,10 @@ def parse_scenario(
 ) -> ScenarioSpec:
     """A scenario from its TOML text; ``source`` names it in messages."""
     values = scenario_values(text, source, parameters)
-    return _read_scenario(values, text, source, dict(parameters or {}))
+    try:
+        return _read_scenario(values, text, source, dict(parameters or {}))
+    except BadArgument as error:
+        raise ScenarioError(source, error.path, error.problem) from None
 
 
 def scenario_values(
@@ -123,16 +138,16 @@ def _set(values: dict[str, Any], key: str, value: Any, source: str) -> None:
         cut = parts.index("config") + 1
         parts = [*parts[:cut], ".".join(parts[cut:])]
     place: Any = values
-    for number, part in enumerate(parts[:-1]):
+    for depth, part in enumerate(parts[:-1]):
         if isinstance(place, list) or part.isdigit():
             if not isinstance(place, list) or not part.isdigit() or int(part) >= len(place):
-                where = ".".join(parts[:number])
+                where = ".".join(parts[:depth])
                 raise ScenarioError(source, key, f"{where} has no entry {part!r}")
             place = place[int(part)]
         else:
             place = place.setdefault(part, {})
         if not isinstance(place, (dict, list)):
-            raise ScenarioError(source, key, f"{'.'.join(parts[: number + 1])} is not a table")
+            raise ScenarioError(source, key, f"{'.'.join(parts[: depth + 1])} is not a table")
     if isinstance(place, list):
         raise ScenarioError(source, key, "name a key inside an entry, such as faults.0.at_ms")
     if parts[-2:-1] == ["config"]:
@@ -146,240 +161,176 @@ def _set(values: dict[str, Any], key: str, value: Any, source: str) -> None:
 def _read_scenario(
     values: dict[str, Any], text: str, source: str, parameters: dict[str, Any]
 ) -> ScenarioSpec:
-    root = Table(source, "", values)
-    name = root.text("name", Path(source).stem)
-    description = root.text("description")
-    seed = root.integer("seed", 0)
-    header = read_header(root.table("story")) if root.has("story") else None
+    """The scenario of its tables; ``BadArgument`` names the key at fault."""
+    tables = {name: value for name, value in values.items() if name in SECTIONS}
+    own = {name: value for name, value in values.items() if name not in SECTIONS}
+    given = read(parameters_of(ScenarioSpec), own, FileContext(ClusterSpec()), beside=SECTIONS)
+    header = _section(tables, "story", read_header) if "story" in tables else None
     versions = (DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS) if header is None else header.versions
-    cluster = _read_cluster(root.table("cluster"), versions)
-    workloads = tuple(
-        read_workload(table, number, cluster)
-        for number, table in enumerate(root.tables("workload"))
-    )
-    groups, transformers = read_coordinated(root, cluster)
-    cluster = replace(cluster, clients=_client_names(root, workloads, groups, transformers))
-    network = _read_network(root.table("network"), cluster)
-    costs = read_costs(root.table("costs")) if root.has("costs") else None
-    stop = _read_stop(root.table("stop"))
-    end = stop if header is None else StopSpec(at_ms=math.inf)
-    faults = tuple(read_fault(table, cluster, end) for table in root.tables("faults"))
-    expect = tuple(_read_expect(table, stop) for table in root.tables("expect"))
-    metrics = root.items("metrics")
-    for metric in metrics:
-        if metric not in METRICS:
-            raise root.error("metrics", f"unknown metric {metric!r}{nearest(str(metric), METRICS)}")
-    batch = read_batch(root.table("batch"))
-    matrix = _read_matrix(root, text, source, parameters)
-    story = None
-    if header is not None:
-        for other in (
-            "workload",
-            "groups",
-            "transformers",
-            "stop",
-            "expect",
-            "metrics",
-            "matrix",
-            "batch",
-        ):
-            if root.has(other):
-                raise root.error(other, "does not go with a story; steps say what happens")
-        if any(fault.when is not None for fault in faults):
-            raise root.error("faults", "a fault in a story needs at_ms; a step can wait instead")
-        story = read_story(root, header, cluster)
-    root.finish()
-    return ScenarioSpec(
-        name=name,
-        description=description,
-        seed=seed,
-        cluster=cluster,
-        network=network,
-        costs=costs,
-        workloads=workloads,
-        groups=groups,
-        transformers=transformers,
-        faults=faults,
-        stop=stop,
-        expect=expect,
-        story=story,
-        metrics=tuple(metrics),
-        matrix=matrix,
-        batch=batch,
-        parameters={key: value for key, value in parameters.items() if key != "matrix"},
-        text=text,
-        source=source,
-    )
-
-
-def _client_names(
-    root: Table,
-    workloads: Sequence[WorkloadSpec],
-    groups: Sequence[GroupSpec],
-    transformers: Sequence[TransformerSpec],
-) -> tuple[str, ...]:
-    """Names of all modelled clients, which are those of their machines."""
+    cluster = _section(tables, "cluster", lambda table: _read_cluster(table, versions))
+    context = FileContext(cluster)
+    workloads = _entries(tables, "workload", lambda t, n: read_workload(t, n, context))
+    groups = _entries(tables, "groups", lambda t, n: read_group(t, n, context))
+    transformers = _entries(tables, "transformers", lambda t, n: read_transformer(t, n, context))
+    refuse_doubles("groups", "group_id", [group.group_id for group in groups])
+    refuse_doubles("transformers", "transactional_id", [t.transactional_id for t in transformers])
+    if transformers and not cluster.behaviour().transactions:
+        lacking = f"need transactions, which Kafka {cluster.kafka_version} does not have"
+        raise BadArgument(lacking, "transformers")
     names = [name for one in workloads for name in one.producer_names + one.consumer_names]
     names += [name for group in groups for name in group.member_names]
     names += [transformer.name for transformer in transformers]
     taken = [name for name in names if names.count(name) > 1]
     if taken:
-        raise root.error("", f"two clients have the name {taken[0]!r}")
-    return tuple(names)
+        raise BadArgument(f"two clients have the name {taken[0]!r}")
+    cluster = replace(cluster, clients=tuple(names))
+    context = FileContext(cluster)
+    stop = _section(tables, "stop", lambda table: _plain(StopSpec, table, context))
+    end = stop if header is None else StopSpec(at_ms=math.inf)
+    faults = _entries(tables, "faults", lambda table, _: read_fault(table, context, end))
+    for metric in given.get("metrics", ()):
+        if metric not in METRICS:
+            raise BadArgument(f"unknown metric {metric!r}{nearest(metric, METRICS)}", "metrics")
+    spec = ScenarioSpec(
+        name=given.get("name", Path(source).stem),
+        description=given.get("description", ""),
+        seed=given.get("seed", 0),
+        cluster=cluster,
+        network=_section(tables, "network", lambda table: _plain(NetworkSpec, table, context)),
+        costs=_section(tables, "costs", _read_costs) if "costs" in tables else None,
+        workloads=workloads,
+        groups=groups,
+        transformers=transformers,
+        faults=faults,
+        stop=stop,
+        expect=_entries(tables, "expect", lambda table, _: _read_expect(table, context, stop)),
+        metrics=given.get("metrics", ()),
+        matrix=_read_matrix(given.get("matrix", {}), text, source, parameters),
+        batch=_section(tables, "batch", lambda table: _plain(BatchSpec, table, context)),
+        parameters={key: value for key, value in parameters.items() if key != "matrix"},
+        text=text,
+        source=source,
+    )
+    if header is None:
+        for name in ("step", "outcome"):
+            if name in tables:
+                raise BadArgument("belongs to a story; write the table story, too", name)
+        return spec
+    for name in _NOT_IN_STORIES:
+        if name in values:
+            raise BadArgument("does not go with a story; steps say what happens", name)
+    if any(fault.when is not None for fault in faults):
+        raise BadArgument("a fault in a story needs at_ms; a step can wait instead", "faults")
+    return replace(spec, story=read_story(tables, header, cluster))
+
+
+def _section(tables: Mapping[str, Any], name: str, read_it: Callable[[Any], T]) -> T:
+    with inside(name):
+        return read_it(tables.get(name, {}))
+
+
+def _entries(
+    tables: Mapping[str, Any], name: str, read_it: Callable[[Any, int], T]
+) -> tuple[T, ...]:
+    """An array of tables; a single table counts as one."""
+    value = tables.get(name, [])
+    if isinstance(value, Mapping):
+        with inside(name):
+            return (read_it(value, 0),)
+    if not isinstance(value, list):
+        raise BadArgument(f"must be an array of tables ([[{name}]]), not {value!r}", name)
+    found = []
+    for place, entry in enumerate(value):
+        with inside(f"{name}[{place}]"):
+            found.append(read_it(entry, place))
+    return tuple(found)
+
+
+def _plain(table: Callable[..., T], values: Any, context: FileContext) -> T:
+    """A table whose keys are the declared fields of a dataclass, and no more."""
+    return table(**read(parameters_of(table), values, context))
 
 
 # -- cluster -----------------------------------------------------------------------------------
 
 
-def _read_cluster(table: Table, versions: Sequence[str]) -> ClusterSpec:
-    brokers = _read_brokers(table)
-    version = table.text("kafka_version", versions[0], dict.fromkeys(versions))
-    config = flatten(table.table("config").rest())
+def _read_cluster(values: Any, versions: Sequence[str]) -> ClusterSpec:
+    context = FileContext(ClusterSpec())
+    given = read(parameters_of(ClusterSpec), values, context)
+    version = given.setdefault("kafka_version", versions[0])
+    choice(*versions).read_at("kafka_version", version, context)
+    config = given["config"] = flatten(given.get("config", {}))
+    spec = ClusterSpec(given.get("brokers", 3), kafka_version=version)
     try:
-        BrokerConfig(config, ClusterSpec(kafka_version=version).release)
+        BrokerConfig(config, spec.release)
     except ValueError as error:
-        raise table.error("config", str(error)) from None
+        raise BadArgument(str(error), "config") from None
     if "broker.id" in config:
-        raise table.error("config", "broker.id must be left out: name the ids with brokers = [...]")
-    ids = ClusterSpec(brokers).broker_ids
-    racks = table.items("racks")
-    if racks and len(racks) != len(ids):
-        raise table.error("racks", f"names {len(racks)} racks for {len(ids)} brokers")
-    topics_table = table.table("topics")
-    topics = tuple(
-        _read_topic(Table(table.source, topics_table.path(name), value), name, ids)
-        for name, value in topics_table.rest().items()
-    )
-    restart_delay_ms = None
-    if table.has("restart_delay_ms"):
-        restart_delay_ms = table.number("restart_delay_ms", 0.0, minimum=1)
-    spec = ClusterSpec(
-        brokers=brokers,
-        racks=tuple(None if rack == "" else str(rack) for rack in racks) or None,
-        topics=topics,
-        config=config,
-        kafka_version=version,
-        zookeepers=table.integer("zookeepers", 1, 1, ZOOKEEPERS_MAX),
-        restart_delay_ms=restart_delay_ms,
-    )
-    table.finish()
-    return spec
+        raise BadArgument("broker.id must be left out: name the ids with brokers = [...]", "config")
+    racks = given.get("racks")
+    if racks and len(racks) != len(spec.broker_ids):
+        count = len(spec.broker_ids)
+        raise BadArgument(f"names {len(racks)} racks for {count} brokers", "racks")
+    given["racks"] = tuple(rack or None for rack in racks or ()) or None
+    topics = given.get("topics", {}).items()
+    given["topics"] = tuple(_read_topic(value, name, spec) for name, value in topics)
+    return ClusterSpec(**given)
 
 
-def _read_brokers(table: Table) -> int | tuple[int, ...]:
-    """How many, or a list of their ids."""
-    if not isinstance(table.raw("brokers"), list):
-        return table.integer("brokers", 3, 1, BROKERS_MAX)
-    try:
-        return arguments.broker_ids(table.items("brokers"))
-    except UsageError as error:
-        raise table.error("brokers", str(error)) from None
+def _read_topic(values: Any, name: str, cluster: ClusterSpec) -> TopicSpec:
+    with inside(f"topics.{name}"):
+        given = read(parameters_of(TopicSpec), values, FileContext(cluster))
+        count = len(cluster.broker_ids)
+        assignment = given.get("assignment")
+        if not assignment:
+            factor = given.setdefault("replication_factor", min(3, count))
+            if factor > count:
+                few = f"{factor} replicas need {factor} brokers, not {count}"
+                raise BadArgument(few, "replication_factor")
+            given.pop("assignment", None)
+            return TopicSpec(name, **given)
+        if "partitions" in given or "replication_factor" in given:
+            both = "stands instead of partitions and replication_factor"
+            raise BadArgument(both, "assignment")
+        given["assignment"] = tuple(map(tuple, assignment))
+        return TopicSpec(name, len(assignment), len(assignment[0]), **given)
 
 
-def _read_topic(table: Table, name: str, ids: tuple[int, ...]) -> TopicSpec:
-    config = flatten(table.table("config").rest())
-    try:
-        validate_topic_config({key: _config_text(value) for key, value in config.items()})
-    except ValueError as error:
-        raise table.error("config", str(error)) from None
-    assignment = table.items("assignment")
-    for number, replicas in enumerate(assignment):
-        if not isinstance(replicas, list) or not replicas or len(set(replicas)) != len(replicas):
-            raise table.error("assignment", f"partition {number}: {replicas!r} is no replica list")
-        for broker in replicas:
-            if isinstance(broker, bool) or broker not in ids:
-                raise table.error(
-                    "assignment", f"partition {number}: no broker {broker!r}; {ids_text(ids)}"
-                )
-    if assignment and (table.has("partitions") or table.has("replication_factor")):
-        raise table.error("assignment", "stands instead of partitions and replication_factor")
-    factor = table.integer("replication_factor", min(3, len(ids)), minimum=1)
-    if factor > len(ids):
-        raise table.error(
-            "replication_factor", f"{factor} replicas need {factor} brokers, not {len(ids)}"
-        )
-    partitions = table.integer("partitions", 1, 1, PARTITIONS_MAX)
-    table.finish()
-    return TopicSpec(
-        name,
-        len(assignment) or partitions,
-        len(assignment[0]) if assignment else factor,
-        tuple(tuple(replicas) for replicas in assignment),
-        {key: _config_text(value) for key, value in config.items()},
-    )
+# -- costs, expectations, matrix ---------------------------------------------------------------
 
 
-def _config_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _read_costs(values: Any) -> Costs:
+    """``{profile = "published-2018", disk_append_ms = 0.2}``: the fields of ``Costs``."""
+    given = read(COSTS, values)
+    profile = _PROFILES[given.pop("profile", "free")]
+    return replace(profile, **given)
 
 
-# -- network -----------------------------------------------------------------------------------
-
-
-def _read_network(table: Table, cluster: ClusterSpec) -> NetworkSpec:
-    latency = read_latency(table.table("latency")) if table.has("latency") else LatencySpec()
-    links = []
-    for link in table.tables("links"):
-        links.append(
-            LinkSpec(
-                read_machine(link, "source", cluster),
-                read_machine(link, "target", cluster),
-                read_latency(link.table("latency")) if link.has("latency") else None,
-                link.number("loss", 0.0, 0.0, 1.0) if link.has("loss") else None,
-                read_bandwidth(link, "bandwidth_mb_per_s"),
-            )
-        )
-        link.finish()
-    loss = table.number("loss", 0.0, 0.0, 1.0)
-    spec = NetworkSpec(latency, loss, tuple(links), read_bandwidth(table, "bandwidth_mb_per_s"))
-    table.finish()
-    return spec
-
-
-# -- stop, expectations, matrix ----------------------------------------------------------------
-
-
-def _read_stop(table: Table) -> StopSpec:
-    spec = StopSpec(
-        at_ms=table.number("at_ms", 60_000.0),
-        when=read_condition(table, "when"),
-        max_handled=table.integer("max_handled", 0, 1) if table.has("max_handled") else None,
-        settle=table.flag("settle", True),
-        settle_timeout_ms=table.number("settle_timeout_ms", 120_000.0),
-    )
-    table.finish()
-    return spec
-
-
-def _read_expect(table: Table, stop: StopSpec) -> ExpectSpec:
-    that = read_condition(table, "that")
-    if that is None:
-        raise table.error("that", "is missing; write what must hold, such as 'alive(1)'")
-    at_ms = None
-    if table.raw("at_ms", "end") != "end":
-        at_ms = table.number("at_ms", 0.0, 0.0, stop.at_ms)
-    spec = ExpectSpec(that, at_ms, table.number("within_ms", 0.0), table.text("message"))
-    table.finish()
+def _read_expect(values: Any, context: FileContext, stop: StopSpec) -> ExpectSpec:
+    spec = _plain(ExpectSpec, values, context)
+    if spec.at_ms is not None:
+        number("milliseconds", most=stop.at_ms).read_at("at_ms", values["at_ms"], context)
     return spec
 
 
 def _read_matrix(
-    root: Table, text: str, source: str, parameters: dict[str, Any]
+    given: Mapping[str, Any], text: str, source: str, parameters: dict[str, Any]
 ) -> dict[str, tuple[Any, ...]]:
     matrix: dict[str, tuple[Any, ...]] = {}
-    for key, values in flatten(root.table("matrix").rest()).items():
-        if not isinstance(values, list) or not values:
-            raise root.error(f"matrix.{key}", f"must be a list of values, not {values!r}")
-        if key.partition(".")[0] == "matrix":
-            raise root.error(f"matrix.{key}", "a matrix cannot vary itself")
-        for value in values:
-            # What is wrong with the value itself is said here; what only does not go together
-            # with the rest of the file may go together in the matrix.
-            try:
-                parse_scenario(text, source, {**parameters, key: value, "matrix": {}})
-            except ScenarioError as error:
-                place = error.key.replace("[", ".").replace("]", "")
-                if key == place or key.startswith(place + "."):
-                    raise root.error(f"matrix.{key}", f"value {value!r}: {error}") from None
+    for key, values in flatten(given).items():
+        with inside(f"matrix.{key}"):
+            if not isinstance(values, list) or not values:
+                raise BadArgument(f"must be a list of values, not {values!r}")
+            if key.partition(".")[0] == "matrix":
+                raise BadArgument("a matrix cannot vary itself")
+            for value in values:
+                # What is wrong with the value itself is said here; what only does not go together
+                # with the rest of the file may go together in the matrix.
+                try:
+                    parse_scenario(text, source, {**parameters, key: value, "matrix": {}})
+                except ScenarioError as error:
+                    place = error.key.replace("[", ".").replace("]", "")
+                    if key == place or key.startswith(place + "."):
+                        raise BadArgument(f"value {value!r}: {error}") from None
         matrix[key] = tuple(values)
     return matrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...protocol.errors import UsageError
-from .table import nearest
+from ..parameters.parameter import nearest
 
 _FOLDER = Path(__file__).resolve().parents[2] / "examples" / "scenarios"
 

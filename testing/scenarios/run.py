@@ -20,6 +20,7 @@ from ...protocol.values import TopicPartition
 from ...replication.log.segment import Segment
 from ...tracing.header import build_header
 from ..checks import fully_replicated
+from ..parameters.toml_values import toml_text
 from ..running import WaitTimeout
 from ..simulation import Simulation
 from .actions import ACTIONS
@@ -27,7 +28,6 @@ from .coordinated_clients import CoordinatedClients
 from .file import parse_scenario
 from .spec import ExpectSpec, FaultSpec, ScenarioSpec, WorkloadSpec
 from .story.play import StoryRun
-from .table import toml_text
 from .verdict import ScenarioResult, judge
 from .workload import Meter, Workload
 
@@ -123,7 +123,7 @@ class ScenarioRun:
     def set_up(self) -> None:
         """Start the cluster, create the topics, schedule everything that has a time."""
         spec, simulation = self.spec, self.simulation
-        simulation.network.latency(**spec.network.latency.arguments())
+        simulation.network.latency(**spec.network.latency)
         simulation.start()
         for topic in spec.cluster.topics:
             if spec.story is None or not spec.story.creates(topic.name):
@@ -136,7 +136,7 @@ class ScenarioRun:
         for link in spec.network.links:
             ends: dict[str, Any] = {"source": link.source, "target": link.target}
             if link.latency is not None:
-                simulation.network.latency(**link.latency.arguments(), **ends)
+                simulation.network.latency(**link.latency, **ends)
             if link.loss is not None:
                 simulation.network.drop(link.loss, **ends)
             if link.bandwidth_mb_per_s is not None:

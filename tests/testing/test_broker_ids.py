@@ -83,8 +83,11 @@ def test_a_cluster_of_chosen_ids_keeps_its_data_and_is_reset(tmp_path: Path) -> 
     [
         ([], "a cluster needs at least one broker, and brokers names none"),
         ([1, 2, 1], "brokers names 1 twice: every broker has an id of its own"),
-        ([1, -1], r"brokers\[1\] must be a whole number, 0 to 2147483647, not -1"),
-        ([1, 1 << 31], r"brokers\[1\] must be a whole number, 0 to 2147483647, not 2147483648"),
+        ([1, -1], r"brokers\[1\] must be a whole number from 0 to 2,147,483,647, not -1"),
+        (
+            [1, 1 << 31],
+            r"brokers\[1\] must be a whole number from 0 to 2,147,483,647, not 2147483648",
+        ),
         ([1.5], "brokers must be a whole number, or a list of broker ids"),
         ("12", "brokers must be a whole number, or a list of broker ids"),
         (True, "brokers must be a whole number, or a list of broker ids"),

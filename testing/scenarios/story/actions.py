@@ -1,257 +1,148 @@
-"""What a step of a story may do: the reading of each action, and the doing.
+"""What a step of a story may do: its keys, and the doing.
 
-An action is ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` has all of them with their keys.
+An action is ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` has all of them. Those that a
+scenario has, too, are its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from ....protocol.errors import UsageError
-from ....protocol.names import ADMIN
-from ...api_names import message_type
-from ..actions import ACTIONS, read_topic_config
-from ..pieces import check_machine
-from ..spec import ActionSpec, ClusterSpec, StateExpect
-from ..table import Table
-from .logs import value_range
+from ...parameters.cluster_kinds import MACHINE, MESSAGES
+from ...parameters.kinds import COUNT, FLAG, INDEX, MILLISECONDS, NAME, BadArgument
+from ...parameters.parameter import Parameter, optional, read, required
+from ..actions import ACTIONS, action_name
+from ..file_kinds import ACKS
+from ..spec import ActionSpec
+from .context import NAMED, STATE, StoryContext
+from .logs import VALUES
 
 if TYPE_CHECKING:
-    from ....protocol.values import TopicPartition
-    from ...handles.message_gate import MessageGate
-    from ...simulation import Simulation
-    from ..spec import StorySpec
-    from .clients import StoryClients
+    from .play import StoryRun
 
-_WITHIN_MS = 60_000.0
+Act = Callable[["StoryRun", dict[str, Any]], object]
 
 
-class NameReader(Protocol):
-    """What the readers of actions need of the story's header."""
+@dataclass(frozen=True, slots=True)
+class StepAction:
+    """One thing that a step can do."""
 
-    def broker(self, table: Table, name: str, value: Any) -> int: ...
-
-    def state(self, table: Table) -> StateExpect: ...
-
-
-class StoryDriver(Protocol):
-    """What actions need of the playing of a story."""
-
-    simulation: Simulation
-    story: StorySpec
-    where: TopicPartition
-    clients: StoryClients
-    gate: MessageGate
-
-    def advance(
-        self,
-        for_ms: float | None = None,
-        until: StateExpect | None = None,
-        within_ms: float = 0.0,
-    ) -> None: ...
-
-    def flush(self, broker_id: int) -> None: ...
-
-    def create_topic(self) -> None: ...
-
-
-Act = Callable[[StoryDriver, Mapping[str, Any]], object]
-Read = Callable[[Table, NameReader, ClusterSpec], dict[str, Any]]
-
-
-def _broker(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    if not table.has("broker"):
-        raise table.error("broker", "is missing")
-    return {"broker": reader.broker(table, "broker", table.raw("broker"))}
-
-
-def _any_broker(table: Table, reader: NameReader, cluster: ClusterSpec) -> dict[str, Any]:
-    """A named broker, or one without a part in the story, by its id."""
-    value = table.raw("broker")
-    if isinstance(value, int) and not isinstance(value, bool):
-        return {"broker": check_machine(table, "broker", value, cluster)}
-    return _broker(table, reader, cluster)
-
-
-def _nothing(_table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    return {}
-
-
-def _produce(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    raw = table.raw("values", [])
-    values: list[str] = []
-    for text in raw if isinstance(raw, list) else [raw]:
-        if not isinstance(text, str):
-            raise table.error("values", f"must be texts, not {text!r}")
-        try:
-            values += value_range(text)
-        except ValueError as error:
-            raise table.error("values", str(error)) from None
-    if not values:
-        raise table.error("values", "is missing; write 'm1' or ['m1', 'r0..r9']")
-    acks = table.raw("acks", "all")
-    if acks not in ("all", -1, 0, 1) or isinstance(acks, bool):
-        raise table.error("acks", f"must be 0, 1 or 'all', not {acks!r}")
-    return {
-        "values": values,
-        "acks": -1 if acks == "all" else acks,
-        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
-        "retries": table.flag("retries", False),
-        "timeout_ms": table.integer("timeout_ms", 30_000, 1),
-    }
-
-
-def _run(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    if table.has("for_ms") == table.has("until"):
-        raise table.error("", "run needs for_ms, or until with a state to wait for")
-    if table.has("for_ms"):
-        return {"for_ms": table.number("for_ms", 0.0)}
-    return {
-        "until": reader.state(table.table("until")),
-        "within_ms": table.number("within_ms", _WITHIN_MS),
-    }
-
-
-def _machine(table: Table, name: str, reader: NameReader, cluster: ClusterSpec) -> int | str | None:
-    if not table.has(name):
-        return None
-    value = table.raw(name)
-    if isinstance(value, str) and (value == "clients" or "-" in value or value == ADMIN):
-        return check_machine(table, name, value, cluster)
-    if isinstance(value, int):
-        return check_machine(table, name, value, cluster)
-    return reader.broker(table, name, value)
-
-
-def _messages(table: Table, reader: NameReader, cluster: ClusterSpec) -> dict[str, Any]:
-    raw = table.raw("messages", [])
-    names = raw if isinstance(raw, list) else [raw]
-    try:
-        types = [message_type(str(name)) for name in names]
-    except UsageError as error:
-        raise table.error("messages", str(error)) from None
-    return {
-        "messages": tuple(types),
-        "source": _machine(table, "from", reader, cluster),
-        "target": _machine(table, "to", reader, cluster),
-    }
-
-
-def _link(table: Table, reader: NameReader, cluster: ClusterSpec) -> dict[str, Any]:
-    ends = {name: _machine(table, name, reader, cluster) for name in ("from", "to")}
-    for name, end in ends.items():
-        if end is None:
-            raise table.error(name, "is missing; a link has two ends")
-    return {**ends, "both_ways": table.flag("both_ways", True)}
-
-
-def _elect(table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    return {"election": table.text("election", "preferred", ("preferred", "unclean"))}
-
-
-def _config(table: Table, _reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    config = read_topic_config(table)
-    if not config:
-        raise table.error("config", "is missing; write {min.insync.replicas = 2}")
-    return {"config": config}
-
-
-def _read(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    return {
-        "name": _answer_name(table),
-        "offset": table.integer("offset", 0),
-        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
-    }
-
-
-def _ask_epoch(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    return {
-        "name": _answer_name(table),
-        "epoch": table.integer("epoch", 0),
-        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
-    }
-
-
-def _ask_leader(table: Table, reader: NameReader, _cluster: ClusterSpec) -> dict[str, Any]:
-    return {
-        "name": _answer_name(table),
-        "to": reader.broker(table, "to", table.raw("to")) if table.has("to") else None,
-    }
-
-
-def _answer_name(table: Table) -> str:
-    name = table.text("name")
-    if not name:
-        raise table.error("name", "is missing; the answer is expected under it")
-    return name
+    act: Act
+    parameters: tuple[Parameter, ...] = ()
+    check: Callable[[Mapping[str, Any]], object] | None = None
+    """Raises ``BadArgument`` for keys that do not go together."""
 
 
 # -- doing -------------------------------------------------------------------------------------
 
 
-def _shared(name: str) -> Act:
-    """What the table of all actions says, with the keys the step has."""
-    return lambda run, arguments: ACTIONS[name].perform(run.simulation, arguments)
+def _of_clients(name: str, *parameters: Parameter) -> StepAction:
+    return StepAction(lambda run, given: getattr(run.clients, name)(**given), parameters)
 
 
-def _of_clients(name: str) -> Act:
-    return lambda run, arguments: getattr(run.clients, name)(**arguments)
+def _of_gate(name: str) -> StepAction:
+    def act(run: StoryRun, given: dict[str, Any]) -> None:
+        messages = tuple(given.get("messages", ()))
+        getattr(run.gate, name)(messages, given.get("from"), given.get("to"))
+
+    return StepAction(
+        act,
+        (
+            optional("messages", MESSAGES, "all between nodes without it"),
+            optional("from", MACHINE, "who sends"),
+            optional("to", MACHINE, "who gets them"),
+        ),
+    )
 
 
-def _of_gate(name: str) -> Act:
-    return lambda run, arguments: getattr(run.gate, name)(**arguments)
+def _shared(name: str, **more: Callable[[StoryRun], Any]) -> StepAction:
+    """What the table of all actions has; a story itself says what ``more`` names."""
+
+    def act(run: StoryRun, given: dict[str, Any]) -> None:
+        said = {key: say(run) for key, say in more.items()}
+        ACTIONS[name].perform(run.simulation, {**given, **said})
+
+    parameters = ACTIONS[name].parameters
+    return StepAction(act, tuple(one for one in parameters if one.name not in {*more, "wait"}))
 
 
-def _cut(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
-    groups = [[arguments["from"]], [arguments["to"]]]
-    both_ways = arguments["both_ways"]
+def _check_run(given: Mapping[str, Any]) -> None:
+    if ("for_ms" in given) == ("until" in given):
+        raise BadArgument("run needs for_ms, or until with a state to wait for")
+
+
+def _cut(run: StoryRun, given: dict[str, Any]) -> None:
+    groups = [[given["from"]], [given["to"]]]
+    both_ways = given.get("both_ways", True)
     ACTIONS["partition"].perform(run.simulation, {"groups": groups, "both_ways": both_ways})
 
 
-def _elect_story_leader(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
-    wanted = {**arguments, "partitions": [run.where]}
-    ACTIONS["elect_leaders"].perform(run.simulation, wanted)
-
-
-def _alter_config(run: StoryDriver, arguments: Mapping[str, Any]) -> None:
-    ACTIONS["alter_config"].perform(run.simulation, {"topic": run.story.topic, **arguments})
-
-
+_ANSWER_NAME = required("name", NAME, "the answer is expected under it")
+_TO = optional("to", NAMED, "whom it asks; the leader without it")
 _ON_BROKERS = (
     "kill", "power_off", "shutdown", "start", "pause", "resume", "expire_session",
 )  # fmt: skip
 """What a step does to a broker as a scenario does."""
 
-STEP_ACTIONS: dict[str, tuple[Read, Act]] = {
-    "produce": (_produce, _of_clients("produce")),
-    "run": (_run, lambda run, arguments: run.advance(**arguments)),
-    **{name: (_any_broker, _shared(name)) for name in _ON_BROKERS},
-    "flush": (_broker, lambda run, arguments: run.flush(arguments["broker"])),
-    "hold": (_messages, _of_gate("hold")),
-    "release": (_messages, _of_gate("release")),
-    "lose": (_messages, _of_gate("lose")),
-    "cut": (_link, _cut),
-    "heal": (_nothing, _shared("heal")),
-    "elect": (_elect, _elect_story_leader),
-    "resign_controller": (_nothing, _shared("resign_controller")),
-    "alter_config": (_config, _alter_config),
-    "create_topic": (_nothing, lambda run, _: run.create_topic()),
-    "read": (_read, _of_clients("read")),
-    "ask_epoch": (_ask_epoch, _of_clients("ask_epoch")),
-    "ask_leader": (_ask_leader, _of_clients("ask_leader")),
+STEP_ACTIONS: dict[str, StepAction] = {
+    "produce": _of_clients(
+        "produce",
+        required("values", VALUES, "each is a batch of its own"),
+        optional("acks", ACKS, '0, 1 or "all"', -1, default_words='"all"'),
+        _TO,
+        optional("retries", FLAG, "whether as a real producer does", False),
+        optional("timeout_ms", COUNT, "of the request", 30_000),
+    ),
+    "run": StepAction(
+        lambda run, given: run.advance(**given),
+        (
+            optional("for_ms", MILLISECONDS, "a span of time"),
+            optional("until", STATE, "or a state, as in expect"),
+            optional("within_ms", MILLISECONDS, "of until", 60_000.0),
+        ),
+        _check_run,
+    ),
+    **{name: _shared(name) for name in _ON_BROKERS},
+    "flush": StepAction(
+        lambda run, given: run.flush(given["broker"]),
+        (required("broker", NAMED, "what it holds survives a power failure"),),
+    ),
+    "hold": _of_gate("hold"),
+    "release": _of_gate("release"),
+    "lose": _of_gate("lose"),
+    "cut": StepAction(
+        _cut,
+        (
+            required("from", MACHINE),
+            required("to", MACHINE),
+            optional("both_ways", FLAG, default=True),
+        ),
+    ),
+    "heal": _shared("heal"),
+    "elect": _shared("elect_leaders", partitions=lambda run: [run.where]),
+    "resign_controller": _shared("resign_controller"),
+    "alter_config": _shared("alter_config", topic=lambda run: run.story.topic),
+    "create_topic": StepAction(lambda run, _: run.create_topic()),
+    "read": _of_clients("read", _ANSWER_NAME, optional("offset", INDEX, "where", 0), _TO),
+    "ask_epoch": _of_clients("ask_epoch", _ANSWER_NAME, optional("epoch", INDEX, "which", 0), _TO),
+    "ask_leader": _of_clients("ask_leader", _ANSWER_NAME, _TO),
 }
-"""Action to the reader of its own keys, and to what it does."""
+"""Every action of a step by its name."""
 
 
-def read_action(table: Table, reader: NameReader, cluster: ClusterSpec) -> ActionSpec:
+def read_action(values: Mapping[str, Any], context: StoryContext) -> ActionSpec:
     """One entry of a step's ``do``."""
-    action = table.text("action", choices=STEP_ACTIONS)
-    arguments = STEP_ACTIONS[action][0](table, reader, cluster)
-    table.finish()
-    return ActionSpec(action, arguments)
+    name = action_name(values, STEP_ACTIONS, context)
+    rest = {key: value for key, value in values.items() if key != "action"}
+    action = STEP_ACTIONS[name]
+    given = read(action.parameters, rest, context, beside=["action"], fills_defaults=True)
+    if action.check is not None:
+        action.check(given)
+    return ActionSpec(name, given)
 
 
-def act(run: StoryDriver, spec: ActionSpec) -> None:
+def act(run: StoryRun, spec: ActionSpec) -> None:
     """Do what an action says; operating errors are raised."""
-    STEP_ACTIONS[spec.action][1](run, spec.arguments)
+    STEP_ACTIONS[spec.action].act(run, dict(spec.arguments))

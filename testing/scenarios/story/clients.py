@@ -52,7 +52,12 @@ class StoryClients:
     # -- writing -------------------------------------------------------------------------------
 
     def produce(
-        self, values: Sequence[str], acks: int, to: int | None, retries: bool, timeout_ms: int
+        self,
+        values: Sequence[str],
+        acks: int,
+        retries: bool,
+        timeout_ms: int,
+        to: int | None = None,
     ) -> None:
         """Send each value as a batch of its own, in order; ``retries`` as a real producer does."""
         if retries:
@@ -103,7 +108,7 @@ class StoryClients:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def read(self, name: str, offset: int, to: int | None) -> None:
+    def read(self, name: str, offset: int, to: int | None = None) -> None:
         """Fetch once as a consumer without epochs does; the answer is the values or the error."""
         wanted = FetchPartition(self._where, offset, -1, _READ_BYTES)
         request = FetchRequest(CONSUMER_REPLICA_ID, 0, 0, _READ_BYTES, (wanted,))
@@ -118,7 +123,7 @@ class StoryClients:
 
         self._ask(self._destination(to), request, name, told)
 
-    def ask_epoch(self, name: str, epoch: int, to: int | None) -> None:
+    def ask_epoch(self, name: str, epoch: int, to: int | None = None) -> None:
         """Ask where an epoch ends, as consumers since KIP-320 do before they go on reading."""
         wanted = OffsetForLeaderEpochPartition(self._where, epoch)
         request = OffsetForLeaderEpochRequest(CONSUMER_REPLICA_ID, (wanted,))
@@ -131,7 +136,7 @@ class StoryClients:
 
         self._ask(self._destination(to), request, name, told)
 
-    def ask_leader(self, name: str, to: int | None) -> None:
+    def ask_leader(self, name: str, to: int | None = None) -> None:
         """Ask a broker who leads, as clients do: ``leader A``, or the error they are given."""
         names = {broker_id: name for name, broker_id in self._story.names.items()}
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from ...parameters.kinds import STRING, BadArgument, Context, Kind, list_of
 
 _SHORTEST_RUN = 3
 _RECORD = re.compile(r"([^\s/\[\]]+)/(\d+)")
@@ -66,6 +68,27 @@ def read_pattern(text: str) -> LogPattern:
         else:
             records += [(value, epoch) for value in values]
     return LogPattern(text, tuple(records))
+
+
+def _take_log(value: Any, context: Context) -> LogPattern:
+    try:
+        return read_pattern(STRING.take(value, context))
+    except ValueError as error:
+        raise BadArgument(str(error)) from None
+
+
+LOG = Kind("a log", {"type": "string"}, _take_log, "[m0/0 m1/0]", of_text=str)
+
+
+def _take_values(value: Any, context: Context) -> list[str]:
+    try:
+        return [one for text in _TEXTS.take(value, context) for one in value_range(text)]
+    except ValueError as error:
+        raise BadArgument(str(error)) from None
+
+
+_TEXTS = list_of(STRING, "values of records", ["m1", "r0..r9"], least=1, takes_one=True)
+VALUES = Kind(_TEXTS.words, {"type": ["string", "array"]}, _take_values, _TEXTS.example)
 
 
 def runs_of(records: Sequence[LogRecord]) -> list[list[LogRecord]]:

@@ -67,8 +67,8 @@ class StoryRun:
         elapsed_ms: Callable[[], float],
     ) -> None:
         self.simulation = simulation
-        self.story = story
-        self.where = TopicPartition(story.topic, story.partition)
+        self.story: StorySpec = story
+        self.where: TopicPartition = TopicPartition(story.topic, story.partition)
         self.clients = StoryClients(simulation, story, lambda: self.look().leader)
         self.gate = MessageGate(simulation.running)
         self.result = StoryResult(story, kafka_version)

@@ -7,200 +7,90 @@ group (``[step.expect.old]``) or per version, so a file says in one place what d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from ..pieces import PARTITION_NAME, check_partition
-from ..spec import (
-    STORY_VERSIONS,
-    ClusterSpec,
-    OutcomeExpect,
-    ReplicaExpect,
-    StateExpect,
-    StepSpec,
-    StorySpec,
+from ...parameters.cluster_kinds import PARTITION
+from ...parameters.kinds import NAME, OBJECT, STRING, BadArgument, list_of
+from ...parameters.parameter import (
+    inside,
+    is_missing,
+    nearest,
+    optional,
+    parameters_of,
+    read,
+    required,
 )
-from ..table import Table, nearest
-from .actions import STEP_ACTIONS, read_action
-from .logs import read_pattern
-from .state import NO_LEADER
+from ..context import FileContext
+from ..spec import STORY_VERSIONS, ClusterSpec, OutcomeExpect, StepSpec, StorySpec
+from .actions import read_action
+from .context import STATE, StoryContext, StoryHeader
 
-ROLES = ("leader", "follower", "none", "off")
+_HEADER = (
+    required("partition", STRING),
+    required("brokers", OBJECT),
+    required("versions", list_of(STRING, "a list of versions", ["0.10", "3.9"], least=1)),
+    optional("groups", OBJECT),
+)
+_STEP = (
+    required("name", NAME),
+    optional("do", list_of(OBJECT, "a list of actions", [{"action": "heal"}])),
+    required("expect", STATE),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class StoryHeader:
-    """What ``[story]`` says: everything the steps refer to."""
-
-    partition: str
-    names: Mapping[str, Any]
-    groups: Mapping[str, tuple[str, ...]]
-    versions: tuple[str, ...]
-
-
-def read_header(table: Table) -> StoryHeader:
+def read_header(values: Any) -> StoryHeader:
     """``[story]``: the partition, the brokers' names, the versions and their groups."""
-    versions = table.items("versions")
-    if not versions:
-        raise table.error("versions", "is missing; write ['0.10', '3.9']")
+    given = read(_HEADER, values, FileContext(ClusterSpec()))
+    versions = tuple(given["versions"])
     for version in versions:
         if version not in STORY_VERSIONS:
-            raise table.error("versions", f"no version {version!r}{nearest('', STORY_VERSIONS)}")
+            there = nearest("", STORY_VERSIONS)
+            raise BadArgument(f"no version {version!r}{there}", "versions")
     groups: dict[str, tuple[str, ...]] = {}
-    for name, members in table.table("groups").rest().items():
-        for version in members if isinstance(members, list) else [members]:
+    for name, members in given.get("groups", {}).items():
+        groups[name] = tuple(members) if isinstance(members, list) else (members,)
+        for version in groups[name]:
             if version not in versions:
-                raise table.error(f"groups.{name}", f"{version!r} is not among the versions")
-        groups[name] = tuple(members)
-    partition = table.text("partition")
-    names = table.table("brokers").rest()
-    table.finish()
-    return StoryHeader(partition, names, groups, tuple(versions))
+                raise BadArgument(f"{version!r} is not among the versions", f"groups.{name}")
+    return StoryHeader(given["partition"], given["brokers"], groups, versions)
 
 
-def read_story(root: Table, header: StoryHeader, cluster: ClusterSpec) -> StorySpec:
+def read_story(tables: Mapping[str, Any], header: StoryHeader, cluster: ClusterSpec) -> StorySpec:
     """The steps of a story, for the version the cluster has."""
-    table = root.table("story")
-    match = PARTITION_NAME.fullmatch(header.partition)
-    if match is None:
-        raise table.error("partition", f"{header.partition!r} is none; write it like 'orders-0'")
-    check_partition(table, "partition", match[1], int(match[2]), cluster)
-    for name, broker_id in header.names.items():
-        if broker_id not in cluster.broker_ids:
-            raise table.error(f"brokers.{name}", f"no broker {broker_id!r}")
-    if not header.names:
-        raise table.error("brokers", "is missing; write {A = 1, B = 2}")
-    reader = StateReader(header, cluster.kafka_version)
-    steps = tuple(_read_step(step, reader, cluster) for step in root.tables("step"))
-    if not steps:
-        raise root.error("step", "is missing; a story is an array of tables ([[step]])")
-    return StorySpec(
-        topic=match[1],
-        partition=int(match[2]),
-        names=dict(header.names),
-        versions=header.versions,
-        steps=steps,
-        outcome=_read_outcome(root.table("outcome"), reader),
-    )
+    context = StoryContext(header, cluster)
+    with inside("story"):
+        topic, number = PARTITION.read_at("partition", header.partition, context)
+        for name, broker_id in header.names.items():
+            if broker_id not in cluster.broker_ids:
+                raise BadArgument(f"no broker {broker_id!r}", f"brokers.{name}")
+        if not header.names:
+            raise is_missing("{A = 1, B = 2}", "brokers")
+    steps = tables.get("step", [])
+    if not isinstance(steps, list) or not steps:
+        raise BadArgument("is missing; a story is an array of tables ([[step]])", "step")
+    found = []
+    for place, step in enumerate(steps):
+        with inside(f"step[{place}]"):
+            found.append(_read_step(step, context))
+    with inside("outcome"):
+        outcome = _read_outcome(tables.get("outcome", {}), context)
+    names = dict(header.names)
+    return StorySpec(topic, number, names, header.versions, tuple(found), outcome)
 
 
-class StateReader:
-    """Reads expected states: knows the brokers' names, and which overlays hold."""
-
-    def __init__(self, header: StoryHeader, version: str) -> None:
-        self.names = header.names
-        self._version = version
-        self._groups = {**header.groups, **{v: (v,) for v in header.versions}}
-
-    def broker(self, table: Table, name: str, value: Any) -> int:
-        """A broker by the name the story gives it, or by its id."""
-        if value in self.names.values() and not isinstance(value, bool):
-            return int(value)
-        if value not in self.names:
-            hint = nearest(str(value), self.names)
-            raise table.error(name, f"the story has no broker {value!r}{hint}")
-        return int(self.names[value])
-
-    def overlays(self, table: Table) -> list[Table]:
-        """The table itself and those of the groups this version is in, in the file's order."""
-        found = [table]
-        for group, versions in self._groups.items():
-            if table.has(group):
-                inner = table.table(group)
-                if self._version in versions:
-                    found.append(inner)
-        return found
-
-    def state(self, table: Table) -> StateExpect:
-        """``{leader = "B", A = {log = "[m0/0]"}}`` with overlays; every part is checked, also
-        those of other versions."""
-        replicas: dict[int, dict[str, Any]] = {}
-        values: dict[str, Any] = {}
-        answers: dict[str, str] = {}
-        for group in self._groups:
-            if table.has(group):
-                self._plain_state(table.table(group), {}, {}, {})
-        for overlay in self.overlays(table):
-            self._plain_state(overlay, replicas, values, answers, finish=overlay is not table)
-        table.finish()
-        return StateExpect(
-            replicas={broker: ReplicaExpect(**keys) for broker, keys in replicas.items()},
-            answers=answers,
-            **values,
-        )
-
-    def _plain_state(
-        self,
-        table: Table,
-        replicas: dict[int, dict[str, Any]],
-        values: dict[str, Any],
-        answers: dict[str, str],
-        finish: bool = True,
-    ) -> None:
-        for name, broker_id in self.names.items():
-            if table.has(name):
-                replicas.setdefault(broker_id, {}).update(_read_replica(table.table(name)))
-        if table.has("leader"):
-            leader = table.raw("leader")
-            is_none = leader == NO_LEADER
-            values["leader"] = -1 if is_none else self.broker(table, "leader", leader)
-        if table.has("leader_epoch"):
-            values["leader_epoch"] = table.integer("leader_epoch", 0)
-        if table.has("isr"):
-            isr = table.items("isr")
-            values["isr"] = tuple(self.broker(table, "isr", name) for name in isr)
-        for name, text in table.table("answers").rest().items():
-            if not isinstance(text, str):
-                raise table.error(f"answers.{name}", f"must be a text, not {text!r}")
-            answers[name] = text
-        if finish:
-            table.finish()
-
-
-def _read_replica(table: Table) -> dict[str, Any]:
-    keys: dict[str, Any] = {}
-    if table.has("role"):
-        keys["role"] = table.text("role", choices=ROLES)
-    if table.has("log"):
-        try:
-            keys["log"] = read_pattern(table.text("log"))
-        except ValueError as error:
-            raise table.error("log", str(error)) from None
-    for name in ("log_end_offset", "high_watermark"):
-        if table.has(name):
-            keys[name] = table.integer(name, 0)
-    if table.has("epochs"):
-        keys["epochs"] = " ".join(table.text("epochs").split())
-    table.finish()
-    return keys
-
-
-def _read_step(table: Table, reader: StateReader, cluster: ClusterSpec) -> StepSpec:
-    name = table.text("name")
-    if not name:
-        raise table.error("name", "is missing; say what happens in this step")
+def _read_step(values: Any, context: StoryContext) -> StepSpec:
+    given = read(_STEP, values, context)
     actions = []
-    for action in table.tables("do"):
-        if not action.has("action"):
-            raise action.error("action", f"is missing; there are {', '.join(STEP_ACTIONS)}")
-        actions.append(read_action(action, reader, cluster))
-    if not table.has("expect"):
-        raise table.error("expect", "is missing; every step says what must hold after it")
-    expect = reader.state(table.table("expect"))
-    table.finish()
-    return StepSpec(name, tuple(actions), expect)
+    for place, action in enumerate(given.get("do", [])):
+        with inside(f"do[{place}]"):
+            actions.append(read_action(action, context))
+    return StepSpec(given["name"], tuple(actions), given["expect"])
 
 
-def _read_outcome(table: Table, reader: StateReader) -> OutcomeExpect:
+def _read_outcome(values: Any, context: StoryContext) -> OutcomeExpect:
     keys: dict[str, Any] = {}
-    tables = reader.overlays(table)
-    for overlay in tables:
-        for name in ("lost", "duplicated"):
-            if overlay.has(name):
-                keys[name] = tuple(str(value) for value in overlay.items(name))
-        if overlay.has("differ_at"):
-            keys["differ_at"] = overlay.integer("differ_at", 0)
-        if overlay is not table:
-            overlay.finish()
-    table.finish()
+    for group, overlay, holds in context.overlays(values):
+        with inside(group):
+            found = read(parameters_of(OutcomeExpect), overlay, context)
+        keys |= found if holds else {}
     return OutcomeExpect(**keys)

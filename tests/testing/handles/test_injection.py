@@ -291,7 +291,7 @@ def test_real_clients_see_the_error_of_one_partition(runtime: str) -> None:
         ({"error": 1, "partition": 0}, "partition=0 needs a topic"),
         ({"error": 1, "nth": 0}, "nth must be a whole number >= 1, not 0"),
         ({"error": {}}, "error must be errors by partition, such as"),
-        ({"error": {"orders": 1}}, "a key of error must be a topic and a partition number"),
+        ({"error": {"orders": 1}}, "error: 'orders' is no partition; write it like"),
         ({"error": {("orders", 0): 1}, "topic": "orders"}, "leave out topic and partition"),
         ({"answer": 5}, "answer must be a function, such as"),
         ({"error": 1, "client_id": 5}, "client_id must be a string, not 5"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 
 import pytest
 from fakekafka.testing.control_api.operations import OPERATIONS
+from fakekafka.testing.parameters.parameter import NO_DEFAULT
+from fakekafka.testing.parameters.toml_values import toml_value
 from fakekafka.testing.scenarios.actions import ACTIONS
+from fakekafka.testing.scenarios.context import ScenarioError
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
 from fakekafka.testing.scenarios.story.actions import STEP_ACTIONS
-from fakekafka.testing.scenarios.table import ScenarioError, toml_text
 from fakekafka.tests.support.paths import ROOT
 
 HEAD = """
@@ -29,7 +32,7 @@ BEFORE = {"resume": "pause", "start": "kill", "start_zookeeper": "kill_zookeeper
 
 def fault(name: str, at_ms: int) -> str:
     keys = {"at_ms": at_ms, "action": name, **ACTIONS[name].example}
-    return "[[faults]]\n" + "".join(f"{key} = {toml_text([v])[1:-1]}\n" for key, v in keys.items())
+    return "[[faults]]\n" + "".join(f"{key} = {toml_value(v)}\n" for key, v in keys.items())
 
 
 @pytest.mark.parametrize("name", ACTIONS)
@@ -66,9 +69,9 @@ def test_actions_that_languages_share_have_one_summary() -> None:
 
 
 def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
-    """It writes records and znodes, writes a reassignment in its own way, waits, asks brokers,
-    moves replicas between directories, makes certificates, and has ids for what it sets to work;
-    every action of the table can be asked of it."""
+    """It writes records and znodes, waits, asks brokers, moves replicas between directories, makes
+    certificates, and has ids for what it sets to work; every action of the table can be asked of
+    it."""
     known = {action.summary for action in ACTIONS.values()}
     posts = {f"{o.method} {o.path}" for o in OPERATIONS if o.method != "GET"}
     acting = {f"{o.method} {o.path}" for o in OPERATIONS if o.summary in known}
@@ -76,14 +79,41 @@ def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
         "POST /wait", "POST /reset", "POST /wait_for_group", "POST /brokers/{broker}/ask",
         "POST /client_certificates",
         "POST /brokers/{broker}/move_replica", "POST /brokers/{broker}/repair_log_dir",
-        "POST /controller/move_to/{broker}", "POST /reassign_partitions", "POST /create_topics",
+        "POST /controller/move_to/{broker}", "POST /create_topics",
         "POST /topics/{topic}/{partition}/records", "DELETE /groups/{group}",
         "POST /network/holds", "POST /network/holds/{hold}/release",
         "DELETE /network/holds/{hold}", "POST /network/release",
         "DELETE /injections/{injection}", "POST /zookeeper/node", "PUT /zookeeper/node",
         "DELETE /zookeeper/node",
     }  # fmt: skip
-    assert known - {o.summary for o in OPERATIONS} == {ACTIONS["reassign"].summary}
+    assert known - {o.summary for o in OPERATIONS} == set()
+
+
+CHOOSE_THE_HANDLE = {"BrokerHandle": {"broker"}, "ZooKeeperServerHandle": {"server"}}
+BESIDE_THE_METHOD = {"shutdown": {"wait"}, "inject": {"errors"}}
+"""Parameters for which Python has another method, or another form of an argument."""
+UNITS = {"_ms": "millisecond", "_s": "second", "mb_per_s": "megabytes per second"}
+
+
+@pytest.mark.parametrize("name", [name for name, one in ACTIONS.items() if one.method is not None])
+def test_handles_and_table_agree(name: str) -> None:
+    """The method that does an action takes its parameters by the same names, with the same
+    defaults and of the same types; names end with the unit."""
+    action = ACTIONS[name]
+    assert action.method is not None
+    taken = dict(list(inspect.signature(action.method).parameters.items())[1:])
+    owner = action.method.__qualname__.partition(".")[0]
+    apart = CHOOSE_THE_HANDLE.get(owner, set()) | BESIDE_THE_METHOD.get(name, set())
+    parameters = {one.name: one for one in action.parameters if one.name not in apart}
+    assert set(parameters) == set(taken)
+    for its, parameter in parameters.items():
+        default, annotation = taken[its].default, str(taken[its].annotation)
+        if parameter.default is not NO_DEFAULT and default is not inspect.Parameter.empty:
+            assert parameter.default == default, its
+        if parameter.kind.type is not object:
+            assert annotation.startswith(parameter.kind.type.__name__), its
+        units = [unit for end, unit in UNITS.items() if its.endswith(end)]
+        assert not units or units[-1] in parameter.kind.words, its
 
 
 def rows(page: str, heading: str) -> dict[str, str]:

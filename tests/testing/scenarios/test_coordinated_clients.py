@@ -128,10 +128,13 @@ def test_the_same_seed_gives_the_same_run() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[groups]]", "groups[0].topics: is missing; name the topics"),
+        ("[[groups]]", "groups[0].topics: is missing; write the names of the topics"),
         ("[[groups]]\ntopics = ['order']", "'order' is not in cluster.topics; did you mean"),
-        ("[[groups]]\ntopics = ['orders']\nassignor = 'rang'", "'rang' is not possible"),
-        ("[[groups]]\ntopics = ['orders']\nmembers = 0", "must be at least 1, not 0"),
+        ("[[groups]]\ntopics = ['orders']\nassignor = 'rang'", "'rang'; did you mean 'range'?"),
+        (
+            "[[groups]]\ntopics = ['orders']\nmembers = 0",
+            "must be a whole number from 1 to 10000, not 0",
+        ),
         ("[[groups]]\ntopics = ['orders']\nmember = 2", "unknown key; did you mean 'members'"),
         (GROUP + GROUP, "groups: two have the group_id 'billing'"),
         ("[[transformers]]\ninput = 'orders'", "output: is missing"),

@@ -14,20 +14,35 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "a number of 5000 digits": (CLUSTER + "[stop]\nat_ms = " + "9" * 5000, "not valid TOML"),
     "a number of 400 digits": (CLUSTER + "[stop]\nat_ms = 1" + "0" * 400, "stop.at_ms: must be"),
     "a long seed": ("seed = 1" + "0" * 400 + "\n" + CLUSTER, "seed: must be at most"),
-    "brokers": ("[cluster]\nbrokers = 100_000_000", "cluster.brokers: must be at most 10,000"),
-    "zookeepers": ("[cluster]\nzookeepers = 1_000_000", "cluster.zookeepers: must be at most 99"),
+    "brokers": (
+        "[cluster]\nbrokers = 100_000_000",
+        "brokers: must be a whole number from 1 to 10000",
+    ),
+    "zookeepers": (
+        "[cluster]\nzookeepers = 1_000_000",
+        "zookeepers: must be a whole number from 1 to 99",
+    ),
     "partitions": (
         "[cluster]\n[cluster.topics.orders]\npartitions = 1_000_000_000",
-        "cluster.topics.orders.partitions: must be at most 1,000,000",
+        "cluster.topics.orders.partitions: must be a whole number from 1 to 1,000,000",
     ),
-    "producers": (CLUSTER + "[workload]\nproducers = 1_000_000_000", "producers: must be at most"),
-    "consumers": (CLUSTER + "[workload]\nconsumers = 1_000_000_000", "consumers: must be at most"),
-    "members": (CLUSTER + "[[groups]]\nmembers = 1_000_000_000", "members: must be at most"),
+    "producers": (
+        CLUSTER + "[workload]\nproducers = 1_000_000_000",
+        "producers: must be a whole number from",
+    ),
+    "consumers": (
+        CLUSTER + "[workload]\nconsumers = 1_000_000_000",
+        "consumers: must be a whole number from",
+    ),
+    "members": (
+        CLUSTER + "[[groups]]\nmembers = 1_000_000_000",
+        "members: must be a whole number from",
+    ),
     "records": (CLUSTER + "[workload]\nrecord_bytes = 1_000_000_000_000", "record_bytes: must be"),
     "times": (
         CLUSTER + "[[faults]]\nat_ms = 1\naction = 'note'\ntext = 'x'\nevery_ms = 1\n"
         "times = 1_000_000_000",
-        "times: must be at most",
+        "times: must be a whole number from 1 to 1,000,000",
     ),
     "a long file": ("#" * TEXT_MAX + "\n" + CLUSTER, "is longer than 1,000,000 characters"),
 }

@@ -9,14 +9,14 @@ import pytest
 from fakekafka.testing.handles.roles import BrokerReference
 from fakekafka.testing.scenarios.actions import ACTIONS
 from fakekafka.testing.scenarios.conditions import Condition
+from fakekafka.testing.scenarios.context import ScenarioError
 from fakekafka.testing.scenarios.file import (
     expand_matrix,
     load_scenario,
     parse_scenario,
     with_parameters,
 )
-from fakekafka.testing.scenarios.spec import LatencySpec, ScenarioSpec
-from fakekafka.testing.scenarios.table import ScenarioError
+from fakekafka.testing.scenarios.spec import ScenarioSpec
 from fakekafka.tests.support.paths import ROOT
 
 EXAMPLES = ROOT / "examples" / "scenarios"
@@ -73,7 +73,7 @@ def test_defaults() -> None:
     assert spec.name == "empty"
     assert spec.cluster.brokers == 3
     assert spec.stop.at_ms == 60_000
-    assert spec.network.latency == LatencySpec("constant", 0.25)
+    assert spec.network.latency == {"constant_ms": 0.25}
 
 
 def test_kafka_names_need_no_quotes() -> None:
@@ -141,7 +141,7 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
         "latency = {uniform_ms = [1, 2]}",
         {"uniform_ms": (1.0, 2.0)},
     ),
-    "reassign": ("replicas = {orders-1 = [2, 3]}", {"replicas": {("orders", 1): [2, 3]}}),
+    "reassign": ("replicas = {orders-1 = [2, 3]}", {"targets": {("orders", 1): [2, 3]}}),
     "kill_zookeeper": ("server = 3", {"server": 3}),
     "inject": (
         'api = "Fetch"\nerror = "NOT_LEADER_OR_FOLLOWER"\nrequests = 2\nbroker = 1',
@@ -152,6 +152,7 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
             "delay_ms": 0.0,
             "disconnect": False,
             "broker": 1,
+            "nth": 1,
         },
     ),
     "note": ('text = "here it comes"', {"text": "here it comes"}),
@@ -172,55 +173,57 @@ def test_fault_arguments(action: str) -> None:
 @pytest.mark.parametrize("action", [name for name, one in ACTIONS.items() if one.is_about_broker])
 def test_actions_about_a_broker_need_one(action: str) -> None:
     """The error names the key and the forms."""
-    with pytest.raises(ScenarioError, match=r"faults\[0\]\.broker: is missing; write an id"):
+    with pytest.raises(
+        ScenarioError, match=r"faults\[0\]\.broker: is missing; write a broker id, or a role"
+    ):
         parse(f'[[faults]]\nat_ms = 1\naction = "{action}"')
 
 
 WRONG = {
     "[clutser]": r"run.toml: clutser: unknown key; did you mean 'cluster'\?",
     "[stop]\nat = 5": r"stop.at: unknown key; did you mean 'at_ms'\?",
-    "[stop]\nat_ms = 'soon'": "stop.at_ms: must be a number, not 'soon'",
-    "[stop]\nat_ms = nan": "stop.at_ms: must be a number",
-    "[stop]\nat_ms = -1": "stop.at_ms: must be at least 0, not -1",
+    "[stop]\nat_ms = 'soon'": "must be a finite number of milliseconds >= 0, not 'soon'",
+    "[stop]\nat_ms = nan": "stop.at_ms: must be a finite number",
+    "[stop]\nat_ms = -1": "stop.at_ms: must be a finite number of milliseconds >= 0, not -1",
     "[stop]\nwhen = 'leader(1'": r"stop.when: expression 'leader\(1'",
     "[stop]\nwhen = 'leadr(1)'": r"unknown function leadr\(\); did you mean leader\(\)\?",
     "[stop]\nsettle = 1": "stop.settle: must be true or false",
     "[network]\nlos = 0.1": r"network.los: unknown key; did you mean 'loss'\?",
-    "[network]\nloss = 1.5": "network.loss: must be 0 to 1, not 1.5",
+    "[network]\nloss = 1.5": "network.loss: must be a number from 0 to 1, not 1.5",
     "[network]\nlatency = {}": "network.latency: give exactly one of",
     "[network]\nlatency = {constant_ms = 1, uniform_ms = [1, 2]}": "give exactly one of",
-    "[network]\nlatency = {uniform_ms = [2, 1]}": "lower bound 2 is above the upper 1",
-    "[network]\nlatency = {lognormal_ms = 3}": r"must be a list",
+    "[network]\nlatency = {uniform_ms = [2, 1]}": r"lowest first, such as \[1, 5\], not \[2, 1\]",
+    "[network]\nlatency = {lognormal_ms = 3}": r"a sigma, such as \[0.5, 0.4\], not 3",
     "[network]\nlatency = {const_ms = 3}": r"did you mean 'constant_ms'\?",
     "[[network.links]]\nsource = 9\ntarget = 1": r"links\[0\].source: no broker 9; ids are 1 to 3",
     "[[workload]]\ntopic = 'order'": r"workload\[0\].topic: 'order' is not in cluster.topics; did",
     "[[workload]]\nrate_per_s = 1": r"workload\[0\].topic: '' is not in cluster.topics; there are",
     "[[workload]]\ntopic='orders'\nacks = 2": r"acks: must be 0, 1 or 'all', not 2",
     "[[workload]]\ntopic='orders'\nacks = 1\nidempotent = true": "idempotent: needs acks = 'all'",
-    "[[workload]]\ntopic='orders'\nmodel = 'opened'": r"model: 'opened' is not possible; did you",
+    "[[workload]]\ntopic='orders'\nmodel = 'opened'": r"'open' or 'closed', not 'opened'; did",
     "[[workload]]\ntopic='orders'\nin_flight = 2": "belongs to model = 'closed'",
     "[[workload]]\ntopic='orders'\nmodel = 'closed'\nrate_per_s = 2": "belongs to model = 'open'",
-    "[[workload]]\ntopic='orders'\nrate_per_s = 2e6": "must be 0.001 to 1000000, not 2000000",
-    "[[workload]]\ntopic='orders'\nmodel = 'closed'\nacks = 0": "acks: must not be 0 in a closed",
-    "[[workload]]\ntopic='orders'\nrecord_bytes = [5, 1]": "must be 0 <= smallest <= largest",
+    "[[workload]]\ntopic='orders'\nrate_per_s = 2e6": "from 0.001 to 1,000,000, not 2",
+    "[[workload]]\ntopic='orders'\nmodel = 'closed'\nacks = 0": "acks: must not be 0 in a clos",
+    "[[workload]]\ntopic='orders'\nrecord_bytes = [5, 1]": r"smallest, largest\], not \[5, 1\]",
     "[[workload]]\ntopic='orders'\npartitions = [2]": "orders has partitions 0 to 1, not 2",
     "[[workload]]\ntopic='orders'\nstart_ms = 5\nstop_ms = 1": "stop_ms: must be at least 5",
     "[[faults]]\nat_ms = 1": r"faults\[0\].action: is missing; there are kill",
     "[[faults]]\nat_ms = 1\naction = 'kil'": r"'kil' is not possible; did you mean 'kill'\?",
     "[[faults]]\naction = 'heal'": "a fault needs at_ms or when",
-    "[[faults]]\nat_ms = 99999\naction = 'heal'": "at_ms: must be 0 to 60000",
+    "[[faults]]\nat_ms = 99999\naction = 'heal'": "from 0 to 60000, not 99999",
     "[[faults]]\nat_ms = 1\nafter_ms = 1\naction = 'heal'": "after_ms: counts from the condition",
     "[[faults]]\nat_ms = 1\ntimes = 2\naction = 'heal'": "times > 1 needs it",
     "[[faults]]\nat_ms = 1\naction = 'heal'\nbroker = 1": r"faults\[0\].broker: unknown key",
     "[[faults]]\nat_ms = 1\naction = 'kill'\nbroker = 4": "no broker 4; ids are 1 to 3",
     "[[faults]]\nat_ms = 1\naction = 'kill'\nbroker = 'boss'": "names no broker; write an id",
     "[[faults]]\nat_ms = 1\naction = 'kill'\nbroker = 'leader:orders-7'": "0 to 1, not 7",
-    "[[faults]]\nat_ms = 1\naction = 'kill'\nbroker = true": "must be a broker id or a role",
-    "[[faults]]\nat_ms = 1\naction = 'partition'\ngroups = [[1]]": "two lists of machines",
-    "[[faults]]\nat_ms = 1\naction = 'partition'\ngroups = [[1], [1]]": "stands in two groups",
+    "[[faults]]\nat_ms = 1\naction = 'kill'\nbroker = true": "must be a broker id, or a role",
+    "[[faults]]\nat_ms = 1\naction = 'partition'\ngroups = [[1]]": "needs two groups or more",
+    "[[faults]]\nat_ms = 1\naction = 'partition'\ngroups = [[1], [1]]": "1 is in two groups",
     "[[faults]]\nat_ms = 1\naction = 'isolate'\nmachine = 'zk-9'": "there are zk-1 to zk-3",
     "[[faults]]\nat_ms = 1\naction = 'drop'": "probability: is missing",
-    "[[faults]]\nat_ms = 1\naction = 'drop'\nprobability = 1\nsource = 1": "target: is missing",
+    "[[faults]]\nat_ms = 1\naction = 'drop'\nprobability = 1\nsource = 1": "a link needs both",
     "[[faults]]\nat_ms = 1\naction = 'reassign'": "replicas: is missing",
     "[[faults]]\nat_ms = 1\naction = 'reassign'\nreplicas = {orders-0 = [1, 1]}": "different",
     "[[faults]]\nat_ms = 1\naction = 'kill_zookeeper'\nserver = 4": "no ZooKeeper 4",
@@ -229,13 +232,13 @@ WRONG = {
     "[[faults]]\nat_ms = 1\naction = 'inject'\napi = 'Fetch'\nerror = 'NOPE'": "code 'NOPE'",
     "[[faults]]\nat_ms = 1\naction = 'note'": "text: is missing",
     "[[expect]]\nat_ms = 5": r"expect\[0\].that: is missing",
-    "[[expect]]\nthat = 5": r"expect\[0\].that: must be a text",
+    "[[expect]]\nthat = 5": r"expect\[0\].that: must be a condition, such as",
     "[[expect]]\nthat = 'a.b.c'": "unknown name 'a'",
     "metrics = ['acknowledge']": r"metrics: unknown metric 'acknowledge'; did you mean",
     "[matrix]\ncluster.brokers = 5": "matrix.cluster.brokers: must be a list of values",
     "[matrix]\ncluster.brokrs = [5]": r"value 5: .*cluster.brokrs: unknown key; did you mean",
     "[matrix]\nfaults.0.at_ms = [5]": "value 5: run.toml: faults.0.at_ms: faults has no entry",
-    "seed = 'x'": "seed: must be a whole number, not 'x'",
+    "seed = 'x'": "seed: must be a whole number >= 0, not 'x'",
     "cluster = 5": "not valid TOML",
     "x = ": r"^run.toml is not valid TOML: Invalid value \(at line 1, column 5\)$",
 }
@@ -252,19 +255,19 @@ def test_refused(text: str, message: str) -> None:
 
 
 WRONG_CLUSTER = {
-    "brokers = 0": "cluster.brokers: must be at least 1, not 0",
+    "brokers = 0": "cluster.brokers: must be a whole number from 1 to 10000, not 0",
     "brokers = 2.5": "cluster.brokers: must be a whole number",
     "brokers = true": "cluster.brokers: must be a whole number",
-    "kafka_version = '4.0'": "'4.0' is not possible",
+    "kafka_version = '4.0'": "kafka_version: must be '3.9', .*, not '4.0'",
     "racks = ['a']": "names 1 racks for 3 brokers",
     "config.zookeper.session.timeout.ms = 1": "did you mean 'zookeeper.session.timeout.ms'",
     "config.zookeeper.session.timeout.ms = 'x'": "cluster.config: .*Not a number",
     "topics.t.replication_factor = 4": "4 replicas need 4 brokers, not 3",
-    "topics.t.partitions = 0": "cluster.topics.t.partitions: must be at least 1",
+    "topics.t.partitions = 0": "topics.t.partitions: must be a whole number from 1 to 1,000,000",
     "topics.t.partition = 1": r"cluster.topics.t.partition: unknown key; did you mean 'partitions'",
     "topics.t.config.nope = 1": "Unknown topic config name: nope",
     "topics.t.assignment = [[4]]": "no broker 4; ids are 1 to 3",
-    "topics.t.assignment = [[1, 1]]": "is no replica list",
+    "topics.t.assignment = [[1, 1]]": r"assignment\[0\]: must be a list of different broker ids",
     "topics.t = {assignment = [[1]], partitions = 1}": "stands instead of partitions",
     "topics.t = 5": "cluster.topics.t: must be a table, not 5",
 }

@@ -55,14 +55,14 @@ def test_an_answer_is_written_as_its_fields() -> None:
     ("text", "message"),
     [
         ("errors = {orders-7 = 'NONE'}", "errors: orders has partitions 0 to 1, not 7"),
-        ("errors = {orders = 'NONE'}", "'orders' is no partition; write it like 'orders-0'"),
-        ("errors = {}", "errors: are missing; write {orders-0"),
+        ("errors = {orders = 'NONE'}", "'orders' is no partition; write it like \"orders-0\""),
+        ("errors = {}", "errors: must be errors by partition, such as {orders-0"),
         ("errors = {orders-0 = 'NON'}", "there is no error code 'NON'"),
         ("errors = {orders-0 = 'NONE'}\ntopic = 'orders'", "leave out topic and partition"),
         ("answer = {partition = []}", "answer has no 'partition'; did you mean 'partitions'"),
         ("answer = {}", "answer needs ['partitions']"),
-        ("answer = {partitions = []}\nerror = 'NONE'", "does not go with error"),
-        ("error = 'NONE'\nrequests = 'some'", "must be a whole number, not 'some'"),
+        ("answer = {partitions = []}\nerror = 'NONE'", "inject takes one of error and answer"),
+        ("error = 'NONE'\nrequests = 'some'", "must be a whole number >= 1, or 'all', not 'some'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:

@@ -69,6 +69,6 @@ def test_the_defaults_of_the_reference_are_those_of_a_file() -> None:
     }
     for name, value in told.items():
         assert f"| `{name}` | {value:,.10g} |" in PAGE, name
-    assert f"constant_ms = {scenario.network.latency.first:g}" in PAGE
+    assert f"constant_ms = {scenario.network.latency['constant_ms']:g}" in PAGE
     assert (workload.producers, workload.consumers, workload.idempotent) == (1, 0, True)
     assert scenario.stop.settle

@@ -334,7 +334,7 @@ def test_a_story_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--kafka-version", "2.9"], "cluster.kafka_version: '2.9' is not possible"),
+        (["--kafka-version", "2.9"], "not '2.9'; did you mean '3.9'?"),
         (["-o", "nowhere/all.fktrace"], "cannot record to nowhere/all-0.10.fktrace: its directory"),
     ],
 )

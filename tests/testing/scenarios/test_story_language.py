@@ -12,11 +12,11 @@ from fakekafka.protocol.errors import UsageError
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.testing.api_names import message_type
 from fakekafka.testing.handles.message_gate import MessageFilter, MessageGate
+from fakekafka.testing.scenarios.context import ScenarioError
 from fakekafka.testing.scenarios.file import parse_scenario
 from fakekafka.testing.scenarios.spec import ScenarioSpec
 from fakekafka.testing.scenarios.story.logs import LogRecord, format_log, read_pattern, value_range
 from fakekafka.testing.scenarios.story.play import first_difference
-from fakekafka.testing.scenarios.table import ScenarioError
 
 BASE = """
 [cluster]
@@ -93,7 +93,7 @@ def test_the_first_version_is_the_default() -> None:
         ('versions = ["0.10"', 'versions = ["0.9"', "no version '0.9'"),
         ("A = 2, B = 3", "A = 2, B = 7", "story.brokers.B: no broker 7"),
         ('"orders-0"', '"orders-1"', "orders has partitions 0 to 0, not 1"),
-        ('"orders-0"', '"order-0"', "topic 'order' is not in cluster.topics"),
+        ('"orders-0"', '"order-0"', "partition: 'order' is not in cluster.topics"),
         ('name = "one"', "", "step[0].name: is missing"),
         ("[story]", "[workload]\nrate_per_s = 1\n[story]", "workload: does not go with a story"),
         ("[[step]]", '[[faults]]\nat_ms = -1\naction = "kill"\nbroker = 1\n[[step]]', "at_ms"),
@@ -149,7 +149,7 @@ def test_actions_are_checked(text: str, message: str) -> None:
 
 
 def test_a_step_must_expect_something() -> None:
-    with pytest.raises(ScenarioError, match="every step says what must hold after it"):
+    with pytest.raises(ScenarioError, match=r"step\[0\].expect: is missing; write a state"):
         parse(BASE + '[[step]]\nname = "x"\n')
     with pytest.raises(ScenarioError, match="step: is missing"):
         parse(BASE)

@@ -1,0 +1,286 @@
+"""Kinds of what a cluster consists of: brokers, machines, partitions, replicas, errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from numbers import Real
+from typing import Any
+
+from ..api_names import error_code, message_type
+from .kinds import (
+    COUNT,
+    INDEX,
+    INT32,
+    MILLISECONDS,
+    OBJECT,
+    STRING,
+    BadArgument,
+    Context,
+    Kind,
+    NotOfKind,
+    as_problem,
+    choice,
+    instance,
+    list_of,
+    nullable,
+    pair,
+)
+from .parameter import optional, read
+from .toml_values import flatten
+
+_PARTITION_NAME = re.compile(r"(.+)-(\d{1,9})")
+_ID_OR_NAME = {"type": ["integer", "string"]}
+_BROKER_IDS = {"type": "array", "items": {"type": "integer"}}
+
+
+def _id_or_name(value: Any, context: Context) -> Any:
+    return value if isinstance(value, str) else INT32.take(value, context)
+
+
+def _broker_of_text(text: str) -> Any:
+    return int(text) if re.fullmatch(r"-?[0-9]{1,10}", text) else text
+
+
+BROKER = Kind(
+    "a broker id, or a role such as 'controller' or 'leader:orders-0'",
+    _ID_OR_NAME,
+    lambda value, context: context.broker(_id_or_name(value, context)),
+    of_text=_broker_of_text,
+)
+MACHINE = Kind(
+    "a broker id, or a name such as 'zk-1' or 'leader:orders-0'",
+    _ID_OR_NAME,
+    lambda value, context: context.machine(_id_or_name(value, context)),
+    of_text=_broker_of_text,
+)
+MACHINES = list_of(MACHINE, "a list of machines", [2, "zk-1"])
+GROUPS = list_of(MACHINES, "lists of machines, one for each group", [[1], [2, 3]])
+SERVER = Kind(
+    "the number of a ZooKeeper server",
+    {"type": "integer", "minimum": 1},
+    lambda value, context: context.server(COUNT.take(value, context)),
+    example=1,
+    of_text=COUNT.of_text,
+    type=int,
+)
+LOG_DIR = Kind(
+    "the number of a log directory",
+    {"type": "integer", "minimum": 0},
+    lambda value, context: context.log_dir(INDEX.take(value, context)),
+    example=0,
+    of_text=INDEX.of_text,
+    type=int,
+)
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+LATENCY_MODELS = (
+    optional("constant_ms", MILLISECONDS, "every message takes so long"),
+    optional(
+        "uniform_ms",
+        pair("two numbers of milliseconds, the lowest first", (1, 5), rises=True),
+        "all delays from the first to the second are equally likely",
+    ),
+    optional(
+        "lognormal_ms",
+        pair("a median in milliseconds and a sigma", (0.5, 0.4)),
+        "median, and sigma of the logarithm",
+    ),
+)
+
+
+def _take_latency(value: Any, context: Context) -> dict[str, Any]:
+    found = read(LATENCY_MODELS, OBJECT.take(value, context), context)
+    if len(found) != 1:
+        raise BadArgument("give exactly one of constant_ms, uniform_ms and lognormal_ms")
+    return found
+
+
+LATENCY = Kind("one model of latency", {"type": "object"}, _take_latency, {"constant_ms": 5})
+"""As arguments of ``network.latency``."""
+
+
+# -- topics, partitions and their replicas ---------------------------------------------------------
+
+TOPIC = Kind(
+    "the name of a topic",
+    {"type": "string"},
+    lambda value, context: context.topic(STRING.take(value, context)),
+    "orders",
+    of_text=str,
+    type=str,
+)
+TOPIC_NAMES = list_of(STRING, "a list of names", ["orders", "payments"], least=1)
+
+
+def _take_partition(value: Any, context: Context) -> tuple[str, int]:
+    """A partition, written ``orders-0`` or as its topic and its number."""
+    if isinstance(value, str):
+        match = _PARTITION_NAME.fullmatch(value)
+        if match is None:
+            raise NotOfKind
+        return context.partition(match[1], int(match[2]))
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
+        raise NotOfKind
+    return context.partition(value[0], INDEX.take(value[1], context))
+
+
+PARTITION = Kind(
+    "a partition", {"type": ["string", "array"]}, _take_partition, "orders-0", of_text=str
+)
+PARTITIONS = list_of(PARTITION, "a list of partitions", ["orders-0", "orders-1"])
+
+_IDS = list_of(INT32, "a list of broker ids", [1, 2])
+REPLICAS = Kind(
+    _IDS.words,
+    _BROKER_IDS,
+    lambda value, context: context.replicas(_IDS.take(value, context)),
+    [2, 3, 1],
+)
+REPLICA_LISTS = list_of(REPLICAS, "lists of broker ids, one for each partition", [[1, 2], [2, 3]])
+
+
+def _take_assignment(value: Any, context: Context) -> dict[int, list[int]]:
+    """Replicas by the number of the partition."""
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if not isinstance(value, Mapping) or not value:
+        raise NotOfKind
+    found = {}
+    for key, replicas in value.items():
+        number = INDEX.of_text(key) if context.has_text_keys and isinstance(key, str) else key
+        if not isinstance(number, int) or number < 0:
+            raise BadArgument(f"has the key {context.shown(key)}, which is no partition number")
+        found[number] = REPLICAS.read_at(f"[{number}]", replicas, context)
+    return found
+
+
+ASSIGNMENT = Kind(
+    "a mapping of partition numbers to broker ids",
+    {"type": "object", "additionalProperties": _BROKER_IDS},
+    _take_assignment,
+    {0: [1, 2]},
+)
+
+
+def _by_partition(kind: Kind, words: str, example: Any) -> Kind:
+    """A value for each of several partitions: a mapping, or ``[topic, partition, value]`` lists."""
+
+    def entries(value: Any) -> Iterator[tuple[Any, Any]]:
+        if isinstance(value, Mapping):
+            yield from value.items()
+            return
+        if not isinstance(value, (list, tuple)):
+            raise NotOfKind
+        for entry in value:
+            if not isinstance(entry, (list, tuple)) or len(entry) != 3:
+                raise NotOfKind
+            yield entry[:2], entry[2]
+
+    def take(value: Any, context: Context) -> dict[tuple[str, int], Any]:
+        found = {}
+        for key, item in entries(value):
+            try:
+                topic, number = _take_partition(key, context)
+            except NotOfKind:
+                right = f"write it like {context.write('orders-0')}"
+                raise BadArgument(f"{context.shown(key)} is no partition; {right}") from None
+            found[topic, number] = kind.read_at(f"{topic}-{number}", item, context)
+        if not found:
+            raise NotOfKind
+        return found
+
+    schema = {"type": ["object", "array"], "items": {"type": "array"}}
+    return Kind(words, schema, take, example)
+
+
+MOVES = _by_partition(
+    nullable(REPLICAS),
+    "a mapping of partitions to broker ids",
+    {"orders-0": [2, 3, 1]},
+)
+ELECTION = choice("preferred", "unclean")
+
+
+# -- requests and messages -------------------------------------------------------------------------
+
+
+API = instance("Kafka's name of an API", str, {"type": "string"}, example="Produce", of_text=str)
+
+
+def _take_error(value: Any, context: Context) -> str:
+    name_or_code = value if isinstance(value, str) else INT32.take(value, context)
+    with as_problem():
+        return error_code(name_or_code).name
+
+
+ERROR = Kind(
+    "the name of one of Kafka's errors",
+    {"type": ["string", "integer"]},
+    _take_error,
+    "NOT_LEADER_OR_FOLLOWER",
+    of_text=str,
+)
+PARTITION_ERRORS = _by_partition(
+    ERROR, "errors by partition", {"orders-0": "NOT_LEADER_OR_FOLLOWER"}
+)
+
+
+def _take_message(value: Any, _context: Context) -> type:
+    with as_problem():
+        return message_type(STRING.take(value, _context))
+
+
+MESSAGE = Kind(
+    "the name of a message", {"type": "string"}, _take_message, "FetchResponse", of_text=str
+)
+MESSAGES = list_of(MESSAGE, "names of messages", ["FetchResponse"], takes_one=True)
+
+
+def _take_times(value: Any, context: Context) -> int | None:
+    return None if value == "all" else COUNT.take(value, context)
+
+
+TIMES = Kind(
+    "a whole number >= 1, or 'all'",
+    {"type": ["integer", "string"]},
+    _take_times,
+    of_text=COUNT.of_text,
+)
+
+
+# -- configuration ---------------------------------------------------------------------------------
+
+
+def config_text(value: Any) -> str:
+    """A value as Kafka's configuration has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _take_config_value(value: Any, _context: Context) -> str:
+    if not isinstance(value, (str, Real)):
+        raise NotOfKind
+    return config_text(value)
+
+
+_CONFIG_VALUE = Kind("a string, a number, true or false", {}, _take_config_value)
+
+
+def _take_topic_config(value: Any, context: Context) -> dict[str, str]:
+    """Kafka's names may be tables in TOML, where they need no quotes then."""
+    given = OBJECT.take(value, context)
+    if not all(isinstance(name, str) for name in given):
+        raise NotOfKind
+    flat = flatten(given)
+    texts = {name: _CONFIG_VALUE.read_at(name, one, context) for name, one in flat.items()}
+    return context.topic_config(texts)
+
+
+TOPIC_CONFIG = Kind(
+    "a mapping of Kafka's names to values",
+    {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
+    _take_topic_config,
+    {"retention.ms": 5000},
+)
