@@ -7,7 +7,6 @@ from ..protocol.errors import ErrorCode, UsageError, did_you_mean
 from ..protocol.security import acls, authentication, delegation_tokens, quotas
 from ..statemachines.controller.events import controller_events
 from ..zkfake import messages as zookeeper
-from .parameters.kinds import STRING
 
 _MODULES = (
     control,
@@ -50,7 +49,6 @@ def message_type(name: str) -> type:
 
 def request_type(api: str) -> type:
     """The message of an API given by Kafka's name (``Produce``, ``fetch``, ``LeaderAndIsr``)."""
-    STRING.check("api", api)
     by_lower = {name.lower(): value for name, value in REQUESTS.items()}
     try:
         return by_lower[api.replace("_", "").lower().removesuffix("request")]
@@ -65,7 +63,6 @@ def injection_target(api: str, *, answers: bool) -> type:
     An event, such as ``BrokerChange``, can only be delayed: ``answers`` says whether the injection
     answers or breaks off.
     """
-    STRING.check("api", api)
     if api in REQUESTS or api not in _EVENTS:
         return request_type(api)
     if answers:

@@ -55,7 +55,7 @@ Version = Annotated[str, OneOf((DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS))]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Parameter:
+class SuiteParameter:
     """One parameter of a suite: a column of its runs."""
 
     name: str
@@ -82,7 +82,7 @@ class Parameter:
         return float(value) if self.kind is float else value
 
 
-def parameters_of(function: Callable[..., object], source: str) -> dict[str, Parameter]:
+def parameters_of(function: Callable[..., object], source: str) -> dict[str, SuiteParameter]:
     """The parameters of a scenario; its first argument is the run.
 
     Raises ``UsageError`` for an argument without a default or of a type that is not supported.
@@ -94,7 +94,7 @@ def parameters_of(function: Callable[..., object], source: str) -> dict[str, Par
     arguments = list(inspect.signature(function).parameters.values())
     if not arguments:
         raise UsageError(f"{source}: scenario takes no argument; write def scenario(run, ...)")
-    found: dict[str, Parameter] = {}
+    found: dict[str, SuiteParameter] = {}
     for argument in arguments[1:]:
         name = argument.name
         if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD):
@@ -110,13 +110,13 @@ def parameters_of(function: Callable[..., object], source: str) -> dict[str, Par
             raise UsageError(
                 f"{source}: parameter {name} is {annotation!r}; it can be int, float, str or bool"
             )
-        parameter = Parameter(name, annotation, argument.default, limits)
+        parameter = SuiteParameter(name, annotation, argument.default, limits)
         found[name] = dataclasses.replace(parameter, default=parameter.check(argument.default))
     return found
 
 
 def check_values(
-    suite: str, parameters: Mapping[str, Parameter], values: Mapping[str, Any]
+    suite: str, parameters: Mapping[str, SuiteParameter], values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """All parameters with these values, or else their defaults.
 

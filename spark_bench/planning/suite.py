@@ -21,7 +21,7 @@ from ...testing.scenarios.file import parse_scenario
 from ...testing.scenarios.run import ScenarioRun
 from ...testing.scenarios.spec import ScenarioSpec
 from ..measuring.budget import Budget
-from ..measuring.parameters import Parameter, check_values, hint, parameters_of
+from ..measuring.parameters import SuiteParameter, check_values, hint, parameters_of
 from ..measuring.run import Run
 
 Matrix = tuple[dict[str, tuple[Any, ...]], ...]
@@ -61,7 +61,7 @@ class Suite:
 
     name: str
     about: str
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, SuiteParameter]
     """By name; a scenario file has none here: any of its keys can be set."""
     play: Callable[[Run, Mapping[str, Any]], None]
     matrix: Matrix = ()

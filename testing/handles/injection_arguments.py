@@ -11,7 +11,7 @@ from ...protocol.values import TopicPartition
 from ...wire.kafka.error_responses import has_error_response
 from .. import arguments
 from ..api_names import error_code, injection_target, request_type
-from ..parameters.cluster_kinds import PARTITION_ERRORS
+from ..parameters.cluster_kinds import API, PARTITION_ERRORS
 from .injection import Answer, InjectionEffect, RequestFilter
 from .message_values import read_message
 from .roles import broker_process
@@ -48,6 +48,7 @@ def _wanted(
     api: str, effect: InjectionEffect, topic: str | None = None, partition: int | None = None
 ) -> type:
     """The message that is met; raises ``UsageError`` for what cannot be done to it."""
+    API.check("api", api)
     wanted = injection_target(api, answers=not effect.only_delays)
     can_fail = effect.error is not None or bool(effect.errors)
     if can_fail and not has_error_response(wanted):

@@ -47,8 +47,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "wire": (("*",), ("kafka", "zookeeper")),
     "zkfake": (("*",), ("server", "client")),
     "testing": (
-        ("arguments", "condition_text", "foreign_pages", "views"),
-        ("api_names", "running"),
+        ("api_names", "condition_text", "foreign_pages", "views"),
+        ("parameters",),
+        ("arguments",),
+        ("running",),
         ("handles",),
         ("*",),
         ("scenarios",),

@@ -67,7 +67,7 @@ BOTH: list[tuple[Callable[[Any], object], str]] = [
         "delay_ms must be a finite number of milliseconds",
     ),
     (lambda c: c.inject("Produce", error=1, times=0), "times must be a whole number >= 1, not 0"),
-    (lambda c: c.inject(5, error=1), "api must be a string, not 5"),
+    (lambda c: c.inject(5, error=1), "api must be Kafka's name of an API, such as"),
     (lambda c: c.observe(5), "function must be a function, such as seen.append, not 5"),
     (lambda c: c.observe(None), "function must be a function, such as seen.append, not None"),
     (lambda c: c.network.hold(5), "wants must be a function, such as lambda delivery"),

@@ -143,8 +143,8 @@ def test_a_scenario_names_the_ids() -> None:
     [
         ("brokers = [1, 1]", "cluster.brokers: brokers names 1 twice"),
         ("brokers = []", "cluster.brokers: a cluster needs at least one broker"),
-        ("brokers = [1, 2, 3]", "partition 0: no broker 0; ids are 1 to 3"),
-        ("brokers = [1, 4]", "partition 0: no broker 0; ids are 1, 4"),
+        ("brokers = [1, 2, 3]", r"assignment\[0\]: no broker 0; ids are 1 to 3"),
+        ("brokers = [1, 4]", r"assignment\[0\]: no broker 0; ids are 1, 4"),
     ],
 )
 def test_a_scenario_with_ids_that_are_not_there_is_refused(line: str, message: str) -> None:

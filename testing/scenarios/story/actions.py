@@ -8,21 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...parameters.cluster_kinds import MACHINE, MESSAGES
 from ...parameters.kinds import COUNT, FLAG, INDEX, MILLISECONDS, NAME, BadArgument
 from ...parameters.parameter import Parameter, optional, read, required
 from ..actions import ACTIONS, action_name
 from ..file_kinds import ACKS
-from ..spec import ActionSpec
+from ..spec import ActionSpec, StateExpect, StorySpec
 from .context import NAMED, STATE, StoryContext
 from .logs import VALUES
 
 if TYPE_CHECKING:
-    from .play import StoryRun
+    from ....protocol.values import TopicPartition
+    from ...handles.message_gate import MessageGate
+    from ...simulation import Simulation
+    from .clients import StoryClients
 
-Act = Callable[["StoryRun", dict[str, Any]], object]
+
+class StoryDriver(Protocol):
+    """What actions need of the playing of a story."""
+
+    simulation: Simulation
+    story: StorySpec
+    where: TopicPartition
+    clients: StoryClients
+    gate: MessageGate
+
+    def advance(
+        self,
+        for_ms: float | None = None,
+        until: StateExpect | None = None,
+        within_ms: float = 0.0,
+    ) -> None: ...
+
+    def flush(self, broker_id: int) -> None: ...
+
+    def create_topic(self) -> None: ...
+
+
+Act = Callable[[StoryDriver, dict[str, Any]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +68,7 @@ def _of_clients(name: str, *parameters: Parameter) -> StepAction:
 
 
 def _of_gate(name: str) -> StepAction:
-    def act(run: StoryRun, given: dict[str, Any]) -> None:
+    def act(run: StoryDriver, given: dict[str, Any]) -> None:
         messages = tuple(given.get("messages", ()))
         getattr(run.gate, name)(messages, given.get("from"), given.get("to"))
 
@@ -57,10 +82,10 @@ def _of_gate(name: str) -> StepAction:
     )
 
 
-def _shared(name: str, **more: Callable[[StoryRun], Any]) -> StepAction:
+def _shared(name: str, **more: Callable[[StoryDriver], Any]) -> StepAction:
     """What the table of all actions has; a story itself says what ``more`` names."""
 
-    def act(run: StoryRun, given: dict[str, Any]) -> None:
+    def act(run: StoryDriver, given: dict[str, Any]) -> None:
         said = {key: say(run) for key, say in more.items()}
         ACTIONS[name].perform(run.simulation, {**given, **said})
 
@@ -73,7 +98,7 @@ def _check_run(given: Mapping[str, Any]) -> None:
         raise BadArgument("run needs for_ms, or until with a state to wait for")
 
 
-def _cut(run: StoryRun, given: dict[str, Any]) -> None:
+def _cut(run: StoryDriver, given: dict[str, Any]) -> None:
     groups = [[given["from"]], [given["to"]]]
     both_ways = given.get("both_ways", True)
     ACTIONS["partition"].perform(run.simulation, {"groups": groups, "both_ways": both_ways})
@@ -143,6 +168,6 @@ def read_action(values: Mapping[str, Any], context: StoryContext) -> ActionSpec:
     return ActionSpec(name, given)
 
 
-def act(run: StoryRun, spec: ActionSpec) -> None:
+def act(run: StoryDriver, spec: ActionSpec) -> None:
     """Do what an action says; operating errors are raised."""
     STEP_ACTIONS[spec.action].act(run, dict(spec.arguments))

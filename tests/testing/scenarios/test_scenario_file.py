@@ -186,7 +186,7 @@ WRONG = {
     "[stop]\nat_ms = nan": "stop.at_ms: must be a finite number",
     "[stop]\nat_ms = -1": "stop.at_ms: must be a finite number of milliseconds >= 0, not -1",
     "[stop]\nwhen = 'leader(1'": r"stop.when: expression 'leader\(1'",
-    "[stop]\nwhen = 'leadr(1)'": r"unknown function leadr\(\); did you mean leader\(\)\?",
+    "[stop]\nwhen = 'leadr(1)'": r"unknown function leadr\(\) .*did you mean leader\(\)\?",
     "[stop]\nsettle = 1": "stop.settle: must be true or false",
     "[network]\nlos = 0.1": r"network.los: unknown key; did you mean 'loss'\?",
     "[network]\nloss = 1.5": "network.loss: must be a number from 0 to 1, not 1.5",
