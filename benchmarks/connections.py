@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import in_child, line
+from benchmarks.figures import in_child, line, sized
 
-COUNT = 1000
+COUNT = sized(1000, 20)
 MB_MAX = 20
 
 CODE = """

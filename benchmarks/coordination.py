@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 
-from benchmarks.figures import in_child, line, served_cluster
+from benchmarks.figures import in_child, line, served_cluster, sized
 
-REBALANCES = 10
-TRANSACTIONS = 200
+REBALANCES = sized(10, 1)
+TRANSACTIONS = sized(200, 5)
 REBALANCE_MS_MAX = 100
 
 ROUND_TRIP = """

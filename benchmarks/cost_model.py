@@ -7,7 +7,7 @@ cluster whose messages take the time that ``PUBLISHED_2018`` gives them; no form
 
 from __future__ import annotations
 
-from benchmarks.figures import in_child, line
+from benchmarks.figures import in_child, line, sized
 
 CODE = """
 import dataclasses, json, sys, time
@@ -26,6 +26,10 @@ SYNCHRONOUS, PIPELINED = "0.10", "1.1"
 LIMIT = 0.25
 PART = 5
 """What grows with the number of topics alone is measured on a fifth of them, and multiplied."""
+FAILOVERS = (((2_000, 50, 1), (28.0, 14.0)), ((100_000, 1, 1), (63.0, 17.0)))[: sized(2, 1)]
+"""Topics, partitions and replicas; seconds without and with the window."""
+SHRUNK = sized(1, 200)
+"""Divides every number of topics."""
 
 
 def virtual_s(
@@ -41,9 +45,8 @@ def virtual_s(
     """
     topics, partitions, factor = shape
     part = 1 if logs else PART
-    outcome = in_child(
-        CODE, what, version, topics // part, partitions, factor, in_flight, int(logs)
-    )
+    topics //= part * SHRUNK
+    outcome = in_child(CODE, what, version, topics, partitions, factor, in_flight, int(logs))
     return float(outcome["ms"]) * part / 1000
 
 
@@ -72,6 +75,6 @@ def measure() -> None:
     windows = [virtual_s("shutdown", PIPELINED, shape, in_flight) for in_flight in (1, 2)]
     _row("1.1: requests in flight 1 / 2", (windows[0], windows[1]), (9.7, 6.2))
     print("  controller failover, 100,000 partitions, RF 1")
-    for shape, published in (((2_000, 50, 1), (28.0, 14.0)), ((100_000, 1, 1), (63.0, 17.0))):
+    for shape, published in FAILOVERS:
         pair = (virtual_s("failover", SYNCHRONOUS, shape), virtual_s("failover", PIPELINED, shape))
         _row(f"synchronous / pipelined, {shape[0]:,} x {shape[1]}", pair, published)

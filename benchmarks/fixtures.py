@@ -10,10 +10,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.figures import line, require_success
+from benchmarks.figures import line, require_success, sized
 
-TESTS = 100
-ROUNDS = 30
+TESTS = sized(100, 2)
+ROUNDS = sized(30, 1)
+FIXTURES = sized(("shared_kafka_cluster", "kafka_cluster", "kafka_simulation"), ("kafka_cluster",))
 
 _SUITE = """
 import pytest
@@ -86,7 +87,7 @@ def _resets_ms(with_more: bool) -> list[float]:
 def measure() -> None:
     """Print the cost of each fixture over a test without one, and of ``reset``."""
     bare_ms = _each_ms("")
-    for fixture in ("shared_kafka_cluster", "kafka_cluster", "kafka_simulation"):
+    for fixture in FIXTURES:
         each_ms = _each_ms(fixture) - bare_ms
         target = 25 if fixture == "shared_kafka_cluster" else None
         line(

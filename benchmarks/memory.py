@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import in_child, line
+from benchmarks.figures import in_child, line, sized
+
+PARTITIONS = sized(1000, 20)
 
 CODE = """
-import gc, json, os
+import gc, json, os, sys
 import fakekafka
 from fakekafka import Cluster
 import confluent_kafka
@@ -14,7 +16,7 @@ def rss():
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 before = rss()
 with Cluster(brokers=3) as cluster:
-    cluster.create_topic("many", partitions=1000, replication_factor=3)
+    cluster.create_topic("many", partitions=int(sys.argv[1]), replication_factor=3)
     after = rss()
 print(json.dumps({"mb": (after - before) / 1e6}))
 """
@@ -22,5 +24,5 @@ print(json.dumps({"mb": (after - before) / 1e6}))
 
 def measure() -> None:
     """Resident size above the interpreter with the package imported."""
-    used = in_child(CODE)["mb"]
-    line("3 brokers, 1,000 partitions x RF 3", f"{used:.1f} MB", "<= 30 MB", used <= 30)
+    used = in_child(CODE, PARTITIONS)["mb"]
+    line(f"3 brokers, {PARTITIONS:,} partitions x RF 3", f"{used:.1f} MB", "<= 30 MB", used <= 30)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from benchmarks.figures import in_child, line, mock_cluster, served_cluster, spread
+from benchmarks.figures import in_child, line, mock_cluster, served_cluster, sized, spread
 
 TOPIC = "bench"
-ROUNDS = 5
+ROUNDS = sized(5, 1)
+LOADS = sized(((100, 500_000), (1000, 200_000)), ((100, 2000), (1000, 2000)))
+"""Bytes of a record, and records."""
+TIMED = sized(3000, 50)
 
 THROUGHPUT = """
 import json, sys, time
@@ -88,7 +91,7 @@ def throughput(servers: str, size: int, count: int, partitions: int = 3) -> dict
 
 def measure_throughput() -> None:
     """100 B and 1 kB records, ours and librdkafka's mock by turns; medians over the rounds."""
-    for size, count in ((100, 500_000), (1000, 200_000)):
+    for size, count in LOADS:
         mocks, ours = [], []
         for _ in range(ROUNDS):
             with mock_cluster() as servers:
@@ -116,10 +119,10 @@ def measure_throughput() -> None:
 def measure_latency() -> None:
     """One record at a time, acks=all, RF 3."""
     with mock_cluster() as servers:
-        mock = in_child(LATENCY, servers, 3000)
+        mock = in_child(LATENCY, servers, TIMED)
     with served_cluster(brokers=3) as cluster:
         cluster.create_topic(TOPIC, partitions=1, replication_factor=3)
-        ours = in_child(LATENCY, cluster.bootstrap_servers, 3000)
+        ours = in_child(LATENCY, cluster.bootstrap_servers, TIMED)
     line(
         "one record at a time, RF 3, acks=all: median",
         f"{ours['median_us']:.0f} us",

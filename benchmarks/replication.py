@@ -23,10 +23,11 @@ from benchmarks.figures import (
     mock_cluster,
     require_success,
     served_cluster,
+    sized,
     spread,
 )
 
-FACTORS = (1, 2, 3, 5)
+FACTORS = sized((1, 2, 3, 5), (1, 3))
 SIZE = 1000
 PARTITIONS = 3
 
@@ -60,7 +61,11 @@ stored = everything * batches / (batches + batches // 4)
 print(json.dumps({"ratio": (after - before) / stored}))
 """
 
-MEMORY_LOADS = ((1000, 1000, 40, 1.1), (1000, 1, 12_000, 1.1), (100, 1, 40_000, None))
+MEMORY_FACTORS = sized((1, 3, 5), (3,))
+MEMORY_LOADS = sized(
+    ((1000, 1000, 40, 1.1), (1000, 1, 12_000, 1.1), (100, 1, 40_000, None)),
+    ((1000, 1000, 4, 1.1), (1000, 1, 100, 1.1), (100, 1, 100, None)),
+)
 """Bytes of a record, records of a batch, batches, and what is promised. A batch costs a few dozen
 bytes beside its own, which only tiny ones feel."""
 
@@ -72,7 +77,7 @@ def measure() -> None:
     done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     require_success(done, done.stderr)
     for size, records, batches, target in MEMORY_LOADS:
-        for factor in (1, 3, 5):
+        for factor in MEMORY_FACTORS:
             memory = in_child(MEMORY, factor, size, records, batches)["ratio"]
             line(
                 f"memory per stored byte, {size} B, {records} a batch, RF {factor}",
@@ -94,8 +99,8 @@ class _Load(NamedTuple):
     batch_bytes: int
 
 
-LARGE = _Load(FACTORS, 4, 300_000, 1_000_000)
-SMALL = _Load((1, 3), 3, 60_000, 16_384)
+LARGE = _Load(FACTORS, sized(4, 1), sized(300_000, 10_000), 1_000_000)
+SMALL = _Load((1, 3), sized(3, 1), sized(60_000, 10_000), 16_384)
 """librdkafka's largest batch, and the default of the Java client: a request for 15 records."""
 
 

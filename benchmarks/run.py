@@ -2,6 +2,8 @@
 
 python benchmarks/run.py [NAME ...]     run all, or some, of the measurements
 python benchmarks/run.py --list         say which there are
+
+BENCH_SIZE=small measures everything at a small size: each runs, and the figures say nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from benchmarks import (
     views,
     virtual,
 )
-from benchmarks.figures import MeasurementFailed
+from benchmarks.figures import IS_SMALL, MeasurementFailed
 
 MEASUREMENTS: dict[str, Callable[[], None]] = {
     "start": start.measure,
@@ -66,7 +68,8 @@ def main(names: list[str]) -> int:
         # All of them, also after one that failed. One that was killed has a negative status.
         statuses = [subprocess.run(command, check=False).returncode for command in commands]
         return int(any(statuses))
-    print(f"\n== {chosen[0]}", flush=True)
+    size = ", at a small size: the figures say nothing" if IS_SMALL else ""
+    print(f"\n== {chosen[0]}{size}", flush=True)
     try:
         MEASUREMENTS[chosen[0]]()
     except MeasurementFailed as failure:

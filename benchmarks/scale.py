@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.figures import in_child, line
+from benchmarks.figures import in_child, line, sized
 
 CODE = """
 import gc, json, os, resource, sys, time
@@ -45,11 +45,32 @@ print(json.dumps({
 """
 
 
+class Shape(NamedTuple):
+    """How many topics there are, each with its partitions and replicas."""
+
+    topics: int
+    partitions: int
+    factor: int
+
+
+SMALL = sized(Shape(200, 50, 1), Shape(2, 50, 1))
+LARGE = sized(Shape(2000, 50, 1), Shape(20, 50, 1))
+WIDE = sized(Shape(25_000, 1, 2), Shape(250, 1, 2))
+
+
+def _measured(shape: Shape) -> dict[str, Any]:
+    outcome: dict[str, Any] = in_child(CODE, *shape)
+    return outcome
+
+
 def _wall_s(outcome: dict[str, Any]) -> float:
     return float(outcome["create_s"] + outcome["failover_s"] + outcome["shutdown_s"])
 
 
-def _report(title: str, replicas: int, outcome: dict[str, Any]) -> None:
+def _report(shape: Shape, outcome: dict[str, Any]) -> None:
+    topics, partitions, factor = shape
+    replicas = topics * partitions * factor
+    title = f"{replicas:,} replicas ({topics:,} topics x {partitions}, RF {factor})"
     line(title, f"{_wall_s(outcome):.1f} s wall, {outcome['cpu_s']:.1f} s CPU")
     for what in ("create", "failover", "shutdown"):
         line(f"  {what}", f"{outcome[what + '_s']:.2f} s wall")
@@ -61,16 +82,16 @@ def _report(title: str, replicas: int, outcome: dict[str, Any]) -> None:
 
 
 def measure() -> None:
-    """10,000 and 100,000 partitions of one replica; 25,000 of two."""
+    """Print the figures of 10,000 and 100,000 partitions of one replica, and of 25,000 of two."""
     # The least of three: what else runs on the machine counts ten times as much here.
-    runs = [in_child(CODE, 200, 50, 1) for _ in range(3)]
+    runs = [_measured(SMALL) for _ in range(sized(3, 1))]
     small = min(runs, key=_wall_s)
-    _report("10,000 partitions (200 x 50, RF 1)", 10_000, small)
-    large = in_child(CODE, 2000, 50, 1)
-    _report("100,000 partitions (2,000 x 50, RF 1)", 100_000, large)
+    _report(SMALL, small)
+    large = _measured(LARGE)
+    _report(LARGE, large)
     ratio = _wall_s(large) / _wall_s(small) / 10
     line("  wall time per partition, large / small", f"{ratio:.2f}", "<= 1.3", ratio <= 1.3)
     # One thread does it all: on a machine with nothing else to do this is the same.
     ratio = large["cpu_s"] / min(run["cpu_s"] for run in runs) / 10
     line("  CPU time per partition, large / small", f"{ratio:.2f}", "<= 1.3", ratio <= 1.3)
-    _report("50,000 replicas (25,000 topics, RF 2)", 50_000, in_child(CODE, 25_000, 1, 2))
+    _report(WIDE, _measured(WIDE))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 
-from benchmarks.figures import line
+from benchmarks.figures import line, sized
 
-ROUNDS = 9
+ROUNDS = sized(9, 1)
 
 
 def _ours() -> float:

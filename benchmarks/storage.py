@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from benchmarks.figures import line
+from benchmarks.figures import line, sized
 
-PENDING = 100_000
-ROUNDS = 3
+PENDING = sized(100_000, 500)
+ROUNDS = sized(3, 1)
 
 
 def measure() -> None:

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks.figures import line
+from benchmarks.figures import line, sized
 
 if TYPE_CHECKING:
     from fakekafka.tracing.recording.recorder import Recorder
 
-EVENTS = 1_000_000
+EVENTS = sized(1_000_000, 5_000)
 PARTITIONS = 12
-QUESTIONS = 100
-ROUNDS = 5
+QUESTIONS = sized(100, 3)
+ROUNDS = sized(5, 1)
 OWN_EVENTS = 0.462
 """Events of the simulation for each one that is recorded, which counts sendings, too."""
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import line
+from benchmarks.figures import line, sized
 from benchmarks.traces import EVENTS, record_long
 
 SIZE = (150, 48)
@@ -20,7 +20,7 @@ new PerformanceObserver((list) => {
   for (const { duration } of list.getEntries()) window.tasks.push(duration)
 }).observe({ type: 'longtask', buffered: true })
 """
-PLACES = 40
+PLACES = sized(40, 2)
 FILTERS = ("deliver", "broker-1 fetch", 'type == "FetchRequest" and kind == "drop"')
 FILTER_MS = 300_000
 

@@ -7,11 +7,11 @@ import random
 import time
 from pathlib import Path
 
-from benchmarks.figures import line
+from benchmarks.figures import line, sized
 
 SCENARIO = Path(__file__).parents[1] / "examples" / "scenarios" / "asymmetric_partition.toml"
-EVENTS = 500_000
-ROUNDS = 6
+EVENTS = sized(500_000, 5_000)
+ROUNDS = sized(6, 1)
 
 
 def bare_heap_loop() -> float:

@@ -1,9 +1,10 @@
-"""The measurements of ``make bench`` end with the error of a process that failed."""
+"""The measurements of ``make bench`` run, and end with the error of a process that failed."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fakekafka.spark_bench.engines import spark
 from fakekafka.tests.support.paths import ROOT
 
 BROKEN = "import sys; print('first', file=sys.stderr); sys.exit('no cluster to be had')"
@@ -129,17 +131,48 @@ def test_a_run_goes_on_after_a_measurement_that_failed(
     assert started == names
 
 
+NAMES = re.findall(r'^    "([a-z-]+)": ', (ROOT / "benchmarks/run.py").read_text(), re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_measurement_runs(name: str) -> None:
+    """At a small size, where it prints figures and judges none of them."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.run", name],
+        cwd=ROOT,
+        env={**os.environ, "BENCH_SIZE": "small"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    header, *figures = done.stdout.strip().splitlines()
+    assert header == f"== {name}, at a small size: the figures say nothing"
+    assert sum(bool(re.fullmatch(r"  .{58} .*\d.*", line)) for line in figures) >= 1
+    assert not any(line.endswith((" ok", " MISSED")) for line in figures)
+
+
+def test_a_batch_of_tasks_alone_sets_what_there_is(benchmarks: Callable[[str], Any]) -> None:
+    """An engine's seconds of a task; no small run starts Spark."""
+    (name,) = re.findall(r"spark\.(\w+) = ", benchmarks("batches").TASK_EACH)
+    assert getattr(spark, name) > 0
+
+
+def test_all_measurements_are_among_them(benchmarks: Callable[[str], Any]) -> None:
+    """The names above are read from a text."""
+    assert list(benchmarks("run").MEASUREMENTS) == NAMES
+
+
 def test_no_request_of_the_large_clusters_is_refused(benchmarks: Callable[[str], Any]) -> None:
     """The controller takes 10,000 partitions with one request; the slices hold at most as many."""
     scale = benchmarks("scale")
     (slice_size,) = re.findall(r"^at_once = (.+?)  #", scale.CODE, re.MULTILINE)
-    shapes = re.findall(
-        r"in_child\(CODE, ([\d_]+), ([\d_]+), \d\)", (ROOT / "benchmarks/scale.py").read_text()
-    )
-    assert shapes
-    for _, partitions in shapes:
-        at_once = eval(slice_size, {"partitions": int(partitions)})
-        assert 0 < at_once * int(partitions) <= 10_000
+    for shape in (scale.SMALL, scale.LARGE, scale.WIDE):
+        at_once = eval(slice_size, {"partitions": shape.partitions})
+        assert 0 < at_once * shape.partitions <= 10_000
+    assert scale.LARGE.topics * scale.LARGE.partitions == 100_000
 
 
 def test_every_child_of_a_measurement_is_looked_after(texts: dict[str, str]) -> None:
