@@ -19,16 +19,15 @@ from typing import Any, NamedTuple
 from ...protocol.api_versions import API_NAMES, VersionRange, offered_ranges
 from ...protocol.errors import ClientError, ErrorCode
 from ...protocol.versions import behaviour
-from .api import Api, CodecAnswer, UnknownElement
-from .apis.api_18_api_versions import KEY as API_VERSIONS
-from .apis.api_18_api_versions import ApiVersionsResponse
-from .late_fetches import parsed_when_handled
+from .api import ApiCall, CodecAnswer, UnknownElement
+from .apis.api_versions import ApiVersionsResponse
+from .messages.varints import Buffer, tagged_fields
 from .parse_checks import parse_checks
-from .primitives import Buffer, CompactReader, CompactWriter, Reader, Writer
 from .registry import CODEC_RANGES, CODECS
 from .repetitions import collectors
 from .topic_names import NO_TOPIC_NAMES, TopicNames
 
+API_VERSIONS = 18
 FETCH = 1
 CONSUMER_GROUP_HEARTBEAT = 68
 _HEADER = Struct(">hhih")
@@ -127,9 +126,7 @@ class Codec:
                 raise ClientError("the client id is not UTF-8") from None
             at += id_size
         if version >= CODECS[key].flexible_from:
-            tags = CompactReader(frame, at)
-            tags.tags()
-            at = tags.at
+            _, at = tagged_fields(frame, at)
         if at > len(frame):
             raise ClientError("the request ends inside its header")
         return RequestHeader(key, version, correlation_id, client_id, at)
@@ -146,22 +143,25 @@ class Codec:
             if self._tells_own_range:
                 own_range = {API_VERSIONS: self.ranges[API_VERSIONS]}
             return CodecAnswer(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own_range))
-        reader_class = CompactReader if api_version >= api.flexible_from else Reader
+        call = ApiCall(api_version, self._names, self._listener)
         try:
-            request = api.decode(reader_class(body, 0, self._names), api_version)
+            request = api.decode(body, call)
             if api_key in self._parse_checks:
                 self._parse_checks[api_key](request, api_version)
             collect = self._collectors.get(api_key)
             return request if collect is None else collect(request, api_version)
         except UnknownElement as error:
             if self._refuses_unknown_elements:
-                raise ClientError(f"{api.name} version {api_version}: {error}") from None
+                name = API_NAMES[api_key]
+                raise ClientError(f"{name} version {api_version}: {error}") from None
             return error.request
         except (ClientError, struct.error, ValueError) as error:
             if api_key == FETCH and self._parses_fetches_late:
-                return parsed_when_handled(api, body, api_version)
+                from .late_fetches import parsed_when_handled  # few clusters need it
+
+                return parsed_when_handled(api, body, call)
             raise ClientError(
-                f"{api.name} version {api_version} cannot be decoded: {error}"
+                f"{API_NAMES[api_key]} version {api_version} cannot be decoded: {error}"
             ) from error
 
     def encode(
@@ -176,10 +176,8 @@ class Codec:
         api = CODECS[api_key]
         if api_key == API_VERSIONS:
             return [self._encode_api_versions(api_version, response)]
-        writer = self._writer(api, api_version)
-        writer.throttle_ms = throttle_ms
-        api.encode(writer, api_version, response, request)
-        return writer.parts
+        call = ApiCall(api_version, self._names, self._listener, request, throttle_ms)
+        return api.encode(response, call)
 
     def encode_frame(
         self,
@@ -207,10 +205,6 @@ class Codec:
         low, high = self.ranges[api_key]
         return low <= api_version <= high
 
-    def _writer(self, api: Api, api_version: int) -> Writer:
-        writer_class = CompactWriter if api_version >= api.flexible_from else Writer
-        return writer_class(self._names, self._listener)
-
     def _encode_api_versions(self, api_version: int, response: ApiVersionsResponse) -> bytes:
         if not self._offers(API_VERSIONS, api_version):
             api_version = 0
@@ -218,16 +212,13 @@ class Codec:
             cached = self._api_versions.get(api_version)
             if cached is not None:
                 return cached
-        api = CODECS[API_VERSIONS]
-        writer = self._writer(api, api_version)
         whole = response.ranges is None
         answer = ApiVersionsResponse(
             response.error,
             self.ranges if whole else response.ranges,
             self._features_epoch if whole else None,
         )
-        api.encode(writer, api_version, answer, None)
-        encoded = b"".join(writer.parts)
+        encoded = b"".join(CODECS[API_VERSIONS].encode(answer, ApiCall(api_version)))
         if response.ranges is None:
             self._api_versions[api_version] = encoded
         return encoded

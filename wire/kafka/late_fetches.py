@@ -7,33 +7,23 @@ early throws in the processor of the socket server, which neither answers nor cl
 
 from __future__ import annotations
 
+import functools
 import struct
+from typing import Any
 
 from ...protocol.errors import ClientError, ErrorCode
-from .api import DROPPED, Api, CodecAnswer
-from .primitives import Reader
+from .api import DROPPED, Api, ApiCall, CodecAnswer
+from .error_responses import error_response
+from .messages.readers import Maker, Reader, reader
+from .messages.table import message, with_nulls
+from .messages.varints import Buffer
 from .topic_names import NULL_NAME
 
 
-class _ScalaReader(Reader):
-    """Reads null as Scala does."""
-
-    __slots__ = ()
-
-    def array(self) -> int:
-        return max(self.nullable_array(), 0)
-
-    def string(self) -> str:
-        name = self.nullable_string()
-        return NULL_NAME if name is None else name
-
-
-def parsed_when_handled(api: Api, body: memoryview, version: int) -> object:
+def parsed_when_handled(api: Api, body: Buffer, call: ApiCall) -> object:
     """The request, an answer to one without a name, or ``DROPPED``."""
-    from .error_responses import error_response  # few clusters need it
-
     try:
-        request = api.decode(_ScalaReader(body), version)
+        request, _ = _reader(api, call.version)(body, call)
     except (ClientError, struct.error, ValueError):
         return DROPPED
     if not isinstance(request, CodecAnswer) and any(
@@ -41,3 +31,18 @@ def parsed_when_handled(api: Api, body: memoryview, version: int) -> object:
     ):
         return CodecAnswer(error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
     return request
+
+
+@functools.cache
+def _reader(api: Api, version: int) -> Reader:
+    make, selected, _ = api.reads
+    makers: dict[str, Maker] = {"topics": _or_none, "partitions": _or_none, "topic": _named}
+    return reader(with_nulls(message(api.key, "request")), version, make, selected, makers)
+
+
+def _or_none(array: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    return array or ()
+
+
+def _named(name: str | None) -> str:
+    return NULL_NAME if name is None else name

@@ -1,52 +1,58 @@
-"""The APIs that have a codec: which versions each can be spoken in, and its module on first use.
+"""The APIs that can be served: in which versions, and their modules on first use.
 
 The ApiVersions answer needs the versions of all APIs as soon as a broker listens. A cluster is
-asked for few of them, so a codec is imported when the first request of its API comes.
+asked for few of them, so a module is imported when the first request of one of its APIs comes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 
-from ...protocol.api_versions import API_NAMES, VersionRange
+from ...protocol.api_versions import VersionRange
 from .api import Api
+from .messages.table import version_range
 
-# fmt: off
-_NEWEST = {
-    0: 11, 1: 17, 2: 9, 3: 12, 8: 9, 9: 9, 10: 6, 11: 9, 12: 4, 13: 5, 14: 5, 15: 5, 16: 5, 17: 1,
-    18: 4, 19: 7, 20: 6, 21: 2, 22: 5, 23: 4, 24: 5, 25: 4, 26: 4, 27: 1, 28: 4, 29: 3, 30: 3,
-    31: 3, 32: 4, 33: 2, 34: 2, 35: 4, 36: 2, 37: 3, 38: 3, 39: 2, 40: 2, 41: 3, 42: 2, 43: 2,
-    44: 1, 45: 0, 46: 0, 47: 0, 48: 1, 49: 1, 50: 0, 51: 0, 56: 3, 57: 1, 60: 1, 61: 0, 65: 0,
-    66: 1, 67: 0, 68: 1, 69: 0,
+_MODULES: Mapping[str, tuple[int, ...]] = {
+    "produce": (0,),
+    "fetch": (1,),
+    "offsets": (2, 21, 23),
+    "metadata": (3, 60),
+    "committed_offsets": (8, 9, 28, 47),
+    "groups": (10, 11, 12, 13, 14, 15, 16, 42),
+    "consumer_groups": (68, 69),
+    "transactions": (22, 24, 25, 26, 27, 61, 65, 66, 67),
+    "api_versions": (18,),
+    "topics": (19, 20, 37, 43, 45, 46),
+    "configurations": (32, 33, 44, 57),
+    "log_dirs": (34, 35),
+    "alter_partition": (56,),
+    "acls": (29, 30, 31),
+    "authentication": (17, 36, 50, 51),
+    "delegation_tokens": (38, 39, 40, 41),
+    "quotas": (48, 49),
 }
-# fmt: on
+"""Modules of ``wire.kafka.apis`` with the keys of their APIs."""
+_MODULE_OF = {key: name for name, keys in _MODULES.items() for key in keys}
 
 CODEC_RANGES: Mapping[int, VersionRange] = MappingProxyType(
-    {key: VersionRange(0, newest) for key, newest in _NEWEST.items()}
+    {key: version_range(key) for key in sorted(_MODULE_OF)}
 )
-"""API key -> versions that have a codec, in key order: the same as the modules say."""
+"""API key -> versions that can be served, in key order: all that Kafka's table has."""
 
 
 class _Codecs(dict[int, Api]):
-    """API key -> its codec; holds those that have been asked for."""
+    """API key -> its API; holds those that have been asked for."""
 
     __slots__ = ()
 
     def __missing__(self, key: int) -> Api:
-        if key not in CODEC_RANGES:
-            raise KeyError(key)
-        api: Api = import_module(f".apis.{module_name(key)}", __package__).API
-        self[key] = api
-        return api
+        module = import_module(f".apis.{_MODULE_OF[key]}", __package__)
+        for api in vars(module).values():
+            if isinstance(api, Api):
+                self[api.key] = api
+        return self[key]
 
 
 CODECS = _Codecs()
-
-
-def module_name(key: int) -> str:
-    """The module of ``wire.kafka.apis`` with this API's codec, such as ``api_03_metadata``."""
-    words = re.sub(r"(?<=.)(?=[A-Z])", "_", API_NAMES[key]).lower()
-    return f"api_{key:02d}_{words}"

@@ -7,8 +7,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from fakekafka.tests.fidelity.protocol.encoding import decode, encode, header
-from fakekafka.tests.fidelity.protocol.messages import api_keys
+from fakekafka.tests.fidelity.protocol.encoding import KEYS, decode, encode, header
 
 CLIENT_ID = "judge"
 _TIMEOUT_S = 20.0
@@ -44,7 +43,7 @@ class Client:
 
     def send(self, api: str, version: int, fields: Mapping[str, Any]) -> None:
         """Send a request without waiting for its response."""
-        key = api_keys()[api]
+        key = KEYS[api]
         self.send_body(key, version, encode(key, version, fields))
 
     def send_body(self, key: int, version: int, body: bytes) -> None:

@@ -1,42 +1,64 @@
-"""Derives ``messages.txt``, the fields of every message of Kafka, from a jar of its clients.
+"""Derives the table of Kafka's messages from a jar of its clients.
 
 The jar carries a description of each request and response for the generator of Kafka's own code.
-What is kept of it is what goes over the wire: names, types and versions.
+What is kept of it is what goes over the wire: names, types and versions. The table of today comes
+from 3.9; print it anew with ``python -m fakekafka.tests.fidelity.protocol.derive JAR``.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-TABLE = Path(__file__).with_name("messages.txt")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _TYPES = ("request", "response")
+_HEARTBEAT = "68\tConsumerGroupHeartbeat"
+_NEXT = ".serverAssignor\t"
+_REGEX = ".subscribedTopicRegex\tstring\t1+\tnull=1+\tdefault=null\n"
+AMENDMENTS = (
+    (f"{_HEARTBEAT}\trequest", "\t0\t0+\n", "\t0-1\t0+\n"),
+    (f"{_HEARTBEAT}\tresponse", "\t0\t0+\n", "\t0-1\t0+\n"),
+    (f"{_HEARTBEAT}\trequest", _NEXT, _REGEX + _NEXT),
+    ("1\tFetch\tresponse", "..topic\tstring\t0-12\n", "..topic\tstring\t0-12\tnull=0-5\n"),
+)
+"""What the table has beyond that release: message, text and what stands in its place.
+
+Version 1 of ConsumerGroupHeartbeat is that of Kafka 4.0. The Scala code of 0.10 reads and writes
+topics without a name.
+"""
 
 
 def derive(jar: Path) -> str:
     """The table for all APIs that clients of that release know."""
-    messages: list[tuple[int, str, list[str]]] = []
+    messages: list[tuple[int, str, str]] = []
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():
             if name.startswith("common/message/") and name.endswith(".json"):
                 text = _COMMENT.sub("", archive.read(name).decode())
                 description = json.loads(text)
                 if description["type"] in _TYPES:
-                    messages.append(
-                        (description["apiKey"], description["type"], list(_lines(description)))
-                    )
+                    lines = "".join(f"{line}\n" for line in _lines(description))
+                    messages.append((description["apiKey"], description["type"], lines))
     messages.sort(key=lambda entry: entry[:2])
-    return "".join(line + "\n" for _, _, lines in messages for line in lines)
+    return "\n".join(_amended(lines) for _, _, lines in messages)
+
+
+def _amended(lines: str) -> str:
+    for message, found, instead in AMENDMENTS:
+        if lines.startswith(f"{message}\t"):
+            assert found in lines, f"{message} has changed"
+            lines = lines.replace(found, instead, 1)
+    return lines
 
 
 def _lines(description: Mapping[str, Any]) -> Iterator[str]:
     api = re.sub("(Request|Response)$", "", description["name"])
-    yield " ".join(
+    yield "\t".join(
         (
             str(description["apiKey"]),
             api,
@@ -66,6 +88,10 @@ def _fields(
             words.append(f"tag={field['tag']}:{field['taggedVersions']}")
         if "default" in field:
             words.append(f"default={field['default']}")
-        yield " ".join(words)
+        yield "\t".join(words)
         if children:
             yield from _fields(children, shared, depth + 1)
+
+
+if __name__ == "__main__":
+    print(derive(Path(sys.argv[1])), end="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakekafka.protocol.api_versions import VersionRange, release_ranges
-from fakekafka.tests.fidelity.protocol.messages import api_keys
+from fakekafka.tests.fidelity.protocol.encoding import KEYS
 
 _MOST: dict[str, int] = {
     "Fetch": 12,  # later ones know topics by ids, which are drawn at random
@@ -41,7 +41,7 @@ def broker_ranges(kafka_version: str) -> dict[int, VersionRange]:
     offered = release_ranges(kafka_version)
     if kafka_version != "0.10":
         return offered
-    most = {api_keys()[api]: newest for api, newest in _OF_0_10.items()}
+    most = {KEYS[api]: newest for api, newest in _OF_0_10.items()}
     return {key: VersionRange(low, most[key]) for key, (low, _) in offered.items() if key in most}
 
 
@@ -55,7 +55,7 @@ def version_of(kafka_version: str, api: str) -> int:
         if api not in _OF_0_10:
             raise NotOffered(f"{api} in {kafka_version}")
         return _OF_0_10[api]
-    key = api_keys()[api]
+    key = KEYS[api]
     offered = release_ranges(kafka_version)
     if key not in offered:
         raise NotOffered(f"{api} in {kafka_version}")

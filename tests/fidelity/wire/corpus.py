@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fakekafka.protocol.api_versions import API_NAMES
 from fakekafka.tests.fidelity.protocol.client import Client, Closed
 from fakekafka.tests.fidelity.protocol.encoding import Malformed, encode
-from fakekafka.tests.fidelity.protocol.messages import Message, messages
 from fakekafka.tests.fidelity.sides.side import ClusterShape
 from fakekafka.tests.fidelity.stage.groups import OFFSETS, wait_coordinator
 from fakekafka.tests.fidelity.stage.normalisation import Names, lines, normalised
@@ -15,6 +15,7 @@ from fakekafka.tests.fidelity.stage.spoken import broker_ranges
 from fakekafka.tests.fidelity.stage.stage import Stage
 from fakekafka.tests.fidelity.wire.mutations import mutations
 from fakekafka.tests.fidelity.wire.requests import LEFT_OUT, PARTITIONS, TOPIC, Surroundings, good
+from fakekafka.wire.kafka.messages.table import message
 
 SHAPE = ClusterShape(
     brokers=1,
@@ -32,16 +33,16 @@ def asked_apis(kafka_version: str) -> dict[int, tuple[int, int]]:
     """The versions of each API that are asked for."""
     found = {}
     for key, (low, high) in broker_ranges(kafka_version).items():
-        if key in LEFT_OUT or (key, "request") not in messages():
+        if key in LEFT_OUT or key not in API_NAMES:
             continue
-        known = messages()[(key, "request")].versions
+        known = message(key, "request").versions
         found[key] = (max(low, known[0]), min(high, known[1]))
     return found
 
 
 def asked_names(kafka_version: str) -> list[str]:
     """The names of these APIs."""
-    return [messages()[(key, "request")].api for key in asked_apis(kafka_version)]
+    return [API_NAMES[key] for key in asked_apis(kafka_version)]
 
 
 def record(stage: Stage) -> dict[str, list[tuple[str, dict[str, str]]]]:
@@ -49,7 +50,7 @@ def record(stage: Stage) -> dict[str, list[tuple[str, dict[str, str]]]]:
     topic_id = prepare(stage)
     corpus = _Corpus(stage, topic_id)
     return {
-        messages()[(key, "request")].api: list(corpus.of(key, low, high))
+        API_NAMES[key]: list(corpus.of(key, low, high))
         for key, (low, high) in asked_apis(stage.kafka_version).items()
     }
 
@@ -76,25 +77,24 @@ class _Corpus:
         self._number = 0
 
     def of(self, key: int, low: int, high: int) -> Iterator[tuple[str, dict[str, str]]]:
-        message = messages()[(key, "request")]
         for version in range(low, high + 1):
-            if message.api in _OF_MEMBERS:
+            if API_NAMES[key] in _OF_MEMBERS:
                 self._stage.pass_time(_SESSIONS_END_S)
-            for name, body in self._bodies(message, version):
+            for name, body in self._bodies(key, version):
                 yield f"{name} v{version}", self._answer(key, version, body)
 
-    def _bodies(self, message: Message, version: int) -> Iterator[tuple[str, bytes]]:
+    def _bodies(self, key: int, version: int) -> Iterator[tuple[str, bytes]]:
         self._number += 1
         about = Surroundings(version, self._number, self._stage.side.now_ms(), self._topic_id)
-        tree = good(message.api, about)
-        whole = encode(message.key, version, tree)
+        tree = good(API_NAMES[key], about)
+        whole = encode(key, version, tree)
         yield "good", whole
-        for name, changed in mutations(message, version, tree):
+        for name, changed in mutations(message(key, "request"), version, tree):
             self._number += 1
             if changed.get("groupId") == f"join-{about.number}":
                 changed["groupId"] = f"join-{self._number}"  # who joins waits for nobody
             try:
-                yield name, encode(message.key, version, changed)
+                yield name, encode(key, version, changed)
             except (AttributeError, TypeError):
                 continue  # cannot be said at all
         if whole:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fakekafka.tests.fidelity.protocol.messages import Field, Message, includes
+from fakekafka.wire.kafka.messages.table import Field, Message, includes
 
 _TEXTS = ("", "nope", "a b")
 _NUMBERS = (-2, -1, 0, 9)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.tests.fidelity.protocol.messages import messages
+from fakekafka.protocol.api_versions import API_NAMES
 from fakekafka.tests.fidelity.wire import answers, corpus, differences, playing
 
 JUDGED = ("3.9", "2.8", "1.1", "0.10")
 RECORDED = [
     pytest.param(
         kafka_version,
-        messages()[(key, "request")].api,
+        API_NAMES[key],
         marks=pytest.mark.xdist_group(f"answers-{kafka_version}"),
     )
     for kafka_version in JUDGED
@@ -46,7 +46,7 @@ def test_so_many_answers_are_equal(kafka_version: str, asked: int, least_equal: 
     """The rows of the table cover no more than they did."""
     count = differing = 0
     for key in corpus.asked_apis(kafka_version):
-        api = messages()[(key, "request")].api
+        api = API_NAMES[key]
         known = answers.load(kafka_version, api)
         assert known is not None
         count += len(known.steps)

@@ -15,8 +15,7 @@ from fakekafka.tests.support.filled_partitions import filled, multi
 from fakekafka.tests.support.follower import Follower, batch_at, fetched
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
-from fakekafka.wire.kafka.apis.api_01_fetch import encode
-from fakekafka.wire.kafka.primitives import CompactWriter, Writer
+from fakekafka.wire.kafka.codec import Codec
 
 OTHER = TopicPartition("u", 0)
 
@@ -108,10 +107,9 @@ def test_everything_arrives_through_narrow_limits(version: str) -> None:
 def test_the_bytes_of_a_cut_batch_are_sent(version: int) -> None:
     """They stand behind the whole batches, and the size counts them."""
     whole, cut = batch_at(0), PartialBatch(batch_at(1).data[:21])
-    writer = CompactWriter() if version >= 12 else Writer()
     partition = FetchPartitionResponse(TP, ErrorCode.NONE, 2, 2, 0, (whole, cut))
-    encode(writer, version, FetchResponse(ErrorCode.NONE, 0, (partition,)), None)
-    sent = b"".join(writer.parts)
+    response = FetchResponse(ErrorCode.NONE, 0, (partition,))
+    sent = b"".join(Codec("3.9").encode(1, version, response))
     at = sent.index(whole.data)
     assert sent[at : at + len(whole.data) + 21] == whole.data + cut.data
     size = len(whole.data) + 21

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fakekafka.protocol import data
+from fakekafka.protocol import admin, data, transactions
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, TopicPartition
 from fakekafka.wire.kafka.codec import Codec
 
 CODE = ErrorCode
 TP = TopicPartition("t", 0)
+FENCED = (CODE.PRODUCER_FENCED, CODE.INVALID_PRODUCER_EPOCH)
 
 
 def produce(error: ErrorCode) -> data.ProduceResponse:
@@ -42,6 +43,19 @@ def encoded(key: int, version: int, response: object) -> bytes:
     return b"".join(Codec("3.9").encode(key, version, response))
 
 
+def added(error: ErrorCode) -> transactions.AddPartitionsToTxnResponse:
+    result = transactions.AddPartitionsToTxnResult("t", ((TP, error),))
+    return transactions.AddPartitionsToTxnResponse((result,))
+
+
+def committed(error: ErrorCode) -> transactions.TxnOffsetCommitResponse:
+    return transactions.TxnOffsetCommitResponse(((TP, error),))
+
+
+def deleted(error: ErrorCode) -> admin.DeleteTopicsResponse:
+    return admin.DeleteTopicsResponse((admin.TopicResult("t", error),))
+
+
 @pytest.mark.parametrize(
     ("key", "answer", "error", "told", "newest"),
     [
@@ -49,14 +63,27 @@ def encoded(key: int, version: int, response: object) -> bytes:
         (1, fetch, CODE.KAFKA_STORAGE_ERROR, CODE.NOT_LEADER_OR_FOLLOWER, 5),
         (2, list_offsets, CODE.OFFSET_NOT_AVAILABLE, CODE.LEADER_NOT_AVAILABLE, 4),
         (3, metadata, CODE.LISTENER_NOT_FOUND, CODE.LEADER_NOT_AVAILABLE, 5),
+        (20, deleted, CODE.TOPIC_DELETION_DISABLED, CODE.INVALID_REQUEST, 2),
+        (22, data.InitProducerIdResponse, *FENCED, 3),
+        (24, added, *FENCED, 1),
+        (25, transactions.AddOffsetsToTxnResponse, *FENCED, 1),
+        (26, transactions.EndTxnResponse, *FENCED, 1),
+        (28, committed, CODE.COORDINATOR_LOAD_IN_PROGRESS, CODE.COORDINATOR_NOT_AVAILABLE, 1),
     ],
 )
 def test_an_error_from_before_its_version(
     key: int, answer: Callable[[ErrorCode], object], error: ErrorCode, told: ErrorCode, newest: int
 ) -> None:
     """Up to its newest such version a client hears of an older error; from the next on as it is."""
-    assert encoded(key, newest, answer(error)) == encoded(key, newest, answer(told))
+    for version in range(newest + 1):
+        assert encoded(key, version, answer(error)) == encoded(key, version, answer(told))
     assert encoded(key, newest + 1, answer(error)) != encoded(key, newest + 1, answer(told))
+
+
+@pytest.mark.parametrize("version", range(12))
+def test_no_producer_hears_that_it_is_fenced(version: int) -> None:
+    error, told = map(produce, FENCED)
+    assert encoded(0, version, error) == encoded(0, version, told)
 
 
 def test_version_0_of_metadata_hides_replicas_on_dead_brokers() -> None:
@@ -73,10 +100,3 @@ def test_version_0_of_metadata_shows_replicas_in_failed_directories() -> None:
     offline = metadata(CODE.NONE, (1,), (1,), offline=(1,))
     assert encoded(3, 0, offline) == encoded(3, 0, metadata(CODE.NONE, (1,), (1,)))
     assert encoded(3, 5, offline) != encoded(3, 5, metadata(CODE.NONE, (1,), (1,)))
-
-
-def test_version_0_of_metadata_asks_for_all_topics_with_an_empty_list() -> None:
-    """DP-124: from version 1 on null does, and an empty list asks for none."""
-    codec = Codec("3.9")
-    assert codec.decode(3, 0, memoryview(bytes(4))).topics is None
-    assert codec.decode(3, 1, memoryview(bytes(4))).topics == ()

@@ -1,5 +1,6 @@
-"""One module per API key, named ``api_KEY_name``; each defines one constant ``API``.
+"""The APIs, a module for each family: which of Kafka's fields become what of the actors' messages.
 
-A new API needs a file here and its newest version in ``wire.kafka.registry``, which imports the
-file on the first request. The ApiVersions answer, the documentation and the list of gaps follow.
+A module defines an ``Api`` for each key; ``wire.kafka.registry`` knows which ones, and imports the
+module on the first request. What is encoded, and since which version, stands in the table of
+``wire.kafka.messages``.
 """

@@ -20,7 +20,7 @@ from ....protocol.values import message
 from ..api import CodecAnswer
 from ..codec import Codec, RequestHeader
 from ..error_responses import error_response
-from ..primitives import Buffer
+from ..messages.varints import Buffer
 from .listener_security import SaslSettings
 from .sasl import SaslAuthenticationError, SaslError, SaslServer
 

@@ -1,0 +1,129 @@
+"""Messages of Kafka as trees: dictionaries of fields by the names of the table."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from fakekafka.wire.kafka.codec import Codec
+from fakekafka.wire.kafka.messages.readers import reader
+from fakekafka.wire.kafka.messages.table import (
+    Direction,
+    Field,
+    Message,
+    includes,
+    message,
+    with_nulls,
+)
+from fakekafka.wire.kafka.messages.writers import writer
+
+Fields = Sequence[Field]
+
+
+def written(found: Message, version: int, tree: Mapping[str, Any]) -> bytes:
+    """The tree in bytes, with defaults for what is left out; null is written wherever it stands.
+
+    Raises ``KeyError`` for a field that no version has.
+    """
+    parts: list[Any] = []
+    _writer(found, version)(_as_tuple(found.fields, version, tree), None, parts)
+    return b"".join(parts)
+
+
+def read(found: Message, version: int, data: bytes) -> tuple[dict[str, Any], int]:
+    """The tree of a message, and how many bytes it has. Tagged fields without a value are left
+    out."""
+    values, size = _reader(found, version)(data, None)
+    return _as_tree(found.fields, version, values), size
+
+
+@functools.cache
+def _writer(found: Message, version: int) -> Any:
+    selected = _selected(found.fields, version, "[]")
+    return writer(with_nulls(found), version, f"[{selected}]", {})
+
+
+@functools.cache
+def _reader(found: Message, version: int) -> Any:
+    return reader(found, version, lambda *values: values, _selected(found.fields, version), {})
+
+
+def _present(fields: Fields, version: int) -> list[Field]:
+    return [field for field in fields if includes(field.versions, version)]
+
+
+def _selected(fields: Fields, version: int, brackets: str = "()") -> str:
+    return " ".join(
+        f"{field.name}{brackets[0]}{_selected(field.children, version, brackets)}{brackets[1]}"
+        if field.children
+        else field.name
+        for field in _present(fields, version)
+    )
+
+
+def _as_tuple(fields: Fields, version: int, tree: Mapping[str, Any]) -> tuple[Any, ...]:
+    unknown = tree.keys() - {field.name for field in fields}
+    if unknown:
+        raise KeyError(f"no field {sorted(unknown)}; there are {[f.name for f in fields]}")
+    values: list[Any] = []
+    for field in _present(fields, version):
+        value = tree.get(field.name, None if field.tag >= 0 else field.default)
+        if value is not None and field.children:
+            is_array = field.is_array
+            structures = value if is_array else [value]
+            found = [_as_tuple(field.children, version, one) for one in structures]
+            value = found if is_array else found[0]
+        elif value is not None and field.kind == "records":
+            value = (SimpleNamespace(data=value),)
+        values.append(value)
+    return tuple(values)
+
+
+def _as_tree(fields: Fields, version: int, values: Sequence[Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for field, value in zip(_present(fields, version), values, strict=True):
+        if includes(field.tagged, version) and value in (field.default, None):
+            continue
+        if value is not None and field.children:
+            structures = value if field.is_array else [value]
+            found = [_as_tree(field.children, version, one) for one in structures]
+            value = found if field.is_array else found[0]
+        elif isinstance(value, tuple):
+            value = list(value)
+        tree[field.name] = bytes(value) if isinstance(value, memoryview) else value
+    return tree
+
+
+class NamesByHex:
+    """Every topic has an id made of its name, and every id a name made of its digits."""
+
+    def topic_id(self, topic: str) -> bytes:
+        return topic.encode().ljust(16, b".")[:16]
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        return topic_id.hex()
+
+
+CODEC = Codec("3.9", NamesByHex())
+
+
+def body(
+    key: int, version: int, tree: Mapping[str, Any], direction: Direction = "request"
+) -> bytes:
+    """A message of an API in bytes."""
+    return written(message(key, direction), version, tree)
+
+
+def asked(key: int, version: int, /, **fields: Any) -> Any:
+    """What a broker makes of a request."""
+    return CODEC.decode(key, version, memoryview(body(key, version, fields)))
+
+
+def answered(key: int, version: int, response: Any, request: Any = None) -> Any:
+    """What a client reads of a response, to its last byte."""
+    raw = b"".join(CODEC.encode(key, version, response, request))
+    tree, size = read(message(key, "response"), version, raw)
+    assert size == len(raw)
+    return tree

@@ -1,0 +1,48 @@
+"""ApiVersions: which versions of which APIs the broker speaks.
+
+Answered by ``wire.kafka.codec`` from cached bytes; the backend never sees it. The header of the
+answer is always that of version 0. A version that is not offered is answered in the layout of
+version 0 with error 35 and the range of this API, so that the client can ask again (KIP-511; before
+2.4 without the range).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ....protocol.api_versions import VersionRange
+from ....protocol.errors import ErrorCode
+from ....protocol.values import frozen
+from ..api import Api, ApiCall, CodecAnswer, reads, writes
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+@frozen
+class ApiVersionsResponse:
+    """Error and the ranges offered, by key."""
+
+    error: ErrorCode
+    ranges: Mapping[int, VersionRange] | None
+    """None stands for what the codec offers."""
+    features_epoch: int | None = None
+    """Version of the finalised features, from version 3 on; None where there are none (KIP-584)."""
+
+
+def _asked(call: ApiCall, *software: str) -> CodecAnswer:
+    if call.version >= 3 and not all(map(_SOFTWARE.fullmatch, software)):
+        return CodecAnswer(ApiVersionsResponse(ErrorCode.INVALID_REQUEST, {}))
+    return CodecAnswer(ApiVersionsResponse(ErrorCode.NONE, None))
+
+
+API_VERSIONS = Api(
+    18,
+    reads(_asked, "call clientSoftwareName clientSoftwareVersion"),
+    writes(
+        "errorCode=error apiKeys=ranges[apiKey minVersion maxVersion] "
+        "finalizedFeaturesEpoch=features_epoch",
+        apiKeys=lambda ranges: [(key, *versions) for key, versions in (ranges or {}).items()],
+    ),
+)
+"""3: the client's software name and version (KIP-511)."""

@@ -1,0 +1,169 @@
+"""Fetch: record batches from partitions, waiting until enough are there.
+
+The hot path: stored batches go out as the very bytes objects of the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ....protocol.data import (
+    ISOLATION_LEVELS,
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+)
+from ....protocol.errors import ErrorCode
+from ....protocol.fetch_session_epochs import EPOCH_MAX, FINAL_EPOCH
+from ....protocol.values import TopicPartition
+from ..api import Api, ApiCall, CodecAnswer, reads, writes
+from ..endpoints import addresses
+from ..repetitions import last_of_each
+from ..topic_names import NULL_NAME, error_to_answer, id_to_answer, is_stand_in, resolved_name
+from ..topics import by_topic, partitions_of
+
+_FIRST_WITH_IDS = 13
+_NONE = ErrorCode.NONE
+
+
+def _fetch(
+    call: ApiCall,
+    replica_id: int,
+    replica_state: tuple[int, int] | None,
+    max_wait_ms: int,
+    min_bytes: int,
+    max_bytes: int,
+    isolation_level: int,
+    session_id: int,
+    session_epoch: int,
+    topics: Sequence[tuple[str, bytes, Any]],
+    forgotten_topics: Sequence[tuple[str, bytes, Any]],
+    rack_id: str,
+) -> FetchRequest | CodecAnswer:
+    partitions: list[FetchPartition] = []
+    unresolved = False
+    for topic, topic_id, entries in topics:
+        if call.version >= _FIRST_WITH_IDS:
+            topic = resolved_name(call.names, topic_id)
+            unresolved = unresolved or is_stand_in(topic)
+        for number, offset, log_start, size, leader_epoch, last_epoch in entries:
+            if leader_epoch < 0:
+                leader_epoch = -1  # RequestUtils.getLeaderEpoch takes every negative epoch for none
+            partition = TopicPartition(topic, number)
+            partitions.append(
+                FetchPartition(partition, offset, log_start, size, leader_epoch, last_epoch)
+            )
+    if isolation_level not in ISOLATION_LEVELS:
+        return CodecAnswer(_unknown_isolation_level(call.version, partitions))
+    if session_epoch < FINAL_EPOCH:
+        session_epoch = EPOCH_MAX  # FetchMetadata.isFull knows 0 and -1: it is one of a session
+    if unresolved:
+        session_id, session_epoch = _outside_session(session_id, session_epoch)
+    forgotten: tuple[TopicPartition, ...] = ()
+    if forgotten_topics:
+        forgotten = _forgotten(call, forgotten_topics)
+    replica_epoch = -1
+    if replica_state is not None:
+        replica_id, replica_epoch = replica_state
+    return FetchRequest(
+        replica_id,
+        max_wait_ms,
+        min_bytes,
+        max_bytes,
+        tuple(partitions),
+        isolation_level,
+        session_id,
+        session_epoch,
+        forgotten,
+        rack_id,
+        replica_epoch,
+    )
+
+
+def _forgotten(
+    call: ApiCall, topics: Sequence[tuple[str, bytes, tuple[int, ...]]]
+) -> tuple[TopicPartition, ...]:
+    has_ids = call.version >= _FIRST_WITH_IDS
+    return partitions_of(
+        (resolved_name(call.names, topic_id) if has_ids else topic, numbers)
+        for topic, topic_id, numbers in topics
+    )
+
+
+def _unknown_isolation_level(version: int, partitions: list[FetchPartition]) -> FetchResponse:
+    """What ``IsolationLevel.forId`` throws ends in the same error everywhere; responses that name
+    topics by their ids hold only the error of the whole (``FetchRequest.getErrorResponse``)."""
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    named = partitions if version < _FIRST_WITH_IDS else ()
+    results = (FetchPartitionResponse(p.topic_partition, error) for p in last_of_each(named))
+    return FetchResponse(error, 0, tuple(results))
+
+
+def _outside_session(session_id: int, session_epoch: int) -> tuple[int, int]:
+    """Keep unresolved ids out of sessions, which would hold their stand-in names for ever.
+
+    A full fetch becomes one without a session; an incremental one is answered
+    FETCH_SESSION_ID_NOT_FOUND (session 0 never exists), after which the client fetches in full.
+    """
+    if session_epoch == 0:
+        return session_id, -1
+    return (session_id, -1) if session_epoch < 0 else (0, session_epoch)
+
+
+def _fetched(response: FetchResponse, call: ApiCall) -> tuple[Any, ...]:
+    """Time of throttling, error, session, topics with results, endpoints of leaders named."""
+    version = call.version
+    results: Sequence[FetchPartitionResponse] = response.partitions
+    for one in results:
+        if one.error is not _NONE:
+            results = [_known(result, version) for result in results]
+            break
+    topics: list[tuple[str | None, bytes | None, Any]] = []
+    for topic, found in by_topic(results):
+        topic_id = id_to_answer(call.names, topic) if version >= _FIRST_WITH_IDS else None
+        topics.append((None if topic == NULL_NAME else topic, topic_id, found))
+    endpoints = None
+    if response.node_endpoints:
+        endpoints = addresses(response.node_endpoints, call.listener)
+    return response.throttle_time_ms, response.error, response.session_id, topics, endpoints
+
+
+def _known(result: FetchPartitionResponse, version: int) -> FetchPartitionResponse:
+    """The result for a client of this version: 56 came with version 6
+    (docs/kafka/fetch.md#errors)."""
+    error = result.error
+    if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    else:
+        error = error_to_answer(result.topic_partition.topic, error)
+    return result if error is result.error else replace(result, error=error)
+
+
+FETCH = Api(
+    1,
+    reads(
+        _fetch,
+        "call replicaId replicaState(replicaId replicaEpoch) maxWaitMs minBytes maxBytes "
+        "isolationLevel sessionId sessionEpoch topics(topic topicId partitions(partition "
+        "fetchOffset logStartOffset partitionMaxBytes currentLeaderEpoch lastFetchedEpoch)) "
+        "forgottenTopicsData(topic topicId partitions) rackId",
+    ),
+    writes(
+        "[throttleTimeMs errorCode sessionId responses[topic topicId partitions("
+        "partitionIndex=topic_partition.partition errorCode=error highWatermark lastStableOffset "
+        "logStartOffset abortedTransactions(producerId firstOffset) preferredReadReplica records "
+        "divergingEpoch(epoch=leader_epoch endOffset) currentLeader[leaderId leaderEpoch])] "
+        "nodeEndpoints[nodeId host port rack]]",
+        of=_fetched,
+    ),
+)
+"""Below 2 records are converted to format v0, below 4 to v1, before they come here.
+
+1: throttle time. 3: bytes of the whole response. 4: isolation level, LSO, format v2.
+5: log start offsets. 7: sessions (KIP-227). 9: leader epoch fencing. 10: zstd. 11: rack and
+preferred replica (KIP-392). 12: flexible, last fetched epoch, diverging epoch. 13: topic ids.
+15: replica id and epoch as a tagged field (KIP-903). 16: the current leader (KIP-951).
+"""

@@ -1,0 +1,197 @@
+"""Brokers, controller, topics and the leaders of their partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....protocol.data import MetadataPartition, MetadataRequest, MetadataResponse, MetadataTopic
+from ....protocol.errors import ErrorCode
+from ....protocol.values import ZERO_UUID, uuid_bytes, uuid_text
+from ..api import Api, ApiCall, CodecAnswer, reads, writes
+from ..endpoints import addresses
+
+NOT_ASKED = -2147483648
+"""Authorized operations where the client did not ask for them."""
+ALL_CLUSTER_OPERATIONS = 8096
+ALL_TOPIC_OPERATIONS = 3576
+"""Bit sets of all operations of the resource type: what a broker without an authorizer answers."""
+_FIRST_WITH_IDS = 12
+_Asked = Sequence[tuple[str | None, bytes]]
+
+
+def operations(allowed: int | None, asked: bool, all_operations: int) -> int:
+    """The bit set of authorized operations to answer."""
+    if not asked:
+        return NOT_ASKED
+    return all_operations if allowed is None else allowed
+
+
+def _metadata(
+    call: ApiCall,
+    asked: _Asked | None,
+    may_create: bool,
+    cluster_operations: bool,
+    topic_operations: bool,
+) -> MetadataRequest | CodecAnswer:
+    names: tuple[str, ...] | None = None
+    ids: tuple[str, ...] = ()
+    if asked is not None and (asked or call.version >= 1):
+        error = _refusal(asked, call.version)
+        if error is not None:
+            return CodecAnswer(_refused(asked, error))
+        ids = tuple(uuid_text(topic_id) for _, topic_id in asked if topic_id != ZERO_UUID)
+        # KafkaApis.handleTopicMetadataRequest looks for names or for ids.
+        names = () if ids else tuple(name or "" for name, _ in asked)
+    return MetadataRequest(names, may_create, ids, cluster_operations, topic_operations)
+
+
+def _refusal(asked: _Asked, version: int) -> ErrorCode | None:
+    """Why the whole request fails, if it does.
+
+    ``KafkaApis.handleTopicMetadataRequest`` takes ids from version 12 on, and needs names before;
+    a null name among names ends in a NullPointerException.
+    """
+    has_ids = any(topic_id != ZERO_UUID for _, topic_id in asked)
+    has_nulls = any(name is None for name, _ in asked)
+    if version < _FIRST_WITH_IDS:
+        return ErrorCode.INVALID_REQUEST if has_ids or has_nulls else None
+    return ErrorCode.UNKNOWN_SERVER_ERROR if has_nulls and not has_ids else None
+
+
+def _refused(asked: _Asked, error: ErrorCode) -> MetadataResponse:
+    """Nothing but the topics and the error (``MetadataRequest.getErrorResponse``)."""
+    topics = [
+        MetadataTopic(error, name or "", False, (), "" if i == ZERO_UUID else uuid_text(i))
+        for name, i in asked
+    ]
+    return MetadataResponse((), "", -1, tuple(topics))
+
+
+def _described(response: MetadataResponse, call: ApiCall) -> tuple[Any, ...]:
+    """Brokers, cluster id, controller, topics, operations on the cluster."""
+    version, request = call.version, call.request
+    of_topics = of_cluster = False
+    if isinstance(request, MetadataRequest):
+        of_topics = request.include_topic_authorized_operations
+        of_cluster = request.include_cluster_authorized_operations
+    alive = frozenset(broker.id for broker in response.brokers)
+    topics = [
+        (
+            topic.error,
+            topic.name or "" if version < _FIRST_WITH_IDS else topic.name,
+            topic.topic_id,
+            topic.is_internal,
+            topic.partitions if version >= 6 else _known(topic.partitions, version, alive),
+            operations(topic.authorized_operations, of_topics, ALL_TOPIC_OPERATIONS),
+        )
+        for topic in response.topics
+    ]
+    allowed = operations(response.authorized_operations, of_cluster, ALL_CLUSTER_OPERATIONS)
+    brokers = addresses(response.brokers, call.listener)
+    return brokers, response.cluster_id or None, response.controller_id, topics, allowed
+
+
+def _known(
+    partitions: Sequence[MetadataPartition], version: int, alive: frozenset[int]
+) -> list[MetadataPartition]:
+    """The partitions as old clients know them (docs/kafka/administration.md#metadata).
+
+    LISTENER_NOT_FOUND came with version 6. Clients of version 0 cannot be told of brokers that are
+    down.
+    """
+    found = []
+    for one in partitions:
+        if version == 0:
+            one = _without_dead_replicas(one, alive)
+        if one.error is ErrorCode.LISTENER_NOT_FOUND:
+            one = replace(one, error=ErrorCode.LEADER_NOT_AVAILABLE)
+        found.append(one)
+    return found
+
+
+def _without_dead_replicas(
+    partition: MetadataPartition, alive: frozenset[int]
+) -> MetadataPartition:
+    replicas = tuple(replica for replica in partition.replicas if replica in alive)
+    isr = tuple(replica for replica in partition.isr if replica in alive)
+    if replicas == partition.replicas and isr == partition.isr:
+        return partition
+    error = partition.error
+    if error is ErrorCode.NONE:
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
+    return replace(partition, error=error, replicas=replicas, isr=isr)
+
+
+METADATA = Api(
+    3,
+    reads(
+        _metadata,
+        "call topics(name topicId) allowAutoTopicCreation includeClusterAuthorizedOperations "
+        "includeTopicAuthorizedOperations",
+    ),
+    writes(
+        "[brokers[nodeId host port rack] clusterId controllerId topics[errorCode name topicId "
+        "isInternal partitions(errorCode=error partitionIndex=partition leaderId=leader "
+        "leaderEpoch replicaNodes=replicas isrNodes=isr offlineReplicas) "
+        "topicAuthorizedOperations] clusterAuthorizedOperations]",
+        of=_described,
+        topicId=uuid_bytes,
+    ),
+)
+"""0: an empty list asks for all topics. 1: null does; racks, controller, internal topics.
+2: cluster id. 4: automatic creation may be declined. 5: offline replicas. 7: leader epochs. 8-10:
+authorized operations of the cluster (then DescribeCluster). 10: topic ids. 12: topics asked for by
+id.
+"""
+
+_BROKERS, _CONTROLLERS = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class WrongEndpointType:
+    """The client asked a broker for controllers."""
+
+    endpoint_type: int
+
+
+def _describe_cluster(with_operations: bool, endpoint_type: int) -> MetadataRequest | CodecAnswer:
+    if endpoint_type != _BROKERS:
+        return CodecAnswer(WrongEndpointType(endpoint_type))
+    return MetadataRequest((), False, include_cluster_authorized_operations=with_operations)
+
+
+def _cluster(response: MetadataResponse | WrongEndpointType, call: ApiCall) -> tuple[Any, ...]:
+    """Error and message, cluster id, controller, brokers, operations."""
+    if isinstance(response, WrongEndpointType):
+        return *_refused_type(response.endpoint_type), "", -1, (), NOT_ASKED
+    asked = call.request is not None and call.request.include_cluster_authorized_operations
+    allowed = operations(response.authorized_operations, asked, ALL_CLUSTER_OPERATIONS)
+    brokers = addresses(response.brokers, call.listener)
+    return ErrorCode.NONE, None, response.cluster_id, response.controller_id, brokers, allowed
+
+
+def _refused_type(endpoint_type: int) -> tuple[ErrorCode, str]:
+    if endpoint_type == _CONTROLLERS:
+        return ErrorCode.MISMATCHED_ENDPOINT_TYPE, (
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+            "CONTROLLER"
+        )
+    text = f"Unsupported endpoint type {endpoint_type}"
+    return ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, text
+
+
+DESCRIBE_CLUSTER = Api(
+    60,
+    reads(_describe_cluster, "includeClusterAuthorizedOperations endpointType"),
+    writes(
+        "[errorCode errorMessage clusterId controllerId brokers[brokerId host port rack] "
+        "clusterAuthorizedOperations]",
+        of=_cluster,
+    ),
+)
+"""Cluster id, controller and brokers (KIP-700). 1: the kind of endpoint (KIP-919).
+
+To the backend it is a Metadata request for no topic.
+"""

@@ -1,0 +1,61 @@
+"""Unsigned varints, and the tagged fields that they delimit (KIP-482)."""
+
+from __future__ import annotations
+
+from ....protocol.errors import ClientError
+
+Buffer = bytes | bytearray | memoryview
+_SHIFT_MAX = 28
+ONE_BYTE = [bytes((value,)) for value in range(0x80)]
+"""The varints of one byte."""
+
+
+def unsigned_varint(data: Buffer, at: int) -> tuple[int, int]:
+    """A varint of up to 5 bytes, and where it ends."""
+    try:
+        byte = data[at]
+        value = byte & 0x7F
+        shift = 7
+        while byte > 0x7F:
+            if shift > _SHIFT_MAX:
+                raise ClientError("a varint of more than 5 bytes")
+            at += 1
+            byte = data[at]
+            value |= (byte & 0x7F) << shift
+            shift += 7
+    except IndexError:
+        raise ClientError("the message ends inside a varint") from None
+    return value, at + 1
+
+
+def tagged_fields(data: Buffer, at: int) -> tuple[dict[int, Buffer], int]:
+    """The tagged fields at the end of a structure: tag -> value; and where they end."""
+    found: dict[int, Buffer] = {}
+    count, at = unsigned_varint(data, at)
+    for _ in range(count):
+        tag, at = unsigned_varint(data, at)
+        size, at = unsigned_varint(data, at)
+        if at + size > len(data):
+            raise beyond(size, len(data) - at)
+        found[tag] = data[at : at + size]
+        at += size
+    return found, at
+
+
+def beyond(size: int, left: int) -> ClientError:
+    """The error of a field that does not fit in."""
+    return ClientError(f"a field of {size} bytes where {left} are left")
+
+
+def encoded_varint(value: int) -> bytes:
+    """A varint of 32 bits, unsigned."""
+    if value < 0x80:
+        return ONE_BYTE[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append((value & 0x7F) | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
