@@ -162,6 +162,36 @@ def test_a_coordinator_dies_between_the_decision_and_the_markers(
     assert committed(simulation) == ([b"a"] if is_commit else [])
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_coordinator_that_starts_alone_sends_markers_to_leaders_that_come_later(
+    version: str,
+) -> None:
+    """All brokers are killed between the decision and the markers; the one that comes first is
+    controller and coordinator, and of partitions without a living replica it hears last."""
+    with cluster_of(version) as simulation:
+        first = coordinator(simulation)
+        others = [broker for broker in simulation.broker_ids if broker != first]
+        simulation.delete_topic("orders")
+        simulation.run_until(lambda: "orders" not in simulation.topics())
+        simulation.create_topic("orders", assignment={0: others})
+        producer = open_transaction(simulation)
+        hold = simulation.network.hold(
+            lambda delivery: isinstance(delivery.message, WriteTxnMarkersRequest)
+        )
+        producer.start_task(producer.commit())
+        simulation.run_until(lambda: hold.messages)
+        for broker in simulation.broker_ids:
+            simulation.broker(broker).kill(expire_session=True)
+        hold.end()
+        simulation.broker(first).start()
+        simulation.run_for(20_000)
+        assert describe(simulation).state == "PrepareCommit"
+        for broker in others:
+            simulation.broker(broker).start()
+        until(simulation, lambda: describe(simulation).state == "CompleteCommit")
+        assert committed(simulation) == [b"a"]
+
+
 @pytest.mark.parametrize(("version", "hangs"), [("1.1", True), ("2.8", True), ("3.9", False)])
 def test_a_batch_that_comes_after_its_transaction_ended(version: str, hangs: bool) -> None:
     """KIP-890: it began a transaction that nobody ended, and readers stood still behind it."""
