@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.tests.support.request_fields import array, int32, int64, string
+from fakekafka.tests.support.wire_trees import frame, read
+from fakekafka.wire.kafka.messages.table import message
 
 pytestmark = pytest.mark.slow
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -24,15 +26,20 @@ def connection() -> Iterator[socket.socket]:
         assert cluster.failures == []
 
 
-def ask(connection: socket.socket, key: int, version: int, body: bytes) -> bytes:
-    """Send a request; the body of its response."""
-    request = struct.pack(">hhi", key, version, 7) + string("old") + body
-    connection.sendall(int32(len(request)) + request)
-    (size,) = struct.unpack(">i", read(connection, 4))
-    return read(connection, size)[4:]
+def ask(connection: socket.socket, key: int, version: int, **fields: Any) -> Any:
+    """Send a request about topic t; what is told of it, or None."""
+    connection.sendall(frame(key, version, {"groupId": "g", **fields}, "old"))
+    (size,) = struct.unpack(">i", received(connection, 4))
+    data = received(connection, size)[4:]
+    tree, length = read(message(key, "response"), version, data)
+    assert length == len(data)
+    if not tree["topics"]:
+        return None
+    ((found,),) = [topic["partitions"] for topic in tree["topics"]]
+    return found
 
 
-def read(connection: socket.socket, size: int) -> bytes:
+def received(connection: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
         data += connection.recv(size - len(data))
@@ -40,25 +47,22 @@ def read(connection: socket.socket, size: int) -> bytes:
 
 
 def commit(connection: socket.socket, partition: int, offset: int, metadata: str = "") -> int:
-    entry = int32(partition) + int64(offset) + string(metadata)
-    answer = ask(connection, 8, 0, string("g") + array([string("t") + array([entry])]))
-    return int(struct.unpack(">h", answer[-2:])[0])
+    entry = {"partitionIndex": partition, "committedOffset": offset, "committedMetadata": metadata}
+    told = ask(connection, 8, 0, topics=[{"name": "t", "partitions": [entry]}])
+    return int(told["errorCode"])
 
 
-def ask_offset(connection: socket.socket, partition: int, version: int) -> bytes:
-    """The body of the answer to an OffsetFetch."""
-    wanted = array([string("t") + array([int32(partition)])])
-    return ask(connection, 9, version, string("g") + wanted)
+def ask_offset(connection: socket.socket, partition: int, version: int) -> Any:
+    """What the answer to an OffsetFetch tells."""
+    topics = [{"name": "t", "partitionIndexes": [partition]}]
+    return ask(connection, 9, version, topics=topics)
 
 
 def fetch(connection: socket.socket, partition: int) -> tuple[int, int]:
     """(offset, error) of a partition that ZooKeeper keeps."""
-    answer = ask_offset(connection, partition, version=0)
-    head = int32(1) + string("t") + int32(1) + int32(partition)
-    assert answer.startswith(head)
-    offset, metadata, error = struct.unpack(">qhh", answer[len(head) :])
-    assert metadata == 0
-    return offset, error
+    told = ask_offset(connection, partition, version=0)
+    assert (told["partitionIndex"], told["metadata"]) == (partition, "")
+    return told["committedOffset"], told["errorCode"]
 
 
 def test_an_offset_committed_to_zookeeper_is_fetched_from_there(
@@ -70,7 +74,7 @@ def test_an_offset_committed_to_zookeeper_is_fetched_from_there(
     assert commit(connection, 0, 42) == 0
     assert fetch(connection, 0) == (42, 0)
     # Version 1 asks the coordinator, and no broker coordinates the group yet.
-    assert ask_offset(connection, 0, version=1) == array([])
+    assert ask_offset(connection, 0, version=1) is None
 
 
 def test_what_cannot_be_kept_is_refused(connection: socket.socket) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
@@ -19,15 +18,13 @@ from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import offset_for_timestamp
 from fakekafka.tests.support.hostile_payloads import produce
 from fakekafka.tests.support.logs import NOW_MS, Tools
-from fakekafka.tests.support.request_fields import array, int32, int64, string
 from fakekafka.tests.support.timed_answers import answer
+from fakekafka.tests.support.wire_trees import frame
 
 
 def old_fetch(topic: str) -> bytes:
-    partition = array([int32(0) + int64(0) + int32(1 << 20)])
-    body = int32(-1) + int32(0) + int32(0) + array([string(topic) + partition])
-    request = struct.pack(">hhih", 1, 2, 1, -1) + body
-    return int32(len(request)) + request
+    partition = {"partition": 0, "partitionMaxBytes": 1 << 20}
+    return frame(1, 2, {"topics": [{"topic": topic, "partitions": [partition]}]})
 
 
 def test_a_long_conversion_lets_others_in(

@@ -14,7 +14,7 @@ from fakekafka.tests.support.coordinator_shapes import (
     of_members,
     of_transactions,
 )
-from fakekafka.tests.support.request_fields import NAMES, PARTITION_KINDS, Shape, int32, string
+from fakekafka.tests.support.growing_requests import NAMES, PARTITION_KINDS, Shape
 from fakekafka.tests.support.request_shapes import shapes
 from fakekafka.tests.support.timed_answers import answer, cost_unanswered
 from fakekafka.wire.kafka.registry import CODEC_RANGES
@@ -59,9 +59,7 @@ def sender(cluster: Cluster) -> Sender:
 
     ask(find_coordinator(0, "led"), 4)
     ask(find_coordinator(1, "begun"), 4)
-    joined = ask(
-        Shape("", 11, 0, lambda _: join_group("led", 300_000, [string("range") + int32(0)])), 0
-    )
+    joined = ask(Shape("", 11, 0, join_group("led", 300_000, [{"name": "range"}])), 0)
     (generation,) = struct.unpack_from(">i", joined, 2)
     at = 6
     for _ in ("protocol", "leader"):
@@ -90,7 +88,7 @@ def test_so_it_is_for_who_has_a_transaction(cluster: Cluster, sender: Sender, ki
 @pytest.mark.parametrize("kind", NAMES)
 def test_so_it_is_for_a_member_of_a_group(cluster: Cluster, sender: Sender, kind: str) -> None:
     """The leader's SyncGroup brings thousands of assignments."""
-    for shape in of_members(sender, kind, NAMES[kind]):
+    for shape in of_members(sender, kind):
         body, _ = answer(cluster, shape.frame(1))
         assert body[4:6] == b"\0\0"
         assert_is_cheap(cluster, shape)

@@ -13,17 +13,12 @@ from typing import NamedTuple
 
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
-from fakekafka.tests.support.request_fields import array, int8, int16, int32, int64, string
+from fakekafka.tests.support.wire_trees import frame
 
-_NAME = string("good")
+_NAME = "good"
 _LEADER_MOVES = (3, 5, 6, 19, 20)
 """Codes with which a client tries again: the partition is unknown here or led by another broker, or
 replicas are missing."""
-
-
-def _framed(key: int, version: int, body: bytes) -> bytes:
-    request = int16(key) + int16(version) + int32(1) + _NAME + body
-    return int32(len(request)) + request
 
 
 class GoodClient(threading.Thread):
@@ -38,10 +33,10 @@ class GoodClient(threading.Thread):
         self.requests = self.served = self.refused = 0
         self.error: BaseException | None = None
         batch = build_batch([Record(0, 1, b"k", b"v" * 100)])
-        partition = array([int32(0) + int32(len(batch)) + batch])
-        produced = int16(-1) + int16(-1) + int32(60_000) + array([string(topic) + partition])
-        self._produce = _framed(0, 3, produced)
-        self._metadata = _framed(3, 1, array([string(topic)]))
+        produced = [{"name": topic, "partitionData": [{"index": 0, "records": batch}]}]
+        tree = {"acks": -1, "timeoutMs": 60_000, "topicData": produced}
+        self._produce = frame(0, 3, tree, _NAME)
+        self._metadata = frame(3, 1, {"topics": [{"name": topic}]}, _NAME)
         self._topic = topic
         self._topic_at = 8 + 4 + 2 + len(topic.encode()) + 4 + 4
         """Where the error code of the only partition is in a response to a produce request."""
@@ -68,9 +63,9 @@ class GoodClient(threading.Thread):
             self.error = error
 
     def _fetch(self, offset: int) -> bytes:
-        partition = array([int32(0) + int64(offset) + int32(10_000)])
-        limits = int32(-1) + int32(0) + int32(0) + int32(10_000) + int8(0)
-        return _framed(1, 4, limits + array([string(self._topic) + partition]))
+        partition = {"partition": 0, "fetchOffset": offset, "partitionMaxBytes": 10_000}
+        topics = [{"topic": self._topic, "partitions": [partition]}]
+        return frame(1, 4, {"replicaId": -1, "maxBytes": 10_000, "topics": topics}, _NAME)
 
     def _ask(self, client: socket.socket, kind: str, request: bytes) -> bytes:
         began_s = time.monotonic()

@@ -12,7 +12,7 @@ from fakekafka.protocol.records import compression as codecs
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import CRC_START, HEADER, HEADER_SIZE, Record, write_varint
 from fakekafka.protocol.records.legacy import build_message
-from fakekafka.tests.support.request_fields import array, int16, int32, string
+from fakekafka.tests.support.wire_trees import frame
 
 MIB = 1024 * 1024
 _TINY = b"\x0c\0\0\0\1\1\0"
@@ -44,11 +44,9 @@ def record_with_headers(count: int) -> bytes:
 
 def produce(topic: str, records: list[bytes], version: int = 3) -> bytes:
     """A request with one of these for each partition from 0 on."""
-    partitions = array(int32(number) + int32(len(one)) + one for number, one in enumerate(records))
-    transactional_id = int16(-1) if version >= 3 else b""
-    body = transactional_id + int16(1) + int32(1000) + array([string(topic) + partitions])
-    request = struct.pack(">hhih", 0, version, 1, -1) + body
-    return int32(len(request)) + request
+    partitions = [{"index": number, "records": one} for number, one in enumerate(records)]
+    topics = [{"name": topic, "partitionData": partitions}]
+    return frame(0, version, {"acks": 1, "timeoutMs": 1000, "topicData": topics})
 
 
 class Payloads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,11 @@ from fakekafka.wire.kafka.messages.table import (
     message,
     with_nulls,
 )
+from fakekafka.wire.kafka.messages.varints import encoded_varint
 from fakekafka.wire.kafka.messages.writers import writer
 
 Fields = Sequence[Field]
+_CONTROLLED_SHUTDOWN = 7
 
 
 def written(found: Message, version: int, tree: Mapping[str, Any]) -> bytes:
@@ -114,6 +117,32 @@ def body(
 ) -> bytes:
     """A message of an API in bytes."""
     return written(message(key, direction), version, tree)
+
+
+def header(key: int, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """The header of a request, in the version that goes with the request's."""
+    raw = struct.pack(">hhi", key, version, correlation_id)
+    if key == _CONTROLLED_SHUTDOWN and version == 0:
+        return raw
+    encoded = None if client_id is None else client_id.encode()
+    raw += struct.pack(">h", -1 if encoded is None else len(encoded)) + (encoded or b"")
+    return raw + b"\0" if includes(message(key, "request").flexible, version) else raw
+
+
+def frame(
+    key: int,
+    version: int,
+    tree: Mapping[str, Any],
+    client_id: str | None = None,
+    *,
+    unknown_tags: int = 0,
+) -> bytes:
+    """A whole request with its size; it may end with tagged fields that nobody knows."""
+    request = header(key, version, 1, client_id) + body(key, version, tree)
+    if unknown_tags:
+        tags = b"".join(encoded_varint(tag) + b"\0" for tag in range(unknown_tags))
+        request = request[:-1] + encoded_varint(unknown_tags) + tags
+    return struct.pack(">i", len(request)) + request
 
 
 def asked(key: int, version: int, /, **fields: Any) -> Any:

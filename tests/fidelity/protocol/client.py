@@ -7,7 +7,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from fakekafka.tests.fidelity.protocol.encoding import KEYS, decode, encode, header
+from fakekafka.tests.fidelity.protocol.encoding import KEYS, decode, encode
+from fakekafka.tests.support.wire_trees import header
 
 CLIENT_ID = "judge"
 _TIMEOUT_S = 20.0

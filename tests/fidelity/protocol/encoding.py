@@ -22,21 +22,10 @@ from fakekafka.wire.kafka.messages.varints import tagged_fields
 KEYS: Mapping[str, int] = {name: key for key, name in API_NAMES.items()}
 """Keys by the names of APIs."""
 _API_VERSIONS = 18
-_CONTROLLED_SHUTDOWN = 7
 
 
 class Malformed(ValueError):
     """Bytes that are no response by the table."""
-
-
-def header(key: int, version: int, correlation_id: int, client_id: str | None) -> bytes:
-    """The header of a request, in the version that goes with the request's."""
-    raw = struct.pack(">hhi", key, version, correlation_id)
-    if key == _CONTROLLED_SHUTDOWN and version == 0:
-        return raw
-    encoded = None if client_id is None else client_id.encode()
-    raw += struct.pack(">h", -1 if encoded is None else len(encoded)) + (encoded or b"")
-    return raw + b"\0" if includes(message(key, "request").flexible, version) else raw
 
 
 def encode(key: int, version: int, tree: Mapping[str, Any]) -> bytes:

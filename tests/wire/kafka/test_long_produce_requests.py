@@ -14,9 +14,9 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.tests.support.hostile_payloads import batch, produce
 from fakekafka.tests.support.kafka_listener import Wire
-from fakekafka.tests.support.request_fields import array, int16, int32, string
+from fakekafka.tests.support.wire_trees import frame
 
-METADATA = int32(17) + int16(3) + int16(1) + int32(7) + int16(-1) + array([string("x")])
+METADATA = frame(3, 1, {"topics": [{"name": "x"}]})
 PACKED = batch(b"x" * 100_000, 1, 1)
 
 
