@@ -289,7 +289,7 @@ class ScenarioRun:
             runtime.doing = before
         if fault.action == "delete_topic":
             for workload in self.workloads:
-                if workload.spec.topic == arguments["topic"]:
+                if workload.spec.topic == arguments["name"]:
                     self.expired[workload.spec.topic].update(workload.acknowledged)
 
     def _expire(self, partition: TopicPartition, segments: Sequence[Segment]) -> None:

@@ -143,7 +143,8 @@ def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
 
 def _may_lose(fault: FaultSpec, topic: str) -> bool:
     arguments = fault.arguments
-    if fault.action in ("delete_topic", "alter_config") and arguments.get("topic") == topic:
-        allows = arguments.get("config", {}).get("unclean.leader.election.enable")
-        return fault.action == "delete_topic" or str(allows).lower() == "true"
+    if fault.action == "delete_topic":
+        return bool(arguments["name"] == topic)
+    if fault.action == "alter_config" and arguments["topic"] == topic:
+        return str(arguments["config"].get("unclean.leader.election.enable")).lower() == "true"
     return fault.action == "power_off" or arguments.get("election") == "unclean"
