@@ -120,7 +120,7 @@ def open_page(browser: Any, folder: Path) -> Iterator[Open]:
     def open_it(name: str = "run.html", hash_: str = "") -> Any:
         page = browser.new_page()
         pages.append(page)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
         page.set_viewport_size({"width": 1366, "height": 800})
         page.on(
             "console",
