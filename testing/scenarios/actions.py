@@ -162,7 +162,7 @@ def _check_link(arguments: Mapping[str, Any]) -> None:
 # -- parameters ------------------------------------------------------------------------------------
 
 _BROKER = required("broker", BROKER)
-_SERVER = required("server", SERVER, default=1)
+_SERVER = optional("server", SERVER, default=1)
 _WAIT = optional("wait", FLAG, "whether to wait until it is done", True)
 LINK = (
     optional("source", MACHINE, "one end of a link; all links without it"),

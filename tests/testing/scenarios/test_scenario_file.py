@@ -143,6 +143,7 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "reassign": ("replicas = {orders-1 = [2, 3]}", {"targets": {("orders", 1): [2, 3]}}),
     "kill_zookeeper": ("server = 3", {"server": 3}),
+    "start_zookeeper": ("", {"server": 1}),
     "inject": (
         'api = "Fetch"\nerror = "NOT_LEADER_OR_FOLLOWER"\nrequests = 2\nbroker = 1',
         {
