@@ -76,6 +76,23 @@ def test_an_assignment_of_a_generation_that_is_over_is_dropped(desk: GroupDesk) 
     assert desk.state == "PreparingRebalance"
 
 
+def test_an_assignment_of_an_older_generation_is_not_handed_out_in_the_next(
+    desk: GroupDesk,
+) -> None:
+    """It was stored too late: all have joined again, and the leader has still to assign."""
+    desk.join("a")
+    desk.host.advance(0)
+    desk.replicas.is_held = True
+    desk.sync("a", {"a": b"all"})
+    desk.join("b")
+    desk.join("a")
+    assert (desk.state, desk.group.generation) == ("CompletingRebalance", 2)
+    assert desk.sync("b") is None
+    desk.replicas.answer()
+    assert desk.state == "CompletingRebalance"
+    assert "b" not in desk.answers
+
+
 def test_a_newcomer_while_the_assignment_is_awaited_sends_all_back(desk: GroupDesk) -> None:
     desk.join("a")
     desk.join("b")

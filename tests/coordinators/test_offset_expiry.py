@@ -73,6 +73,14 @@ def test_offsets_of_a_group_that_only_commits_expire(version: str, kept_days: in
     assert tombstones(desk) == [[OffsetKey("group", "orders", 0)]]
 
 
+def test_an_offset_expires_when_it_is_as_old_as_the_retention(desk: GroupDesk) -> None:
+    """KIP-211: not a millisecond earlier, not one later."""
+    desk.commit()
+    group = desk.coordinator.groups["group"]
+    assert group.remove_expired_offsets(START_MS + DAY_MS - 1, DAY_MS) == []
+    assert group.remove_expired_offsets(START_MS + DAY_MS, DAY_MS) == [ORDERS]
+
+
 def test_offsets_of_an_empty_group_live_from_when_it_became_empty(desk: GroupDesk) -> None:
     """KIP-211: not from their commit; the group's own record goes, too."""
     desk.stable("a")

@@ -102,3 +102,13 @@ def test_what_was_not_replicated_when_the_transaction_ended_does_not_count(
     offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(9)})
     offsets.complete_transaction(PRODUCER, is_commit=True)
     assert offsets.get(ORDERS) is None
+
+
+def test_what_is_removed_does_not_come_back_with_the_transaction(offsets: GroupOffsets) -> None:
+    """A topic was deleted while a transaction held offsets of it, and others."""
+    offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(9), AUDIT: value(9)})
+    for where in (ORDERS, AUDIT):
+        offsets.appended_in_transaction(PRODUCER, where, CommitRecord(0, value(9)))
+    assert offsets.remove([ORDERS]) == []
+    offsets.complete_transaction(PRODUCER, is_commit=True)
+    assert (offsets.get(ORDERS), offsets.get(AUDIT)) == (None, value(9))

@@ -139,6 +139,16 @@ def test_an_administrator_removes_static_members_by_their_instance(desk: GroupDe
     assert list(desk.group.members) == [desk.ids["a"]]
 
 
+def test_the_place_of_a_static_member_that_was_removed_is_free() -> None:
+    """Whoever comes under the same instance id takes nobody's place."""
+    desk = static_pair()
+    desk.leave(LeavingMember("", "i-b"))
+    desk.join("b", member_id="", instance="i-b")
+    desk.join("a", instance="i-a")
+    assert (desk.answers["a"].error, desk.answers["b"].error) == (NONE, NONE)
+    assert [m.group_instance_id for m in desk.group.members.values()] == ["i-a", "i-b"]
+
+
 @pytest.mark.parametrize(("version", "error"), [("2.8", NONE), ("3.9", UNKNOWN)])
 def test_an_instance_that_nobody_knows_makes_a_stranger_since_3_0(
     version: str, error: ErrorCode

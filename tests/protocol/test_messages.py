@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from fakekafka.protocol.declaring import methods
 from fakekafka.protocol.errors import UsageError
-from fakekafka.protocol.values import frozen, message
+from fakekafka.protocol.values import LeaderAndIsr, frozen, message
 
 
 def declare(decorator: Any) -> tuple[Any, Any, Any]:
@@ -136,6 +136,13 @@ def test_a_frozen_value_is_copied_and_pickled() -> None:
     assert copy.copy(limits) == pickle.loads(pickle.dumps(limits)) == copy.deepcopy(limits)
     assert dataclasses.replace(limits, high=5) == _Limits(1, 5)
     assert {limits: 1}[_Limits(1, 3)] == 1
+
+
+@pytest.mark.parametrize("is_recovering", [False, True])
+def test_a_leadership_under_another_version_is_the_same_otherwise(is_recovering: bool) -> None:
+    """The mark of a leader from outside the ISR is kept, too (KIP-704)."""
+    stored = LeaderAndIsr(1, 4, (1, 2), 7, is_recovering)
+    assert stored.with_zk_version(8) == LeaderAndIsr(1, 4, (1, 2), 8, is_recovering)
 
 
 def test_a_message_crosses_to_a_process_that_has_made_none_yet() -> None:

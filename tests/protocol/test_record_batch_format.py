@@ -49,6 +49,13 @@ def test_records_survive_every_codec(codec: str) -> None:
     assert compression.CODEC_IDS[codec] == batch.compression
 
 
+def test_a_batch_with_a_gap_ends_with_its_last_record() -> None:
+    """Not after as many offsets as it has records: compaction leaves gaps."""
+    (batch,) = parse_batches(build_batch([RECORDS[0], RECORDS[2]]), verify=True)
+    assert (batch.last_offset, batch.record_count) == (2, 2)
+    assert [record.offset for record in batch.records()] == [0, 2]
+
+
 def test_header_fields_are_readable() -> None:
     """Every header field has a property that reads what was built."""
     data = build_batch(RECORDS, 0, 7, 42, 3, 100, is_transactional=True)

@@ -90,6 +90,19 @@ def test_a_request_repeated_after_its_answer_was_lost(desk: Desk) -> None:
     assert desk.init(producer_id=100, epoch=1).error is E.PRODUCER_FENCED
 
 
+def test_a_request_is_not_repeated_across_a_fence(desk: Desk) -> None:
+    """KIP-360: once a transaction was taken away, the epoch before the present one is nobody's."""
+    desk.init()
+    assert desk.init(producer_id=100, epoch=0).producer_epoch == 1
+    assert desk.add(ORDERS, epoch=1) is E.NONE
+    desk.clock.advance(TIMEOUT_MS + 10_000)
+    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 2)
+    desk.sent()
+    desk.answer_markers()
+    assert desk.state == "CompleteAbort"
+    assert desk.init(producer_id=100, epoch=0).error is E.PRODUCER_FENCED
+
+
 def test_epochs_that_are_used_up(desk: Desk) -> None:
     """A new producer id begins at 0; the old one may be named once more, with its last epoch."""
     desk.init()

@@ -59,6 +59,27 @@ def test_what_was_used_is_forgotten_after_eleven_seconds() -> None:
     assert rate.measure(11000)[0] == 0
 
 
+def test_a_window_ends_after_its_time() -> None:
+    """What is used just then is of the next window, and stays when the one before goes."""
+    rate = ClientRate(11, 1000)
+    rate.record(5000, 0)
+    rate.record(1000, 1000)
+    assert rate.measure(10_999)[0] > 500
+    assert rate.measure(11_000)[0] == 100
+
+
+def test_whoever_enforces_quotas_hears_when_the_last_one_goes() -> None:
+    """Until then there is something to count, also when one of two was removed."""
+    told: list[bool] = []
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.on_change = told.append
+    for entity in ("c", "d"):
+        quotas.client_changed(entity, {PRODUCER_BYTE_RATE: "1"})
+    for entity in ("c", "d"):
+        quotas.client_changed(entity, {})
+    assert told == [True, True, True, False]
+
+
 def test_users_with_the_default_quota_do_not_share_it() -> None:
     """Each has as much."""
     quotas = with_quotas((("users", "<default>"),))
