@@ -279,6 +279,20 @@ def test_a_paused_process_handles_everything_after_it_resumes(
     assert client.outcomes == [2, 4]
 
 
+def test_what_a_paused_process_had_not_handled_dies_with_it(
+    runtime: Runtime, settle: Settle
+) -> None:
+    """A process of the same name that is started later takes none of it."""
+    server, client = _spawn(runtime)
+    runtime.run_in(server.process, lambda: runtime.pause(server.process))
+    _ask(runtime, client, AddRequest(1, 1), AddRequest(2, 2))
+    settle(lambda: len(server.process.held) == 2)
+    runtime.run_in(server.process, lambda: runtime.kill_process(server.process))
+    assert server.process.held == []
+    settle(lambda: len(client.outcomes) == 2)
+    assert all(isinstance(outcome, Disconnected) for outcome in client.outcomes)
+
+
 def test_timers_fire_in_order_and_die_with_their_node(runtime: Runtime, settle: Settle) -> None:
     server, client = _spawn(runtime)
     fired = []

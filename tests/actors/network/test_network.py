@@ -51,6 +51,17 @@ def test_a_link_keeps_its_order_whatever_its_delay(model: Any) -> None:
     assert _values(b) == list(range(200))
 
 
+def test_a_link_keeps_its_order_though_there_are_rules() -> None:
+    """A loss on one link makes every message ask for rules; each link's order is the same."""
+    runtime, (a, b, _) = _world()
+    runtime.network.set_latency(Uniform(0, 5))
+    runtime.network.set_loss(0.5, "a", "c")
+    for value in range(200):
+        runtime.call_later(a, value * 100, lambda value=value: a.send("b", Number(value)))
+    runtime.run(None)
+    assert _values(b) == list(range(200))
+
+
 def test_a_constant_delay_is_exact() -> None:
     runtime, (a, b, _) = _world()
     runtime.network.set_latency(Constant(1.5))

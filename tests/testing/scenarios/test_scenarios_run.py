@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakekafka import Simulation
 from fakekafka.cli.main import main
 from fakekafka.cli.run import parameters_of
 from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun, header_of, reproduce, run_from_header
-from fakekafka.testing.scenarios.spec import FaultSpec
+from fakekafka.testing.scenarios.spec import FaultSpec, WorkloadSpec
+from fakekafka.testing.scenarios.workload import Workload
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace_file import TraceReader
@@ -211,6 +213,16 @@ def test_an_unclean_election_loses_what_was_promised_and_breaks_no_promise() -> 
     metrics, problems = figures(text.replace("at_ms = 5000", "at_ms = 12000"))
     assert metrics["lost"] > 100
     assert (metrics["lost_promised"], problems) == (0, [])
+
+
+def test_a_record_is_looked_for_in_the_partition_that_it_was_written_to() -> None:
+    """Also where a workload writes to some partitions only, in an order of its own."""
+    with Simulation(1, trace=False) as simulation:
+        simulation.create_topic("orders", partitions=4)
+        spec = WorkloadSpec("orders", "w", producers=0, partitions=(3, 1))
+        workload = Workload(simulation, spec, 4)
+        values = [b"w:%08d" % number for number in range(4)]
+        assert [workload.partition_of(value) for value in values] == [3, 1, 3, 1]
 
 
 def test_what_retention_deletes_is_not_lost() -> None:

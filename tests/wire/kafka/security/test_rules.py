@@ -184,6 +184,24 @@ def test_an_idempotent_producer_needed_a_right_of_its_own_before_2_8() -> None:
     assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
 
 
+def test_a_transactional_batch_in_a_request_without_an_id_is_refused() -> None:
+    """Nobody can have the right to write in a transaction of no id (``handleProduceRequest``)."""
+    batch = build_batch(
+        [Record(0, 0, None, b"x")],
+        producer_id=5,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    rights = ((TOPIC, "a", AclOperation.WRITE), (TXN, "x", AclOperation.WRITE))
+    request = data.ProduceRequest(-1, 9, (data.ProducePartition(A, batch),), "x")
+    assert Guarded(*rights).ask(request) is None
+    guarded = Guarded(*rights)
+    answer = guarded.ask(dataclasses.replace(request, transactional_id=None))
+    assert errors_in(answer) == {ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED}
+    assert guarded.backend.requests == []
+
+
 def test_a_topic_was_created_by_a_right_to_the_cluster_alone_before_2_0() -> None:
     """CLUSTER_AUTHORIZATION_FAILED for each topic (KIP-277)."""
     request = admin.CreateTopicsRequest((admin.NewTopic("a"),))
