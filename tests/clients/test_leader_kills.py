@@ -144,10 +144,16 @@ class Death:
     led: PartitionView
 
     def is_over(self, cluster: Cluster) -> bool:
-        """Whether it lasted long enough, and the partition has a leader of a later epoch."""
+        """Whether it lasted long enough, and the partition has a leader of a later epoch.
+
+        Or can have none: where the others had lost their sessions when it died, the ISR names the
+        dead broker alone, and only that one may lead again.
+        """
         if time.monotonic() < self.at_s + DOWN_S:
             return False
         view = cluster.partition(TOPIC, self.led.partition)
+        if view.leader is None and not any(cluster.broker(broker).is_alive for broker in view.isr):
+            return True
         return view.leader is not None and view.leader_epoch > self.led.leader_epoch
 
 
