@@ -8,6 +8,7 @@ metric of its own name, because it sends less while it waits.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ...protocol.errors import ErrorCode
@@ -61,6 +62,19 @@ class LatencyMeter:
             for _ in range(count if arrived_us >= self.from_us else 0):
                 self._histogram(metric).add_open((now_us - arrived_us) / 1000)
         return sum(waiting.values())
+
+    def end_reading(self, workloads: Iterable[Workload]) -> int:
+        """Count acknowledged records that no consumer had read as open, and give their number."""
+        unread, self._unread = self._unread, {}
+        arrivals_us = [
+            unread[value]
+            for workload in workloads
+            for value in workload.acknowledged
+            if value in unread
+        ]
+        for arrived_us in arrivals_us:
+            self._histogram("end_to_end_ms").add_open((self._now_us() - arrived_us) / 1000)
+        return len(arrivals_us)
 
     def _histogram(self, metric: str) -> BucketHistogram:
         histogram = self.histograms.get(metric)

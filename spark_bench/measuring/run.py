@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...protocol.data import ACKS_ALL
 from ...protocol.errors import UsageError
-from ...testing.checks import (
-    fully_replicated,
-    loss_and_doubling,
-    lost_and_doubled,
-    replicas_identical,
-)
+from ...testing.checks import fully_replicated, replicas_identical
 from ...testing.handles.partitions import Partitions
 from ...testing.scenarios.spec import WorkloadSpec
+from ...testing.scenarios.verdict import RecordsFate
 from ...testing.scenarios.workload import Workload
 from ...testing.simulation import Simulation
 from ...tracing.story.outages import PHASES as OUTAGE_PHASES
@@ -122,7 +119,9 @@ class Run:
     def settle(self, timeout_ms: float = 120_000, *, judges: bool = True) -> float:
         """Stop the loads, wait until all is replicated, and check what was promised.
 
-        Without ``judges`` a loss is no problem: what the scenario does may lose records.
+        Sets the columns ``lost``, ``lost_promised``, ``expired``, ``duplicated`` and
+        ``duplicated_promised``. Without ``judges`` a loss is no problem: what the scenario does may
+        lose records, and nothing counts as promised.
 
         Return the virtual milliseconds that this took.
         """
@@ -134,30 +133,16 @@ class Run:
         simulation.run_until(lambda: not any(load.unfinished for load in self.loads), timeout_ms)
         simulation.run_until(lambda: fully_replicated(simulation, topics), timeout_ms, every_ms=20)
         took_ms = simulation.now_ms - begun_ms
-        if not judges:
-            return took_ms
-        lost, doubled = self.lost_and_doubled()
-        self.problems += loss_and_doubling(lost, doubled)
-        self.problems += replicas_identical(simulation, topics).problems
-        return took_ms
-
-    def lost_and_doubled(self) -> tuple[list[bytes], list[bytes | None]]:
-        """Records acknowledged with acks=all that cannot be read, and those of idempotent
-        producers that are read twice."""
-        simulation = self._require()
-        lost: list[bytes] = []
-        doubled: list[bytes | None] = []
-        for topic in dict.fromkeys(load.spec.topic for load in self.loads):
+        figures: Counter[str] = Counter()
+        for topic in topics:
             loads = [load for load in self.loads if load.spec.topic == topic]
-            count = Partitions(simulation.running).partition_count(topic)
-            read = [r.value for n in range(count) for r in simulation.consume(topic, n)]
-            promised = [v for load in loads if load.spec.acks == ACKS_ALL for v in
-                        load.acknowledged]  # fmt: skip
-            missing, twice = lost_and_doubled(promised, read)
-            once = tuple(load.prefix for load in loads if load.spec.idempotent)
-            lost += missing
-            doubled += [value for value in twice if value is not None and value.startswith(once)]
-        return lost, doubled
+            fate = RecordsFate.of(simulation, topic, loads, may_lose=not judges)
+            figures.update(fate.counts())
+            self.problems += fate.problems() if judges else ()
+        if judges:
+            self.problems += replicas_identical(simulation, topics).problems
+        self.values |= {name: float(count) for name, count in figures.items()}
+        return took_ms
 
     # -- its end -------------------------------------------------------------------------------
 
@@ -186,6 +171,8 @@ class Run:
             row["failed"] = float(sum(load.failed for load in self.loads))
             row["retries"] = float(sum(load.retries for load in self.loads))
             row["unanswered"] = float(self.meter.end())
+            if any(load.spec.consumers for load in self.loads):
+                row["unread"] = float(self.meter.end_reading(self.loads))
         for metric, histogram in sorted(self.meter.histograms.items()):
             stem = metric.removesuffix("_ms")
             unit = "_ms" if metric.endswith("_ms") else ""

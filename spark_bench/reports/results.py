@@ -20,6 +20,7 @@ FAILED = frozenset(STATUSES) - {"ok", "violation"}
 UNFINISHED = {
     "outages_open": "with partitions that took no record again",
     "unanswered": "with records that were never answered",
+    "unread": "with acknowledged records that were never read",
 }
 """Columns that count what had not ended when a run did."""
 MORE_IS_BETTER = frozenset({"records_per_s", "acknowledged", "in_control"})

@@ -61,9 +61,8 @@ def scenario(
     simulation.broker(first).start()
     load.stop()
     run.settle(_LIMIT_MS, judges=False)
-    lost, _ = run.lost_and_doubled()
-    run.value("lost", len(lost))
+    lost = int(run.values["lost"])
     logs = {simulation.log_bytes(TOPIC, 0, broker) for broker in (first, second)}
     run.value("replicas_differ", len(logs) > 1)
     if lost and not unclean:
-        run.problem(f"{len(lost)} acknowledged records are lost without an unclean election")
+        run.problem(f"{lost} acknowledged records are lost without an unclean election")

@@ -38,6 +38,14 @@ MEASURED = {
     "failed": "records that the producers gave up",
     "retries": "batches that the producers sent again",
     "unanswered": "records that had no answer when the run ended",
+    "unread": "acknowledged records that no consumer had read when the run ended, without those of "
+    "the warm-up; only where clients read",
+    "lost": "acknowledged records that cannot be read at the end, whatever they were promised",
+    "lost_promised": "those of them that were acknowledged by all in-sync replicas, unless the run "
+    "breaks that promise on purpose",
+    "expired": "acknowledged records that retention, compaction or a deletion took",
+    "duplicated": "records that are there twice at the end",
+    "duplicated_promised": "those of them that idempotent producers sent with acks=all",
     "at_least": "columns of this row whose value is a lower bound: what they measure had not ended",
     "leader_changes": "how often a controller gave a partition another leader",
     "outages": "times in which a client waited for an acknowledgement of a partition and nobody "
@@ -69,7 +77,8 @@ METRICS = {
     "records given up or never answered rank as worst",
     "closed_response_ms": "the same in a closed loop, which sends less while it waits",
     "service_ms": "produce: from the last time the record was sent to its acknowledgement",
-    "end_to_end_ms": "from the record's arrival until a consumer has it, of records that were read",
+    "end_to_end_ms": "from the record's arrival until a consumer has it; acknowledged records that "
+    "were never read rank as worst",
     "partition_unavailable_ms": "each outage of a partition; those without an end rank as worst",
 }
 """What histograms and samples count."""

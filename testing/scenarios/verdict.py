@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...protocol.data import ACKS_ALL
 from ..checks import loss_and_doubling, replicas_identical
+from ..handles.partitions import Partitions
 from .spec import FaultSpec, ScenarioSpec
 
 if TYPE_CHECKING:
@@ -94,41 +95,90 @@ def _judge_records(
     metrics: dict[str, float],
 ) -> None:
     """Compare what clients were told of one topic with what can be read."""
-    count = next(t.partitions for t in spec.cluster.topics if t.name == topic)
-    starts = [simulation.partition(topic, number).log_start_offset for number in range(count)]
-    read = Counter(
-        record.value
-        for number, start in enumerate(starts)
-        for record in simulation.consume(topic, number, start)
+    fate = RecordsFate.of(
+        simulation, topic, workloads, expired, may_lose=_loses_on_purpose(spec, topic)
     )
-    below_start = {
-        record.value
-        for number, start in enumerate(starts)
-        for record in simulation.records(topic, number)
-        if record.offset < start
-    }
-    may_lose = _loses_on_purpose(spec, topic)
-    lost: list[bytes] = []
-    promised: list[bytes] = []
-    for workload in workloads:
-        is_promised = workload.spec.acks == ACKS_ALL and not may_lose
-        for value in workload.acknowledged:
-            if value in read:
-                continue
-            if value in expired or value in below_start:
-                metrics["expired"] += 1
-                continue
-            lost.append(value)
-            if is_promised:
-                promised.append(value)
-    doubled = [value for value, times in read.items() if times > 1 and value is not None]
-    once = tuple(w.prefix for w in workloads if w.spec.idempotent and w.spec.acks == ACKS_ALL)
-    wrong = [value for value in doubled if value.startswith(once)]
-    metrics["lost"] += len(lost)
-    metrics["lost_promised"] += len(promised)
-    metrics["duplicated"] += len(doubled)
-    metrics["duplicated_promised"] += len(wrong)
-    result.problems += [f"{topic}: {text}" for text in loss_and_doubling(promised, wrong)]
+    for name, count in fate.counts().items():
+        metrics[name] += count
+    result.problems += [f"{topic}: {text}" for text in fate.problems()]
+
+
+@dataclass(frozen=True)
+class RecordsFate:
+    """What became of the records of one topic; docs/reference/scenarios.md says what counts."""
+
+    lost: list[bytes]
+    """Acknowledged, whatever was promised, and not there."""
+    lost_promised: list[bytes]
+    """Those of them that all replicas in sync had acknowledged."""
+    expired: int
+    """Acknowledged and deleted on purpose: by retention, compaction or request."""
+    duplicated: list[bytes]
+    """There more than once."""
+    duplicated_promised: list[bytes]
+    """Those of them that idempotent producers sent."""
+
+    @classmethod
+    def of(
+        cls,
+        simulation: Simulation,
+        topic: str,
+        workloads: Sequence[Workload],
+        expired: Container[bytes | None] = (),
+        *,
+        may_lose: bool = False,
+    ) -> RecordsFate:
+        """Read the topic. With ``may_lose`` no acknowledgement promises that a record stays."""
+        count = Partitions(simulation.running).partition_count(topic)
+        starts = [simulation.partition(topic, number).log_start_offset for number in range(count)]
+        read = Counter(
+            record.value
+            for number, start in enumerate(starts)
+            for record in simulation.consume(topic, number, start)
+        )
+        below_start = {
+            record.value
+            for number, start in enumerate(starts)
+            for record in simulation.records(topic, number)
+            if record.offset < start
+        }
+        lost: list[bytes] = []
+        promised: list[bytes] = []
+        expired_count = 0
+        for workload in workloads:
+            is_promised = workload.spec.acks == ACKS_ALL and not may_lose
+            for value in workload.acknowledged:
+                if value in read:
+                    continue
+                if value in expired or value in below_start:
+                    expired_count += 1
+                    continue
+                lost.append(value)
+                if is_promised:
+                    promised.append(value)
+        doubled = [value for value, times in read.items() if times > 1 and value is not None]
+        once = tuple(w.prefix for w in workloads if w.spec.idempotent and w.spec.acks == ACKS_ALL)
+        return cls(
+            lost,
+            promised,
+            expired_count,
+            doubled,
+            [value for value in doubled if value.startswith(once)],
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Counts by the names of figures."""
+        return {
+            "lost": len(self.lost),
+            "lost_promised": len(self.lost_promised),
+            "expired": self.expired,
+            "duplicated": len(self.duplicated),
+            "duplicated_promised": len(self.duplicated_promised),
+        }
+
+    def problems(self) -> tuple[str, ...]:
+        """Broken promises in words."""
+        return loss_and_doubling(self.lost_promised, self.duplicated_promised)
 
 
 def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:

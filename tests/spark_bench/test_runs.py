@@ -147,3 +147,53 @@ def test_some_runs_of_each_configuration_keep_every_value(tmp_path: Path) -> Non
     for value in kept:
         histogram.add(value)
     assert histogram.rows() == outcomes[0].histograms["response_ms"]
+
+
+LEADER_ALONE = '''
+"""A leader that acknowledges before its follower has a record dies"""
+
+def scenario(run):
+    simulation = run.simulation(2, config={"zookeeper.session.timeout.ms": 6000})
+    simulation.create_topic("t", assignment={0: [1, 2]})
+    load = run.load("t", rate_per_s=100, acks=1)
+    simulation.run_for(1000)
+    simulation.network.latency(200, source="broker-1", target="broker-2")
+    simulation.run_for(1000)
+    simulation.broker(1).power_off()
+    load.stop()
+    simulation.run_until(lambda: simulation.partition("t", 0).leader == 2)
+    simulation.broker(1).start()
+    run.settle()
+'''
+DEAF_CONSUMER = '''
+"""The consumer is cut off before the last records are acknowledged"""
+
+def scenario(run):
+    simulation = run.simulation(1)
+    simulation.create_topic("t", 1)
+    load = run.load("t", rate_per_s=100, consumers=1, producers=1)
+    simulation.run_for(1000)
+    simulation.network.partition([load.consumers[0].name], ["broker-1"])
+    simulation.run_for(500)
+    run.settle()
+'''
+
+
+def test_what_was_lost_without_a_promise_is_a_figure_and_no_violation(tmp_path: Path) -> None:
+    plan = make_plan(written(tmp_path, LEADER_ALONE, "alone.py"), 1)
+    row = carry_out(plan, plan.specs[0]).row
+    assert row["status"] == "ok", row["problems"]
+    assert 10 <= row["lost"] <= 50
+    assert row["lost_promised"] == row["expired"] == row["duplicated"] == 0
+
+
+def test_acknowledged_records_that_nobody_read_rank_as_worst(tmp_path: Path) -> None:
+    plan = make_plan(written(tmp_path, DEAF_CONSUMER, "deaf.py"), 1)
+    outcome = carry_out(plan, plan.specs[0])
+    row, counts = outcome.row, dict(outcome.histograms["end_to_end_ms"])
+    assert row["status"] == "ok", row["problems"]
+    assert row["unanswered"] == 0
+    assert 50 <= row["unread"] <= 60
+    assert sum(counts.values()) == row["acknowledged"]
+    assert "end_to_end_max_ms" in row["at_least"].split(",")
+    assert row["end_to_end_max_ms"] >= 480
