@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -193,6 +193,8 @@ class DebuggerApp(App[None]):
         self._is_playing = False
         self._is_going = False
         self._is_to_stop = False
+        self._is_leaving = False
+        """``q`` was pressed: the panes go before what is under way has ended."""
         self._progress: Waypoint | None = None
         self.marks: set[int] = set()
 
@@ -231,6 +233,8 @@ class DebuggerApp(App[None]):
 
     def show(self) -> None:
         """Draw the place at which the debugger stands."""
+        if self._is_leaving:
+            return
         debugger = self.debugger
         stored, event = debugger.trace.stored, debugger.event
         here = event.seq
@@ -311,6 +315,8 @@ class DebuggerApp(App[None]):
         try:
             while not self._is_to_stop:
                 await asyncio.sleep(_PAUSE_S)
+                if self._is_leaving:
+                    return
                 if self._gone(going, then, _SLICES_S):
                     return
                 now_s = time.monotonic()
@@ -324,18 +330,25 @@ class DebuggerApp(App[None]):
         finally:
             going.close()
             self._is_going = False
-            if self.is_running:
+            if not self._is_leaving:
                 self.query_one("#title").remove_class("going")
                 self.refresh_bindings()
                 self.show()
 
     def _show_title(self) -> None:
+        if self._is_leaving:
+            return
         debugger = self.debugger
         if self._is_going and self._progress is not None:
             text = progress_text(self._progress, debugger)
         else:
             text = title_text(debugger.trace.stored, debugger.event, self._run_name)
         self.query_one("#title", Static).update(text)
+
+    def exit(self, *arguments: Any, **options: Any) -> None:
+        """Leave the view; nothing is drawn from now on."""
+        self._is_leaving = True
+        super().exit(*arguments, **options)
 
     def action_stop(self) -> None:
         self._is_to_stop = True
@@ -399,8 +412,8 @@ class DebuggerApp(App[None]):
         self._is_playing = not self._is_playing
 
     def _play_on(self) -> None:
-        # Not below a question, and not while the view is being closed.
-        if self._is_playing and len(self.screen_stack) == 1 and self.query("#title"):
+        # Not below a question.
+        if self._is_playing and len(self.screen_stack) == 1 and not self._is_leaving:
             self._is_playing = self.debugger.step()
             self.show()
 

@@ -432,3 +432,15 @@ def test_a_run_back_is_stopped_or_left_as_well(trace: Path) -> None:
         vars(debugger)["running_back"] = held.of(debugger.running_back)
         drive(debugger, steps)
         assert held.is_closed
+
+
+def test_nothing_is_drawn_once_the_view_is_left(trace: Path) -> None:
+    """A run that is under way may look at the screen once more after ``q``."""
+
+    async def steps(_pilot: Pilot[None], app: DebuggerApp) -> None:
+        app.exit()
+        await app.query_one("#panes").remove()  # as the end of the view does, one by one
+        app.show()
+
+    with opened("trace", trace) as debugger:
+        drive(debugger, steps)
