@@ -107,11 +107,19 @@ class Transformation:
         copied = Counter(self._read(self._outputs))
         wanted = Counter(self._read(self._inputs))
         where = f"transformer {self.spec.name}"
-        lost, doubled = wanted - copied, copied - wanted
+        lost = wanted - copied
+        doubled = sum(max(0, copied[value] - count) for value, count in wanted.items())
+        others = sum(count for value, count in copied.items() if value not in wanted)
         if lost:
             yield f"{where}: {lost.total()} records of {self.spec.input} were not copied"
         if doubled:
-            yield f"{where}: {doubled.total()} records of {self.spec.output} are there too often"
+            yield f"{where}: {doubled} records of {self.spec.output} are there too often"
+        if others and not self._input_was_cut():
+            yield f"{where}: {others} records of {self.spec.output} are none of {self.spec.input}"
+
+    def _input_was_cut(self) -> bool:
+        """Whether input was deleted, by retention or request: its copies stay."""
+        return any(self._simulation.partition(*key).log_start_offset > 0 for key in self._inputs)
 
     def _read(self, partitions: list[tuple[str, int]]) -> list[bytes | None]:
         found: list[bytes | None] = []

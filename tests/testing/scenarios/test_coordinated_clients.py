@@ -5,9 +5,11 @@ from __future__ import annotations
 from unittest import mock
 
 import pytest
+from fakekafka.protocol.data import DeleteRecordsRequest
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.testing.scenarios.file import ScenarioError, parse_scenario
 from fakekafka.testing.scenarios.run import ScenarioRun
+from fakekafka.tests.support.present import present
 
 HEAD = """
 [cluster.config]
@@ -112,7 +114,14 @@ def test_a_record_that_is_not_copied_once_is_a_problem() -> None:
     played.simulation.run_until(lambda: transformer.has_settled)
     played.simulation.produce("copies", ["late"])
     assert list(transformer.problems()) == [
-        "transformer transformer-1: 2 records of copies are there too often"
+        "transformer transformer-1: 1 records of copies are there too often",
+        "transformer transformer-1: 1 records of copies are none of orders",
+    ]
+    read = TopicPartition("orders", 0)
+    leader = present(played.simulation.partition(*read).leader)
+    played.simulation.ask(leader, DeleteRecordsRequest(6000, ((read, 1),)))
+    assert list(transformer.problems()) == [
+        "transformer transformer-1: 1 records of copies are there too often"
     ]
     played.simulation.stop()
 
