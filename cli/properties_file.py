@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..protocol.config import DEFINITIONS
+from ..protocol.config import definitions
 from ..protocol.errors import UsageError, did_you_mean
 from ..protocol.release_configs import release_configs
-from ..protocol.versions import behaviour
 
 _OPTIONS = {
     "broker.id": "--first-broker-id",
@@ -81,20 +80,21 @@ def read_config_file(path: Path, kafka_version: str) -> tuple[dict[str, str], li
         values = parse_properties_file(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--config-file {path} cannot be read: {error}") from None
-    known = release_configs(behaviour(kafka_version).kafka_version).broker
+    known = release_configs(kafka_version).broker
+    heedable = definitions(kafka_version)
     heeded: dict[str, str] = {}
     remarks: list[str] = []
     for name, value in values.items():
         if name in _OPTIONS:
             remarks.append(f"{path}: {name} is left out; {_use(_OPTIONS[name])}")
-        elif name in DEFINITIONS and DEFINITIONS[name].broker:
+        elif name in heedable and heedable[name].broker:
             heeded[name] = value
         elif name in _IN_OTHER_UNITS:
             continue
         elif name in known:
             remarks.append(f"{path}: {name} has no effect here")
         else:
-            hint = did_you_mean(name, (*known, *DEFINITIONS))
+            hint = did_you_mean(name, (*known, *heedable))
             raise UsageError(f"{path}: Kafka has no configuration {name!r}{hint}")
     for name, (finer, milliseconds) in _IN_OTHER_UNITS.items():
         if name in values and finer not in heeded:

@@ -19,7 +19,7 @@ _WIDTH_WITHOUT_TERMINAL = 110
 def command(
     questions: list[int] = typer.Option([], "--question", help="1 to 9, repeatable; default all"),
     versions: list[str] = typer.Option(
-        [], "--kafka-version", help="emulated version, repeatable; default all four"
+        [], "--kafka-version", help="emulated version, repeatable; default all that are judged"
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
@@ -28,14 +28,14 @@ def command(
     The exit status is 1 if a run does not show what the answer claims.
     """
     from ..protocol.errors import UsageError
-    from ..protocol.versions import KAFKA_VERSIONS
+    from ..protocol.versions import JUDGED_VERSIONS
     from ..testing.questions.catalogue import QUESTIONS, answer
 
     console = _console()
     answers = []
     try:
         for number in dict.fromkeys(questions or QUESTIONS):
-            answered = answer(number, versions or KAFKA_VERSIONS)
+            answered = answer(number, versions or JUDGED_VERSIONS)
             answers.append(answered)
             if not as_json:
                 _print(console, answered)

@@ -199,7 +199,7 @@ def command(
     topic: list[str] = typer.Option([], help="NAME[:PARTITIONS[:REPLICAS]], repeatable"),
     config: list[str] = typer.Option([], help="name=value, Kafka's names, repeatable"),
     config_file: Path | None = typer.Option(None, help="configuration as in server.properties"),
-    kafka_version: str = typer.Option("3.9", help="0.10, 1.1, 2.8 or 3.9"),
+    kafka_version: str = typer.Option("3.9", help="0.10.1 to 3.9, such as 2.4"),
     zookeepers: int = typer.Option(1, help="number of ZooKeeper servers"),
     zookeeper_port: str | None = typer.Option(None, help="serve ZooKeeper clients; 0 picks a port"),
     data_dir: Path | None = typer.Option(

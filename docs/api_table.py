@@ -7,10 +7,11 @@ from collections.abc import Sequence
 _INTRODUCTION = """\
 # APIs
 
-What a broker of each emulated release offers to clients, as its ApiVersions answer says. Apart from
-`"0.10"` ([why](limitations.md#known-deviations)) the answer equals that of a real
-broker with ZooKeeper, byte by byte; recordings of real brokers are compared in
-`tests/wire/kafka/test_offered_versions.py`.
+What a broker offers to clients, as its ApiVersions answer says. Apart from `"0.10"` and `"0.10.2"`
+([why](limitations.md#known-deviations)) the answer is that of a real broker with ZooKeeper. Below
+are the judged releases, whose recorded answers are compared byte by byte in
+`tests/wire/kafka/test_offered_versions.py`. What the [other releases](versions.md) offer is in
+`protocol/releases/apis.tsv`.
 
 `-` means that the release does not have the API. A request in a version that is not offered closes
 the connection, as in Kafka, and a log line says why; only ApiVersions is answered in any version.
@@ -34,7 +35,7 @@ def api_page(source_note: str) -> str:
     from fakekafka.protocol import api_versions, versions
     from fakekafka.wire.kafka.registry import CODEC_RANGES
 
-    shown = versions.KAFKA_VERSIONS
+    shown = versions.JUDGED_VERSIONS
     offered = {v: api_versions.offered_ranges(v, CODEC_RANGES) for v in shown}
     missing = {v: api_versions.release_ranges(v).keys() - offered[v].keys() for v in shown}
     lines = [

@@ -10,7 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fakekafka.protocol.versions import KAFKA_VERSIONS, behaviour
+from fakekafka.protocol.releases.release import Release
+from fakekafka.protocol.versions import JUDGED_VERSIONS, KAFKA_VERSIONS, behaviour
 
 DECLARED_IN = "protocol/releases/behaviour.py"
 _FILE = Path(__file__).resolve().parents[1] / DECLARED_IN
@@ -128,16 +129,35 @@ continues within the event that resumes it, where 0.10 woke its thread.
 """
 
 
+_EMULATED = (
+    "`kafka_version` chooses the release whose behaviour a cluster shows: any from 0.10.1 to 3.9,",
+    "the default. An emulated release is the last one with bug fixes of its line:\n",
+    "| `kafka_version` | release | compared with |",
+    "|---|---|---|",
+    *(
+        f'| `"{version}"` | {Release(version).exactly} | '
+        f"{'real brokers' if version in JUDGED_VERSIONS else ''} |"
+        for version in KAFKA_VERSIONS
+    ),
+    '\n`"0.10.1"` is another name of `"0.10"`, and `"0.11"` of `"0.11.0"`.\n',
+    "Four releases are judged: what they do is compared with brokers of Kafka",
+    "([fidelity](fidelity.md)). The others are derived. Each difference between releases is one",
+    "flag below, named for what it does, and declared with the release that brought it; no other",
+    "code compares versions. [Releases](../kafka/releases.md) tells the same release by release.",
+    "The APIs with their versions are what a broker of each of the releases answered, and the",
+    "configurations with their defaults and bounds are what each declares. Random histories run",
+    "in all of them and have to end whole. Whether a broker of such a release does the same was",
+    "not looked at.\n",
+)
+
+
 def versions_page(source_note: str) -> str:
     """List the flags with their values in the emulated versions."""
-    shown = KAFKA_VERSIONS
+    shown = JUDGED_VERSIONS
     lines = [
         source_note,
         "# Emulated versions\n",
-        '`kafka_version` chooses the release whose behaviour a cluster shows: `"0.10"` (0.10.1),',
-        '`"1.1"`, `"2.8"` or `"3.9"`, the default. Each difference is one flag below, named for',
-        "what it does; no other code compares versions. [Releases](../kafka/releases.md) tells the",
-        "same release by release.\n",
+        *_EMULATED,
         _ON_THREADS,
     ]
     for section, flags in groupby(declared_flags(), lambda flag: flag.section):

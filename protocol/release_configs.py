@@ -1,12 +1,14 @@
 """Every configuration of each emulated release: name, type, default, bounds, who may change it.
 
-``config.DEFINITIONS`` are the ones that this package heeds. Here are all that a release knows, so
-that they are described, checked and refused as its brokers do. The facts are in tables, one per
-release, beside this module: what real brokers answer and what their ``ConfigDef`` declares.
+``config`` says which of them this package heeds. Here are all that a release knows, so that they
+are described, checked and refused as its brokers do. ``releases/configurations.tsv`` has what the
+``ConfigDef`` of each release declares; of 0.10.1, 1.1, 2.8 and 3.9 real brokers answered the same.
 
-A line holds scope, name, type, default (``\\N`` is null), then, for a broker's, how it may be
-changed (``cluster``, ``per-broker``, or never), for a topic's, the broker's name of it, and at
-last the check of its value.
+A line holds scope, name, the first release of which it is true (empty for the oldest), the first
+of which it is no longer (empty if there is none), type, default (``\\N`` is null), then, for a
+broker's, how it may be changed (``cluster``, ``per-broker``, or never), for a topic's, the
+broker's name of it, and at last the check of its value. ``version 2.8-IV1`` takes the versions of
+the second line up to that one.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from __future__ import annotations
 import math
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from decimal import Decimal
 from functools import cache
 from typing import Any
 
+from .releases.release import Release
 from .values import frozen
 
 _BITS = {"int": 31, "short": 15, "long": 63}
@@ -90,9 +93,12 @@ class ReleaseConfig:
         default = "null" if self.default is None else repr(self.default)
         return f"{self.name}: {self.type}, {default} by default. Kafka's documentation tells more."
 
-    def validate(self, value: str) -> None:
-        """Raises ``ConfigException`` in Kafka's words (``ConfigDef.parseType``, validators)."""
-        parsed = self._parse(value)
+    def validate(self, value: str) -> Any:
+        """Return the value parsed; raises ``ConfigException`` in Kafka's words.
+
+        Kafka: ``ConfigDef.parseType``, validators.
+        """
+        parsed = self.parse(value)
         kind, _, rest = self.check.partition(" ")
         if kind == "range":
             self._check_range(parsed, rest)
@@ -112,11 +118,12 @@ class ReleaseConfig:
                 raise self._refused(parsed, f"Class {parsed} could not be found.")
         elif kind == "version":
             self._check_version(parsed, rest)
+        return parsed
 
     def shown(self, value: str) -> str:
         """A value as Kafka prints it once it is parsed; as it is if it is none."""
         try:
-            parsed = self._parse(value)
+            parsed = self.parse(value)
         except ConfigException:
             return value
         if isinstance(parsed, bool):
@@ -125,7 +132,10 @@ class ReleaseConfig:
             return _java_double(parsed)
         return ",".join(parsed) if isinstance(parsed, list) else str(parsed)
 
-    def _parse(self, value: str) -> Any:
+    def parse(self, value: str) -> Any:
+        """Return a value of the type; raises ``ConfigException`` for what is none."""
+        if self.type == "password":
+            return value
         text = value.strip()
         if self.type == "boolean":
             if text.lower() not in ("true", "false"):
@@ -240,23 +250,69 @@ class ReleaseConfigs:
         return self.topic[name].default if name in self.topic else None
 
 
+Cells = tuple[str, ...]
+
+
+@cache
+def _table() -> tuple[tuple[str, ...], tuple[Cells, ...]]:
+    """Return the versions of messages and protocols, and the lines of the table."""
+    # Through the import system: the package may be in a zip, as on a worker of Spark.
+    table = pkgutil.get_data(__package__, "releases/configurations.tsv")
+    assert table is not None
+    _, versions, *lines = table.decode().splitlines()
+    names = tuple(versions.partition("\t")[2].split(","))
+    return names, tuple([tuple(line.split("\t")) for line in lines])
+
+
+def _read(cells: Cells) -> ReleaseConfig:
+    scope, name, _, _, type_, default, more, check = (*cells, "", "", "")[:8]
+    kind, _, last_version = check.partition(" ")
+    if kind == "version":
+        versions = _table()[0]
+        check = "version " + ",".join(versions[: versions.index(last_version) + 1])
+    is_topic = scope == "topic"
+    return ReleaseConfig(
+        name,
+        type_,
+        None if default == _NULL else default,
+        "" if is_topic else more,
+        more if is_topic else "",
+        check,
+    )
+
+
 @cache
 def release_configs(kafka_version: str) -> ReleaseConfigs:
-    """The table of an emulated release, read once."""
-    # Through the import system: the package may be in a zip, as on a worker of Spark.
-    table = pkgutil.get_data(__package__, f"release_config_tables/{kafka_version}.tsv")
-    assert table is not None
+    """Everything that an emulated release declares, read once.
+
+    Raises ``UsageError`` for a version that is not emulated.
+    """
+    release = Release(kafka_version)
     scopes: dict[str, dict[str, ReleaseConfig]] = {"broker": {}, "topic": {}, "dynamic": {}}
-    for line in table.decode().splitlines():
-        cells = [*line.split("\t"), "", "", ""]  # empty ones at the end are not written
-        scope, name, type_, default, extra, check = cells[:6]
-        is_broker = scope != "topic"
-        scopes[scope][name] = ReleaseConfig(
-            name,
-            type_,
-            None if default == _NULL else default,
-            extra if is_broker else "",
-            "" if is_broker else extra,
-            check,
-        )
+    for cells in _table()[1]:
+        if _is_of(cells, release):
+            scopes[cells[0]][cells[1]] = _read(cells)
     return ReleaseConfigs(scopes["broker"], scopes["topic"], scopes["dynamic"])
+
+
+def _is_of(cells: Cells, release: Release) -> bool:
+    since, before = cells[2], cells[3]
+    return (not since or release.since(since)) and (not before or release.before(before))
+
+
+def declared(kafka_version: str, names: Container[str]) -> dict[tuple[str, str], ReleaseConfig]:
+    """Return what a release declares of some configurations, by scope and name.
+
+    Of those that it does not have yet, or no longer, what the next release says that has them, or
+    the last one that had them.
+    """
+    release = Release(kafka_version)
+    found: dict[tuple[str, str], Cells] = {}
+    for cells in _table()[1]:
+        if cells[1] in names:
+            key = (cells[0], cells[1])
+            # The lines of a name are in the order of releases: the first that is not over counts.
+            over = found[key][3] if key in found else ""
+            if key not in found or (over and release.since(over)):
+                found[key] = cells
+    return {key: _read(cells) for key, cells in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..protocol.config import DEFINITIONS
+from ..protocol.config import definitions
 from ..protocol.errors import UsageError
 from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
@@ -44,9 +44,8 @@ def kafka_defaults(kafka_version: str = DEFAULT_KAFKA_VERSION) -> dict[str, str 
 
     None where another configuration gives the default.
     """
-    behaviour(kafka_version)
-    names = [*TEST_DEFAULTS, *_PER_BROKER_COUNT]
-    defaults = {name: DEFINITIONS[name].default_for(kafka_version) for name in names}
+    known = definitions(kafka_version)
+    defaults = {name: known[name].default for name in (*TEST_DEFAULTS, *_PER_BROKER_COUNT)}
     return {name: None if value is None else str(value) for name, value in defaults.items()}
 
 
@@ -61,7 +60,7 @@ def cluster_config(
         values[name] = min(wanted, brokers)
     values.update(config or {})
     _check_protocols(values.get("group.coordinator.rebalance.protocols", ()), kafka_version)
-    _check_consumer_bounds(values)
+    _check_consumer_bounds(values, kafka_version)
     for name in (*TEST_DEFAULTS, *_PER_BROKER_COUNT):
         if name in values and _is_default(name, values[name], kafka_version):
             del values[name]  # who describes the configuration shall see a default
@@ -75,15 +74,15 @@ def _check_protocols(protocols: Any, kafka_version: str) -> None:
     if is_wanted and not behaviour(kafka_version).consumer_groups:
         raise UsageError(
             "group.coordinator.rebalance.protocols: groups of the consumer protocol (KIP-848) "
-            f"need kafka_version='3.9', not {kafka_version!r}"
+            f"need kafka_version='3.7' or later, not {kafka_version!r}"
         )
 
 
-def _check_consumer_bounds(values: Mapping[str, Any]) -> None:
+def _check_consumer_bounds(values: Mapping[str, Any], kafka_version: str) -> None:
     """Refuse times that the broker refuses at its start (Kafka: ``GroupCoordinatorConfig``)."""
 
     def given(name: str) -> int:
-        definition = DEFINITIONS[name]
+        definition = definitions(kafka_version)[name]
         try:
             return int(definition.parse(values.get(name, definition.default)))
         except ValueError as error:
@@ -100,11 +99,9 @@ def _check_consumer_bounds(values: Mapping[str, Any]) -> None:
 
 def _is_default(name: str, value: Any, kafka_version: str) -> bool:
     """Whether a value is Kafka's own default; one that cannot be read is none."""
-    definition = DEFINITIONS[name]
+    definition = definitions(kafka_version)[name]
     try:
-        return bool(
-            definition.read(value) == definition.read(definition.default_for(kafka_version))
-        )
+        return bool(definition.read(value) == definition.default)
     except ValueError:
         return False
 

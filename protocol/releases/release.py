@@ -12,13 +12,38 @@ T = TypeVar("T")
 
 _EXACTLY: Mapping[str, str] = {
     "0.10": "0.10.1.1",
+    "0.10.2": "0.10.2.2",
+    "0.11.0": "0.11.0.3",
+    "1.0": "1.0.2",
     "1.1": "1.1.1",
+    "2.0": "2.0.1",
+    "2.1": "2.1.1",
+    "2.2": "2.2.2",
+    "2.3": "2.3.1",
+    "2.4": "2.4.1",
+    "2.5": "2.5.1",
+    "2.6": "2.6.3",
+    "2.7": "2.7.2",
     "2.8": "2.8.2",
+    "3.0": "3.0.2",
+    "3.1": "3.1.2",
+    "3.2": "3.2.3",
+    "3.3": "3.3.2",
+    "3.4": "3.4.1",
+    "3.5": "3.5.2",
+    "3.6": "3.6.2",
+    "3.7": "3.7.2",
+    "3.8": "3.8.1",
     "3.9": "3.9.1",
 }
 """The name of a release to the release itself: the last one with bug fixes."""
+_OTHER_NAMES: Mapping[str, str] = {"0.10.1": "0.10", "0.11": "0.11.0"}
 
 KAFKA_VERSIONS = tuple(_EXACTLY)
+"""All releases that can be emulated, oldest first."""
+JUDGED_VERSIONS = ("0.10", "1.1", "2.8", "3.9")
+"""Those that are compared with real brokers. What the others do follows from the release of each
+flag, and from what their brokers advertise and declare."""
 DEFAULT_KAFKA_VERSION = "3.9"
 
 
@@ -34,13 +59,13 @@ class Release:
 
     def __init__(self, kafka_version: str) -> None:
         """Raises ``UsageError`` for a version that is not emulated."""
-        exactly = _EXACTLY.get(kafka_version)
+        name = _OTHER_NAMES.get(kafka_version, kafka_version)
+        exactly = _EXACTLY.get(name)
         if exactly is None:
             raise UsageError(
-                f"kafka_version {kafka_version!r} is not emulated; use one of "
-                + ", ".join(map(repr, KAFKA_VERSIONS))
+                f"kafka_version {kafka_version!r} is not emulated; use {_right(kafka_version)}"
             )
-        self.name = kafka_version
+        self.name = name
         self.exactly = exactly
         self._number = _number(exactly)
 
@@ -59,6 +84,15 @@ class Release:
             if self._number >= _number(first):
                 value = changed
         return value
+
+
+def _right(kafka_version: str) -> str:
+    """Say what to write instead of a version that is not emulated."""
+    for name, exactly in _EXACTLY.items():
+        is_of_line = kafka_version.startswith(exactly.rpartition(".")[0] + ".")
+        if is_of_line:
+            return f"{name!r}, which stands for {exactly}"
+    return "one of " + ", ".join(map(repr, KAFKA_VERSIONS))
 
 
 @cache

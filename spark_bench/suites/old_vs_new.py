@@ -1,4 +1,4 @@
-"""A leader crashes: four releases side by side, with equal settings and with their own defaults.
+"""A leader crashes: the judged releases side by side, with equal settings and with own defaults.
 
 Until 2.4 a broker's session timed out after 6 s, since 2.5 after 18 s (KIP-537): with their own
 defaults newer releases detect a crash later, on purpose.
@@ -6,13 +6,13 @@ defaults newer releases detect a crash later, on purpose.
 
 from __future__ import annotations
 
-from ...protocol.versions import KAFKA_VERSIONS
+from ...protocol.versions import JUDGED_VERSIONS
 from ..measuring.parameters import Count, Milliseconds, Version
 from ..measuring.run import Run
 from .failover import MEASURES as MEASURES
 from .failover import TOPIC, fail_over
 
-MATRIX = {"kafka_version": list(KAFKA_VERSIONS), "own_defaults": [False, True]}
+MATRIX = {"kafka_version": list(JUDGED_VERSIONS), "own_defaults": [False, True]}
 HEADLINE = "unavailable_ms"
 _SESSION_TIMEOUT_MS = 6000
 _LIMIT_MS = 120_000

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ...protocol import znode_paths, znode_payloads
 from ...protocol.awaiting import Task
-from ...protocol.config import DEFINITIONS, BrokerConfig, TopicConfig
+from ...protocol.config import BrokerConfig, TopicConfig, definitions
 from ...protocol.errors import KafkaError
 from ...protocol.host import Host
 from ...protocol.release_configs import ConfigException, release_configs
@@ -288,12 +288,13 @@ class DynamicConfigManager:
         if default and not behaviour.default_throttle_rates:
             rates = release_configs(version).dynamic
             default = {name: value for name, value in default.items() if name not in rates}
+        known = definitions(version)
         heeded: dict[str, str] = {}
         for name, value in {**default, **own}.items():
-            if name not in DEFINITIONS:
+            if name not in known:
                 continue  # stored and described, and without effect here
             try:
-                DEFINITIONS[name].parse(value)
+                known[name].parse(value)
             except ValueError as error:
                 self._log("error", f"dynamic configuration {name}={value} is ignored: {error!r}")
             else:

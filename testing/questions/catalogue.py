@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ...protocol.versions import KAFKA_VERSIONS, behaviour
+from ...protocol.versions import JUDGED_VERSIONS, behaviour
 from .clients import clients_during_an_election, unavailability
 from .moves import return_of_the_leader, two_strategies_of_a_shutdown
 from .offline import leaving_the_isr, outsider_after_all_offline, start_one_by_one
@@ -109,7 +109,7 @@ class Answer:
         }
 
 
-def answer(number: int, versions: Iterable[str] = KAFKA_VERSIONS) -> Answer:
+def answer(number: int, versions: Iterable[str] = JUDGED_VERSIONS) -> Answer:
     """Run a question for these versions; ``UsageError`` for an unknown number or version."""
     if number not in QUESTIONS:
         raise UsageError(f"there is no question {number}; they are numbered 1 to {len(QUESTIONS)}")

@@ -108,7 +108,7 @@ class FileContext(Context):
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
         try:
-            validate_topic_config(dict(config))
+            validate_topic_config(dict(config), self.cluster.release)
         except ValueError as error:
             raise BadArgument(str(error)) from None
         return dict(config)

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 from ...actors.network.costs import PUBLISHED_2018, Costs
 from ...protocol.config import BrokerConfig
-from ...protocol.versions import DEFAULT_KAFKA_VERSION, KAFKA_VERSIONS
+from ...protocol.errors import UsageError
+from ...protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..parameters.kinds import (
     MILLISECONDS,
     BadArgument,
@@ -166,7 +167,7 @@ def _read_scenario(
     own = {name: value for name, value in values.items() if name not in SECTIONS}
     given = read(parameters_of(ScenarioSpec), own, FileContext(ClusterSpec()), beside=SECTIONS)
     header = _section(tables, "story", read_header) if "story" in tables else None
-    versions = (DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS) if header is None else header.versions
+    versions = None if header is None else header.versions
     cluster = _section(tables, "cluster", lambda table: _read_cluster(table, versions))
     context = FileContext(cluster)
     workloads = _entries(tables, "workload", lambda t, n: read_workload(t, n, context))
@@ -254,11 +255,15 @@ def _plain(table: Callable[..., T], values: Any, context: FileContext) -> T:
 # -- cluster -----------------------------------------------------------------------------------
 
 
-def _read_cluster(values: Any, versions: Sequence[str]) -> ClusterSpec:
+def _read_cluster(values: Any, versions: Sequence[str] | None) -> ClusterSpec:
+    """Read the table of the cluster; a story names the ``versions`` it can run with."""
     context = FileContext(ClusterSpec())
     given = read(parameters_of(ClusterSpec), values, context)
-    version = given.setdefault("kafka_version", versions[0])
-    choice(*versions).read_at("kafka_version", version, context)
+    version = given.setdefault("kafka_version", (versions or (DEFAULT_KAFKA_VERSION,))[0])
+    if versions is not None:
+        choice(*versions).read_at("kafka_version", version, context)
+    else:
+        _check_emulated(version)
     config = given["config"] = flatten(given.get("config", {}))
     spec = ClusterSpec(given.get("brokers", 3), kafka_version=version)
     try:
@@ -275,6 +280,13 @@ def _read_cluster(values: Any, versions: Sequence[str]) -> ClusterSpec:
     topics = given.get("topics", {}).items()
     given["topics"] = tuple(_read_topic(value, name, spec) for name, value in topics)
     return ClusterSpec(**given)
+
+
+def _check_emulated(version: str) -> None:
+    try:
+        behaviour(version)
+    except UsageError as error:
+        raise BadArgument(str(error).removeprefix("kafka_version "), "kafka_version") from None
 
 
 def _read_topic(values: Any, name: str, cluster: ClusterSpec) -> TopicSpec:

@@ -13,7 +13,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from fakekafka import Cluster
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.present import present
 
 pytestmark = [
@@ -26,7 +26,7 @@ pytestmark = [
 RECORDS = 30
 
 
-@pytest.fixture(params=KAFKA_VERSIONS)
+@pytest.fixture(params=JUDGED_VERSIONS)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with Cluster(3, topics={"t": 6}, kafka_version=request.param) as cluster:
         for number in range(RECORDS):

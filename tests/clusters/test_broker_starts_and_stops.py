@@ -14,7 +14,7 @@ from fakekafka.protocol.awaiting import RequestTimeout
 from fakekafka.protocol.control import ControlledShutdownRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.replication.disk.file_disk import FileDisk
 from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOINT
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
@@ -63,7 +63,7 @@ def with_real_disks(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
     monkeypatch.setattr(simulation, "simulated_equipment", equipment)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize("is_on_disk", [False, True])
 def test_a_clean_stop_leaves_a_checkpoint_and_everything_readable(
     version: str, is_on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -86,7 +86,7 @@ def test_a_clean_stop_leaves_a_checkpoint_and_everything_readable(
         assert [r.value for r in cluster.consume("t")] == [b"a", b"b", b"c", b"d"]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_broker_that_finds_no_zookeeper_gives_up(version: str) -> None:
     """CP-135: it waits for the connection timeout (by default that of the session), then ends."""
     for config, patience_ms in (
@@ -151,7 +151,7 @@ def test_a_corrupt_high_watermark_checkpoint_makes_the_directory_unusable(
         cluster.run_until(lambda: stored(cluster) == (1, 1, [1]))
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_second_shutdown_does_nothing(version: str) -> None:
     """CP-136: neither while the first one runs nor after it."""
     with running(2, version, topics={"t": {"assignment": {0: [2, 1]}}}) as cluster:
@@ -169,7 +169,7 @@ def test_a_second_shutdown_does_nothing(version: str) -> None:
         assert_nothing_is_left(cluster, 2)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_controller_that_waits_for_a_brokers_answer_shuts_down_at_once(version: str) -> None:
     """CP-137: a frozen broker holds a request unanswered and others queued behind it."""
     with running(3, version, topics={"t": {"assignment": {0: [2, 3]}}}) as cluster:
@@ -188,7 +188,7 @@ def test_a_controller_that_waits_for_a_brokers_answer_shuts_down_at_once(version
         cluster.run_until(lambda: cluster.controller.id == 2)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_broker_that_leaves_does_not_rejoin_the_isr(version: str) -> None:
     """It starts no fetcher any more once it has asked to leave (``ReplicaManager.makeFollowers``).
 
@@ -206,7 +206,7 @@ def test_a_broker_that_leaves_does_not_rejoin_the_isr(version: str) -> None:
         assert cluster.zookeeper.stat("/brokers/topics/t/partitions/0/state").version == 2
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_no_fetcher_is_started_while_the_controller_is_asked(version: str) -> None:
     """However long the controller lets a leaving broker wait, it copies nothing in anew."""
     config = {"controlled.shutdown.enable": True, "replica.lag.time.max.ms": 1000}
@@ -241,7 +241,7 @@ def test_a_broker_without_zookeeper_shuts_down_in_control_since_3_0(
         assert stored(cluster)[0] == leader
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize("delay_ms", [500, 4000])
 def test_a_broker_that_is_registered_still_starts_again_after_a_while(
     version: str, delay_ms: int

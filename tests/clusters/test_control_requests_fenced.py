@@ -16,7 +16,7 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import CURRENT, ask, running
 
 TP = TopicPartition("t", 0)
@@ -75,7 +75,7 @@ def test_a_broker_epoch_of_minus_one_switches_the_check_off(version: str, kind: 
         assert took_effect(simulation, kind)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_request_of_a_deposed_controller_is_refused(version: str, kind: str) -> None:
     """CP-79: a broker remembers the highest controller epoch; epoch 0 is nobody's."""

@@ -6,11 +6,11 @@ import pytest
 from fakekafka.actors.delivery import Delivery
 from fakekafka.protocol.admin import CreateTopicsRequest, NewTopic
 from fakekafka.protocol.control import LeaderAndIsrRequest, UpdateMetadataRequest
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import heard, running
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_lost_request_is_sent_again_after_the_request_timeout(version: str) -> None:
     """Each try lasts request.timeout.ms, the next one follows 100 ms later
     (docs/kafka/control-requests.md#channels)."""

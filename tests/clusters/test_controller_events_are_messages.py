@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from fakekafka import Simulation
 from fakekafka.actors.delivery import Delivery
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.statemachines.controller.events import (
     BrokerChange,
     ControllerEvent,
@@ -43,7 +43,7 @@ def to_controllers(events: list[Event], kind: str) -> list[Event]:
     return [event for event in events if event.kind == kind and event.type in EVENT_NAMES]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_trace_of_a_failover_names_the_events(version: str) -> None:
     """The old controller's node goes: the others stand for election, and who loses hears who
     won."""
@@ -59,7 +59,7 @@ def test_the_trace_of_a_failover_names_the_events(version: str) -> None:
     assert {name for _, name in delivered} >= {"ControllerChange", "LeaderAndIsrResponseReceived"}
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_an_event_has_a_cause_and_causes_what_it_asks(version: str) -> None:
     """WatchEvent, then BrokerChange, then the reading of the registrations."""
 
@@ -98,7 +98,7 @@ def test_the_next_event_is_delivered_when_the_one_in_hand_is_done() -> None:
         assert in_hand == [("TopicChange", None)] * 3
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_an_event_that_is_held_keeps_nothing_else_back(version: str) -> None:
     """The broker that died stays leader until BrokerChange is released; topics are created."""
     with running(3, version, topics=ONE_TOPIC) as cluster:
@@ -114,7 +114,7 @@ def test_an_event_that_is_held_keeps_nothing_else_back(version: str) -> None:
         cluster.run_until(lambda: stored(cluster)[0] == 3)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_an_event_that_is_dropped_never_happens(version: str) -> None:
     """Nobody hears of the broker's death; the events behind it are taken all the same."""
     with running(3, version, topics=ONE_TOPIC) as cluster:

@@ -6,7 +6,7 @@ import pytest
 from fakekafka import KafkaError, Simulation
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
     has_znode,
@@ -58,7 +58,7 @@ def suspend(cluster: Simulation, *down: int) -> None:
     assert has_znode(cluster, MARK)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_deletion_waits_for_a_follower_that_is_down(version: str) -> None:
     """CP-156: live replicas drop their logs at once, the request stays until the last one has."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
@@ -72,7 +72,7 @@ def test_a_deletion_waits_for_a_follower_that_is_down(version: str) -> None:
         assert cluster.topics() == []
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_suspended_deletion_survives_its_controller(version: str) -> None:
     """CP-157: the next controller finds the request; it ends when both brokers are back."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
@@ -88,7 +88,7 @@ def test_a_suspended_deletion_survives_its_controller(version: str) -> None:
         cluster.run_until(lambda: all_traces_gone(cluster))
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_partitions_added_to_a_dying_topic_are_ignored(version: str) -> None:
     """CP-158: nobody gets a log of the new partition, and the deletion goes through."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
@@ -116,7 +116,7 @@ def test_the_znode_of_a_dying_topic_is_put_back(version: str) -> None:
         )
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_topic_grown_by_nobody_watching_is_deleted_whole(version: str) -> None:
     """CP-160: the next controller takes the second partition for the topic's; both go."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:
@@ -134,7 +134,7 @@ def test_a_topic_grown_by_nobody_watching_is_deleted_whole(version: str) -> None
         assert holders(cluster, 1) == []
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_deleted_topic_can_be_created_again(version: str) -> None:
     """CP-161: it starts empty with epoch 0, and with another id where there are ids."""
     with running(3, version, config=DELETES, topics=TOPIC) as cluster:

@@ -7,7 +7,7 @@ from fakekafka import Simulation
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN, ElectLeadersRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
     ask,
@@ -48,7 +48,7 @@ def elect_by_znode(cluster: Simulation) -> None:
     cluster.run_until(lambda: not has_znode(cluster, ZNODE))
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_election_znode_works_again_and_again(version: str) -> None:
     """CP-120, CP-121: the watch is armed anew; two failures and two elections make epoch 4."""
     with running(2, version, topics=TWO_ONE) as cluster:
@@ -61,7 +61,7 @@ def test_the_election_znode_works_again_and_again(version: str) -> None:
         assert heard(cluster, 1).leader == 2
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_election_znode_goes_although_the_preferred_replica_is_down(version: str) -> None:
     """CP-122: the request is dropped, leadership stays with epoch 1."""
     with running(2, version, topics=TWO_ONE) as cluster:
@@ -71,7 +71,7 @@ def test_the_election_znode_goes_although_the_preferred_replica_is_down(version:
         assert stored(cluster) == (1, 1, [1])
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_leadership_returns_by_itself_with_the_rebalance_timer(version: str) -> None:
     """CP-123: checked every second; the preferred replica leads again with epoch 2."""
     config = {"auto.leader.rebalance.enable": True, "leader.imbalance.check.interval.seconds": 1}

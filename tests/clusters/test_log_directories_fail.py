@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from fakekafka import Cluster, KafkaError, Simulation, UsageError
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import has_znode, in_sync, in_zookeeper, running, stored
 
 TWO = {"log.dirs": "first, second"}
 LED_BY_2 = {"t": {"assignment": {0: [2, 1], 1: [2, 1]}}}
-SINCE_1_0 = [version for version in KAFKA_VERSIONS if version != "0.10"]
+SINCE_1_0 = [version for version in JUDGED_VERSIONS if version != "0.10"]
 
 
 def values(cluster: Simulation, partition: int, replica: int) -> list[bytes | None]:
@@ -61,7 +61,7 @@ def test_a_failed_directory_stays_out_until_it_is_in_order(version: str) -> None
         assert values(cluster, 0, 2) == [b"a"]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize("config", [{}, TWO])
 def test_the_last_directory_ends_the_process(version: str, config: dict[str, str]) -> None:
     """It dies as if killed, comes back only when the directory is in order, and has everything."""

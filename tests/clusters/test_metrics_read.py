@@ -11,7 +11,7 @@ from fakekafka import Simulation, UsageError
 from fakekafka.actors.delivery import Delivery
 from fakekafka.protocol.admin import PREFERRED, ElectLeadersRequest
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.whole_clusters import CURRENT, in_sync, in_zookeeper, running, stored
@@ -29,7 +29,7 @@ def read(cluster: Simulation, *names: str) -> list[Any]:
     return [metrics[name] for name in names]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_exactly_one_broker_is_the_active_controller(version: str) -> None:
     """ActiveControllerCount is 1 there and 0 elsewhere, also after it moved
     (docs/kafka/controller-state.md)."""
@@ -44,7 +44,7 @@ def test_exactly_one_broker_is_the_active_controller(version: str) -> None:
             cluster.broker(1).metrics  # noqa: B018
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_registered_brokers_are_counted_since_3_1(version: str) -> None:
     """KIP-748: those shutting down count, and the controller of the ZooKeeper era fences none."""
     with running(3, version) as cluster:
@@ -59,7 +59,7 @@ def test_registered_brokers_are_counted_since_3_1(version: str) -> None:
         assert read(cluster, "ActiveBrokerCount", "FencedBrokerCount") == [2, 0]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_offline_and_imbalanced_partitions_are_counted(version: str) -> None:
     """OfflinePartitionsCount and PreferredReplicaImbalanceCount, 0 where inactive
     (docs/kafka/controller-state.md)."""
@@ -110,7 +110,7 @@ def test_events_that_wait_and_the_time_they_take_are_measured(version: str) -> N
         assert stored(cluster)[0] == 2
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_requests_that_wait_for_a_broker_are_counted(version: str) -> None:
     """TotalQueueSize and QueueSize without what is under way, and the queue times
     (docs/kafka/controller-state.md)."""
@@ -131,7 +131,7 @@ def test_requests_that_wait_for_a_broker_are_counted(version: str) -> None:
         assert times["max"] >= 1000
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_unclean_elections_are_counted(version: str) -> None:
     """UncleanLeaderElectionsPerSec; clean ones do not count (CP-115)
     (docs/kafka/controller-state.md)."""
@@ -149,7 +149,7 @@ def test_unclean_elections_are_counted(version: str) -> None:
         assert read(cluster, "UncleanLeaderElectionsPerSec") == [1]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_isr_changes_are_counted_where_the_leader_is(version: str) -> None:
     """IsrShrinksPerSec and IsrExpandsPerSec: of the leader that decided, not of the others."""
     config = {"replica.lag.time.max.ms": 2000, "zookeeper.session.timeout.ms": 60_000}
@@ -174,7 +174,7 @@ def test_isr_changes_are_counted_where_the_leader_is(version: str) -> None:
         assert cluster.broker(3).metrics["PartitionCount"] == 1
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_lag_shrinks_while_a_follower_catches_up(version: str) -> None:
     """MaxLag: to the leader's high watermark, at the follower; 0 where nothing is copied."""
     config = {"replica.fetch.max.bytes": 1, "replica.fetch.response.max.bytes": 1}

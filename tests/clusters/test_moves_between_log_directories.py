@@ -9,13 +9,13 @@ import pytest
 from fakekafka import Cluster, KafkaError, Simulation, UsageError
 from fakekafka.protocol import admin
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.testing.views import LogDirView
 from fakekafka.tests.support.whole_clusters import in_sync, running
 
 TWO = {"log.dirs": "first, second"}
 LED_BY_2 = {"t": {"assignment": {0: [2, 1]}}}
-SINCE_1_1 = [version for version in KAFKA_VERSIONS if version != "0.10"]
+SINCE_1_1 = [version for version in JUDGED_VERSIONS if version != "0.10"]
 STATIC = 4
 """Kafka: ``ConfigSource.STATIC_BROKER_CONFIG``."""
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -265,7 +265,7 @@ def test_a_dead_broker_tells_nothing_of_its_directories() -> None:
             cluster.broker(2).move_replica("t", 0, "second")
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_described_configuration_names_the_directories(version: str) -> None:
     """As a static value of the broker, which its settings file gives; clients move replicas to
     what they find there."""

@@ -9,7 +9,7 @@ from fakekafka import Simulation
 from fakekafka.protocol.admin import AlterPartitionReassignmentsRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
     ask,
@@ -43,7 +43,7 @@ def moved(cluster: Simulation, *replicas: int) -> bool:
     )
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_partition_moves_by_znode_from_one_broker_to_another(version: str) -> None:
     """CP-138: epoch 3, the records are there, the old copy and the request znode are gone."""
     with running(2, version, topics={"t": {"assignment": {0: [1]}}}) as cluster:

@@ -16,7 +16,7 @@ from fakekafka.protocol.admin import (
     ConfigResource,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.protocol.znode_paths import BROKERS, DEFAULT_ENTITY, TOPICS
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.whole_clusters import in_zookeeper, running
@@ -69,7 +69,7 @@ def seconds_to_move(simulation: Simulation) -> float:
     return (simulation.now_ms - begin_ms) / 1000
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize(
     ("name", "rate", "least", "most"),
     [(FOLLOWER_RATE, "2000", 8, 16), (LEADER_RATE, "500", 30, 50), (LEADER_RATE, "3000", 0, 1)],
@@ -89,7 +89,7 @@ def test_a_replica_is_added_at_the_rate_that_is_set(
         assert [len(present(record.value)) for record in records] == [SIZE] * RECORDS
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_leader_sends_nothing_at_a_rate_of_nothing(version: str) -> None:
     """What is around the records of its answers is too much already."""
     with running(3, version, topics=TOPIC) as simulation:
@@ -101,7 +101,7 @@ def test_a_leader_sends_nothing_at_a_rate_of_nothing(version: str) -> None:
         assert set(simulation.partition("t", 0).isr) == {1, 2}
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize(
     ("entity_type", "entity", "values"),
     [
@@ -123,7 +123,7 @@ def test_nothing_is_throttled_unless_a_rate_and_a_replica_are_named(
         assert seconds_to_move(simulation) < 1
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_throttle_is_taken_away_while_it_holds(version: str) -> None:
     """As ``--verify`` does; the follower goes on with its next fetch."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:
@@ -139,7 +139,7 @@ def test_a_throttle_is_taken_away_while_it_holds(version: str) -> None:
         simulation.run_until(lambda: 3 in simulation.partition("t", 0).isr, 3000)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_members_of_the_isr_are_served_whatever_is_sent(version: str) -> None:
     """Writes go on with acks=all though the rate is exceeded all the time, and nobody leaves."""
     with running(3, version, topics=TOPIC) as simulation:
@@ -157,7 +157,7 @@ def test_members_of_the_isr_are_served_whatever_is_sent(version: str) -> None:
             assert set(simulation.partition("t", 0).isr) == {1, 2}
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_rates_of_all_brokers_count_since_3_9(version: str) -> None:
     """KAFKA-10190: before, a broker heeds its own."""
     with running(3, version, topics=TOPIC, config={"replica.fetch.max.bytes": 1500}) as simulation:

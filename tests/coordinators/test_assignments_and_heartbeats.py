@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import LeavingMember
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.group_desk import NONE, GroupDesk, error_of
 
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
@@ -126,7 +126,7 @@ def test_a_sync_while_others_join_is_told_of_the_rebalance(desk: GroupDesk) -> N
     assert error_of(desk.sync("a")) == REBALANCE
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_who_does_not_sync_in_time_is_removed_since_2_8_1(version: str) -> None:
     """KAFKA-12890: a leader that beats but never assigns would keep the group for ever."""
     desk = GroupDesk(version)
@@ -156,7 +156,7 @@ def test_who_has_an_assignment_need_not_sync_in_time(desk: GroupDesk) -> None:
 # -- heartbeats ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_heartbeats_are_answered_by_the_state(version: str) -> None:
     """KAFKA-10134: before 2.6.1 those who awaited their assignment were told of a rebalance."""
     desk = GroupDesk(version)

@@ -16,7 +16,7 @@ from fakekafka.protocol.groups import (
     OffsetDeleteResponse,
 )
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.group_desk import AUDIT, NONE, ORDERS, GroupDesk
 
 NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
@@ -67,7 +67,7 @@ def test_a_list_does_not_look_at_each_state_for_each_group() -> None:
     assert compared < 10
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_only_a_stable_group_shows_protocol_metadata_and_assignments(version: str) -> None:
     """CompletingRebalance was called AwaitingSync until 1.1."""
     desk = GroupDesk(version)

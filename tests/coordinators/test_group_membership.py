@@ -6,7 +6,7 @@ import pytest
 from fakekafka.coordinators.groups.state import PREVIOUS_STATES, GroupState
 from fakekafka.protocol.errors import ErrorCode, InvariantError
 from fakekafka.protocol.groups import HeartbeatRequest, JoinGroupMember, JoinGroupResponse
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.group_desk import NONE, GroupDesk, error_of
 
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
@@ -106,7 +106,7 @@ def test_who_does_not_join_again_is_dropped_after_the_longest_rebalance_timeout(
     assert desk.heartbeat("b") == UNKNOWN
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_first_rebalance_waits_for_others_since_0_11(version: str) -> None:
     """KIP-134: the delay, again as long as somebody comes, up to the rebalance timeout."""
     desk = GroupDesk(version, group_initial_rebalance_delay_ms=3000)
@@ -158,7 +158,7 @@ def test_only_a_group_that_never_had_members_waits_longer_for_each_that_comes(
 
 
 @pytest.mark.parametrize("session_ms", [999, 300_001, 1_800_001])
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_sessions_have_bounds(version: str, session_ms: int) -> None:
     """``group.max.session.timeout.ms`` is 5 minutes until 2.2, 30 afterwards."""
     desk = GroupDesk(version)
@@ -257,7 +257,7 @@ def test_nobody_joins_under_an_id_that_was_not_given(desk: GroupDesk) -> None:
     assert error_of(GroupDesk().join("b", member_id="b-1")) == UNKNOWN
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_new_member_waits_five_minutes_at_most_since_2_2(version: str) -> None:
     """KAFKA-7610: its client may have gone, and nobody else would notice."""
     desk = GroupDesk(version, group_initial_rebalance_delay_ms=0)

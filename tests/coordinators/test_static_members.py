@@ -7,7 +7,7 @@ from fakekafka.coordinators.groups.member import Member
 from fakekafka.coordinators.groups.state import GroupState
 from fakekafka.protocol.errors import ErrorCode, InvariantError
 from fakekafka.protocol.groups import JoinGroupResponse, LeavingMember
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.group_desk import NONE, GroupDesk, error_of
 
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
@@ -166,7 +166,7 @@ def test_an_instance_that_nobody_knows_makes_a_stranger_since_3_0(
 # -- coordinators that come and go --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_the_next_coordinator_knows_the_members(version: str) -> None:
     """DP-135: with their assignment, so that they go on without a rebalance."""
     desk = GroupDesk(version)
@@ -221,7 +221,7 @@ def test_while_it_loads_heartbeats_are_taken_on_trust_and_syncs_start_anew() -> 
     assert desk.heartbeat("a") == NONE
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_dead_group_sends_its_members_away(version: str) -> None:
     """KAFKA-8386: since 2.3 to look for the coordinator, before to join anew."""
     desk = GroupDesk(version)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS, KAFKA_VERSIONS
 from fakekafka.tests.support import random_histories
+from fakekafka.tests.support.examples import examples
 from fakekafka.tests.support.history_end import heal, record_problems, verdict, what_is_lacking
 from fakekafka.tests.support.history_steps import Step, draw_steps, parse_step
 from fakekafka.tests.support.history_world import build
@@ -13,16 +14,28 @@ from fakekafka.tests.support.present import present
 from fakekafka.tests.support.random_histories import History, Outcome, draw_history, play, run
 
 SEEDS = range(1, 5)
+DERIVED_VERSIONS = [version for version in KAFKA_VERSIONS if version not in JUDGED_VERSIONS]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_history_ends_whole(version: str, seed: int) -> None:
     """After healing nothing acknowledged is lost, and every replica is in sync."""
     outcome = run(draw_history(version, seed))
     assert outcome.problems == (), outcome.history.command
     assert outcome.acknowledged > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", DERIVED_VERSIONS)
+def test_histories_of_releases_that_no_broker_judges_end_whole(version: str) -> None:
+    """Flags that belong together switch together: what is half of a change loses records or hangs.
+    ``FAKEKAFKA_EXAMPLES`` multiplies the histories."""
+    for seed in range(1000, 1000 + examples(3)):
+        outcome = run(draw_history(version, seed))
+        assert outcome.problems == (), outcome.history.command
+        assert outcome.acknowledged > 0
 
 
 @pytest.mark.slow

@@ -6,11 +6,11 @@ from typing import Any
 
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.statemachines.machines.transitions import ReplicaState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 
-ALL = KAFKA_VERSIONS
+ALL = JUDGED_VERSIONS
 TP = TopicPartition("t", 0)
 
 Decision = tuple[int, int, int, bool]

@@ -11,10 +11,10 @@ from fakekafka.actors.clients.producer_queue import EPOCH_MAX, PartitionQueue, P
 from fakekafka.protocol.data import ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.present import present
 
-IDEMPOTENT = [version for version in KAFKA_VERSIONS if version != "0.10"]
+IDEMPOTENT = [version for version in JUDGED_VERSIONS if version != "0.10"]
 TP = TopicPartition("t", 0)
 
 

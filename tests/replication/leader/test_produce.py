@@ -16,7 +16,7 @@ from fakekafka.protocol.data import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.produce import send
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
 
@@ -189,7 +189,7 @@ def waiting(version: str) -> tuple[ReplicaCluster, list[str]]:
     return cluster, answered
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_moved_high_watermark_answers_fetches_before_produces(version: str) -> None:
     """Of what waits for a follower (``Partition.tryCompleteDelayedRequests``)."""
     cluster, answered = waiting(version)

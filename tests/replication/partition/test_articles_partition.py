@@ -9,11 +9,11 @@ import pytest
 from fakekafka.protocol.control import AlterIsrRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.replication.partition.partition import Partition
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
-ALL = KAFKA_VERSIONS
+ALL = JUDGED_VERSIONS
 IN_ZOOKEEPER = ("0.10", "1.1")
 BY_THE_CONTROLLER = ("2.8", "3.9")
 

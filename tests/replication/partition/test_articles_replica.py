@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
-ALL = KAFKA_VERSIONS
+ALL = JUDGED_VERSIONS
 
 
 def leader_of(cluster: ReplicaCluster, broker_id: int = 0) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import ReplicaCluster, led
 
@@ -55,7 +55,7 @@ def test_the_high_watermark_counts_who_is_about_to_leave(follower: int) -> None:
     assert (cluster[0].high_watermark() > before) is (follower == 2)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_who_leaves_the_isr_while_idle_comes_back(version: str) -> None:
     """DP-29: a follower that caught up while its removal was decided rejoins with its next fetch.
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fakekafka.election.strategies import OfflinePartition
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from fakekafka.tests.support.controller_core import Core, MakeCore
 
@@ -82,7 +82,7 @@ def test_an_illegal_move_of_a_partition(core: Core, current: str, target: str) -
     ]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 @pytest.mark.parametrize(("current", "target"), illegal(REPLICAS))
 def test_an_illegal_move_of_a_replica(
     make_core: MakeCore, version: str, current: str, target: str

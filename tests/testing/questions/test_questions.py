@@ -11,13 +11,13 @@ import pytest
 from fakekafka.cli.main import main
 from fakekafka.election import strategies
 from fakekafka.protocol.errors import UsageError
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.statemachines.machines import partition_machine as partition_state_machine
 from fakekafka.testing.questions.catalogue import QUESTIONS, Answer, answer
 from fakekafka.testing.questions.probe import Finding
 from fakekafka.tests.support.paths import ROOT
 
-every_version = pytest.mark.parametrize("version", KAFKA_VERSIONS)
+every_version = pytest.mark.parametrize("version", JUDGED_VERSIONS)
 
 
 @pytest.fixture(autouse=True)

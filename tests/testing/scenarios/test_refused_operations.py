@@ -28,7 +28,7 @@ from fakekafka.protocol.admin import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.protocol.versions import KAFKA_VERSIONS
+from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.whole_clusters import CURRENT, ask, running, stored
 
 TP = TopicPartition("t", 0)
@@ -139,7 +139,7 @@ def assert_refused(cluster: Simulation, operation: Operation, code: str, text: s
     assert cluster.zookeeper.tree() == before
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_impossible_operations_on_topics_are_refused(version: str) -> None:
     """CP-85 to CP-91, CP-106, CP-118, CP-162."""
     with running(3, version, topics=TOPICS, config=DELETES) as cluster:
@@ -163,7 +163,7 @@ def test_a_topic_without_partition_0_is_created_before_2_3(version: str) -> None
         assert [cluster.partition("new", n).leader for n in (1, 2)] == [1, 2]
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_bad_values_of_configurations_are_refused(version: str) -> None:
     """INVALID_CONFIG in 3.9, INVALID_REQUEST before (ZkAdminManager.alterConfigs)."""
     with running(3, version, topics=TOPICS) as cluster:
@@ -172,7 +172,7 @@ def test_bad_values_of_configurations_are_refused(version: str) -> None:
             assert_refused(cluster, operation, code, text)
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_an_empty_list_of_replicas_is_accepted_and_has_no_leader(version: str) -> None:
     """Lists must have one length and no repetition, no more (AdminZkClient.validateTopicCreate)."""
     with running(3, version) as cluster:
@@ -200,7 +200,7 @@ def test_what_old_versions_have_no_request_for_is_refused(version: str) -> None:
         assert_refused(cluster, unclean, "UNSUPPORTED_VERSION", "")
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_moving_topic_cannot_grow(version: str) -> None:
     """REASSIGNMENT_IN_PROGRESS; before 2.4 while anything moves at all
     (docs/kafka/topics.md#expansion)."""
@@ -234,7 +234,7 @@ def test_a_dying_topic_is_left_alone(version: str) -> None:
         assert cluster.elect_leaders("preferred") == {}
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_deletion_may_be_switched_off(version: str) -> None:
     """CP-164: TOPIC_DELETION_DISABLED since 2.1, a timeout before. The mark stays in 0.10, whose
     controller does not listen then (PartitionStateMachine.registerListeners)."""
@@ -315,7 +315,7 @@ def test_only_the_controller_carries_out_what_it_must(version: str) -> None:
         assert cluster.zookeeper.tree() == before
 
 
-@pytest.mark.parametrize("version", KAFKA_VERSIONS)
+@pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_what_nobody_can_answer_times_out(version: str) -> None:
     """Without ZooKeeper the controller changes nothing; the request's own time ends the wait."""
     topic_operations = [create(), delete("t"), grow("t", 3), alter("t", "flush.ms", "1")]

@@ -88,7 +88,16 @@ def test_2_8_offers_the_maxima_of_the_reference() -> None:
 
 @pytest.mark.parametrize(
     ("kafka_version", "inferred"),
-    [("0.10", (0, 11)), ("1.1", (1, 1)), ("2.8", (2, 8)), ("3.9", (3, 9))],
+    [
+        ("0.10", (0, 11)),
+        ("0.10.2", (0, 11)),
+        ("0.11.0", (0, 11)),
+        ("1.0", (1, 0)),
+        ("1.1", (1, 1)),
+        ("2.0", (2, 0)),
+        ("2.8", (2, 8)),
+        ("3.9", (3, 9)),
+    ],
 )
 def test_kafka_python_infers_the_release_from_the_ranges(
     kafka_python: Any, kafka_version: str, inferred: tuple[int, ...]
@@ -114,8 +123,10 @@ def test_what_is_offered_the_release_had(kafka_version: str) -> None:
 
 def test_an_unknown_release_is_refused_with_the_ones_there_are() -> None:
     """Usage errors say what would be right."""
-    with pytest.raises(UsageError, match=r"'2\.7' is not emulated; use one of '0\.10'"):
-        Codec("2.7")
+    with pytest.raises(UsageError, match=r"'2\.9' is not emulated; use one of '0\.10', '0\.10\.2'"):
+        Codec("2.9")
+    with pytest.raises(UsageError, match=r"use '2\.4', which stands for 2\.4\.1"):
+        Codec("2.4.0")
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
