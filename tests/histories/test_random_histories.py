@@ -52,6 +52,22 @@ def test_an_isr_that_a_reassignment_dropped_is_replaced_uncleanly(version: str) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("version", "isr"), [("2.4", {4, 2, 5}), ("2.6", {4, 2, 5}), ("2.7", {4, 2})]
+)
+def test_a_replica_that_joined_while_it_was_dropped_stays_in_the_isr_until_2_6(
+    version: str, isr: set[int]
+) -> None:
+    """The leader wrote to ZooKeeper after the controller had read the ISR. Since KIP-497 the
+    controller decides both (docs/kafka/reassignment.md#dropped-in-sync)."""
+    world = build(1022, version)
+    steps = "kill_controller:2083604:1,reassign:2228048:1000,reassign:7936511:10"
+    assert play(world, tuple(map(parse_step, steps.split(","))), []) == []
+    view = world.simulation.partition("main-2", 0)
+    assert (set(view.isr), set(view.replicas)) == (isr, {4, 2})
+
+
+@pytest.mark.slow
 def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller() -> None:
     """As in Kafka nothing else elects, and nothing is lost
     (docs/kafka/reassignment.md#dropped-in-sync)."""
