@@ -268,6 +268,9 @@ class BrokerConfig:
         """What is set for this broker while it runs, whether or not anybody here heeds it."""
         self.dynamic_default: Mapping[str, str] = {}
         """The same for all brokers."""
+        self.followed: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+        """What the broker has come to of both, first that for all: it stays with what it had when
+        it cannot follow a change."""
         for name, value in (static or {}).items():
             try:
                 self.static[name] = definition(name, self.kafka_version).parse(value)

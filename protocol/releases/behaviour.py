@@ -215,6 +215,8 @@ class Behaviour:
         """The number of network threads can be set, and changed, for one listener."""
         self.listener_configs_immutable = since("2.7", "KAFKA-10479")
         """Of a listener in use only keys and limits can be changed."""
+        self.log_cleaner_asked_last = since("3.2", "KAFKA-13552")
+        """Whether a log cleaner can follow a change is asked after the listeners."""
         self.bounds_said_in_order = since("2.8", "PR 10113")
         """A number must be "greater than or equal to"; before, "equal or greater than"."""
         self.default_throttle_rates = since("3.9", "KAFKA-10190")

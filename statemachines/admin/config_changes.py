@@ -37,7 +37,6 @@ from ...protocol.versions import Behaviour
 from ..broker.reconfiguration import (
     check_names_and_types,
     check_reconfiguration,
-    in_force,
     is_password,
     static_texts,
     usable,
@@ -214,14 +213,10 @@ class ConfigChanges:
         """``DynamicBrokerConfig.validate``: may they change, and can the broker follow?"""
         release, behaviour, own = self._release, self._parts.behaviour, self._parts.config
         check_names_and_types(config, release, behaviour, per_broker=per_broker)
-        static, default = {**static_texts(own), **self._parts.facts()}, own.dynamic_default
-        layers = (default, config) if per_broker else (config, own.dynamic_of_broker)
-        check_reconfiguration(
-            in_force(release, static, default, own.dynamic_of_broker),
-            in_force(release, static, *layers),
-            release,
-            behaviour,
-        )
+        static = {**static_texts(own), **self._parts.facts()}
+        default, of_broker = own.dynamic_default, own.dynamic_of_broker
+        wanted = (default, config) if per_broker else (config, of_broker)
+        check_reconfiguration(static, own.followed, wanted, release, behaviour)
 
     def _usable(
         self, stored: Mapping[str, str], per_broker: bool

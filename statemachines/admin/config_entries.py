@@ -7,6 +7,7 @@ Source numbers, config types: docs/kafka/administration.md#configurations, Kafka
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 
 from ...protocol.admin import ConfigEntry
 from ...protocol.config import NOT_OF_KAFKA, BrokerConfig
@@ -17,7 +18,7 @@ from ...protocol.release_configs import (
     release_configs,
 )
 from ...protocol.versions import behaviour
-from ..broker.reconfiguration import static_texts
+from ..broker.reconfiguration import in_force, static_texts
 
 TOPIC_SOURCE = 1
 DYNAMIC_BROKER_SOURCE = 2
@@ -62,17 +63,11 @@ class ConfigValues:
     ``facts`` are static values that are no setting of this package, such as ``broker.id``.
     """
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        dynamic_of_broker: Mapping[str, str],
-        dynamic_default: Mapping[str, str],
-        facts: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, config: BrokerConfig, facts: Mapping[str, str] | None = None) -> None:
         self._config = config
         self._behaviour = behaviour(config.kafka_version)
-        self._of_broker = dynamic_of_broker
-        self._default = dynamic_default
+        self._of_broker = config.dynamic_of_broker
+        self._default = config.dynamic_default
         self._static = {**static_texts(config), **(facts or {})}
         self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
         """Entries of a topic that has none, by what is included: most topics of a request."""
@@ -81,6 +76,11 @@ class ConfigValues:
     def _release(self) -> ReleaseConfigs:
         """The table is read when it is first asked for: a start has no use for it."""
         return release_configs(self._config.kafka_version)
+
+    @cached_property
+    def _in_force(self) -> dict[str, str]:
+        """What is set and followed; the broker may know of dynamic values that it cannot follow."""
+        return in_force(self._release, self._static, self._config.followed)
 
     def synonyms(self, name: str) -> list[Synonym]:
         """Every value a broker configuration has, the one in force first.
@@ -191,9 +191,10 @@ class ConfigValues:
         """Its override, or what the broker's configuration comes to."""
         if known.name in overrides:
             return known.shown(overrides[known.name])
-        for _name, value, source in self.synonyms(known.broker_name) if known.broker_name else ():
-            if source != DEFAULT_SOURCE:
-                return None if value is None else known.shown(value)
+        for name in self._names(known.broker_name) if known.broker_name else ():
+            value = self._in_force.get(name)
+            if value is not None:
+                return known.shown(value)
         return known.default
 
     def broker_entries(
@@ -204,14 +205,15 @@ class ConfigValues:
     ) -> tuple[ConfigEntry, ...]:
         """Entries of all broker configurations, or those named."""
         entries = []
-        set_here = (*self._config.static, *self._default, *self._of_broker)
+        values = self._in_force
+        default, of_broker = self._config.followed
+        set_here = (*self._config.static, *default, *of_broker)
         for known in (*_chosen(self._release.broker, names), *self._custom(set_here, names)):
-            synonyms = self.synonyms(known.name)
             entries.append(
                 _entry(
                     known,
-                    self._shown(known, synonyms[0][1] if synonyms else known.default),
-                    synonyms,
+                    self._shown(known, values.get(known.name, known.default)),
+                    self.synonyms(known.name),
                     not known.update,
                     include_synonyms,
                     include_documentation and known.name in self._release.broker,

@@ -21,7 +21,6 @@ from ...protocol.admin import (
 )
 from ...protocol.errors import INVALID_REQUEST_TEXT, ErrorCode, KafkaError
 from ...protocol.topic_names import validate_topic_name
-from ..broker.reconfiguration import usable
 from .config_changes import (
     ConfigChanges,
     as_parsed,
@@ -45,15 +44,9 @@ class ConfigDescriptions:
         self._parts = parts
         self._changes = changes
 
-    async def values(self) -> ConfigValues:
-        """Return this broker's values with their sources, as stored now."""
-        zk, broker_id = self._parts.zk, self._parts.controller.broker_id
-        version, behaviour = self._parts.config.kafka_version, self._parts.behaviour
-        own = await zk.admin.get_entity_configs(znode_paths.BROKERS, str(broker_id))
-        default = await zk.admin.get_entity_configs(znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY)
-        own, _ignored = usable(own, version, behaviour, per_broker=True)
-        default, _ignored = usable(default, version, behaviour, per_broker=False)
-        return ConfigValues(self._parts.config, own, default, self._parts.facts())
+    def values(self) -> ConfigValues:
+        """Return this broker's values with their sources, as it knows them now."""
+        return ConfigValues(self._parts.config, self._parts.facts())
 
     async def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         """Values in force, per resource; all are refused where one is of a type nobody knows."""
@@ -73,7 +66,7 @@ class ConfigDescriptions:
                     for resource, _ in request.resources
                 )
             )
-        values = await self.values()
+        values = self.values()
         results: list[DescribeConfigsResult] = []
         for resource, names in request.resources:
             try:

@@ -76,7 +76,7 @@ class TopicAdmin:
         results = [*await self.create_here(topics, request.validate_only), *results]
         if any(result.error == ErrorCode.NONE for result in results):
             # Read late: between the checks of a topic and its creation nothing else is asked.
-            values = await self._configs.values()
+            values = self._configs.values()
             results = [_with_entries(result, values) for result in results]
         if not request.validate_only:
             created = [result for result in results if result.error == ErrorCode.NONE]

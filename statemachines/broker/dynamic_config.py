@@ -26,7 +26,12 @@ from ..controller.controller import KafkaController
 from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log, ignore_log
-from .reconfiguration import check_reconfiguration, in_force, static_texts, usable
+from .reconfiguration import (
+    check_reconfiguration,
+    check_values,
+    static_texts,
+    usable,
+)
 
 _UNCLEAN = "unclean.leader.election.enable"
 
@@ -253,38 +258,43 @@ class DynamicConfigManager:
         if is_new and self._behaviour.unclean_default_elects_at_once:
             self._controller.enable_default_unclean_leader_election()
 
-    def _can_follow(self, own: Mapping[str, str], default: Mapping[str, str]) -> bool:
-        """Whether a running broker can come to what is stored; one that starts always can.
+    def _can_follow(self, wanted: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
+        """Whether the broker can come to what is stored.
 
         Kafka checks what a client asks for, but another broker may stand elsewhere, and whoever
-        writes to ZooKeeper is not checked at all.
+        writes to ZooKeeper is not checked at all. One that starts has nobody yet who has to follow.
         """
         config = self._config
-        old_own, old_default = config.dynamic_of_broker, config.dynamic_default
-        if not self._is_following or (own == old_own and default == old_default):
+        if wanted == config.followed:
             return True
         release = release_configs(config.kafka_version)
         static = {**static_texts(config), **self.facts()}
-        old = in_force(release, static, old_default, old_own)
-        new = in_force(release, static, default, own)
         try:
-            check_reconfiguration(old, new, release, self._behaviour)
+            if self._is_following:
+                check_reconfiguration(static, config.followed, wanted, release, self._behaviour)
+            else:
+                check_values(static, wanted, release, self._behaviour)
         except (ConfigException, KafkaError) as error:
             self._log("error", f"dynamic configuration is not applied: {error}")
             return False
         return True
 
     def _apply_broker_config(self) -> bool:
-        """The broker's own values over the cluster's default; whether anything changed."""
+        """The broker's own values over the cluster's default; whether anything changed.
+
+        What the broker cannot follow it knows all the same, and looks at it together with
+        whatever else it is asked for later (``DynamicBrokerConfig.updateDefaultConfig``).
+        """
         config, behaviour = self._config, self._behaviour
         version = config.kafka_version
         own, ignored = usable(self._own, version, behaviour, per_broker=True)
         default, ignored_default = usable(self._default, version, behaviour, per_broker=False)
         for text in (*ignored, *ignored_default):
             self._log("error", text)
-        if not self._can_follow(own, default):
-            return False
         config.dynamic_of_broker, config.dynamic_default = own, default
+        if not self._can_follow((default, own)):
+            return False
+        config.followed = (default, own)
         if default and not behaviour.default_throttle_rates:
             rates = release_configs(version).dynamic
             default = {name: value for name, value in default.items() if name not in rates}

@@ -12,11 +12,12 @@ Source: Kafka's ``DynamicBrokerConfig`` and the ``validateReconfiguration`` of t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from ...protocol.config import BrokerConfig, value_text
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.java_hashing import in_hash_order
 from ...protocol.release_configs import (
     ConfigException,
     ReleaseConfig,
@@ -66,6 +67,7 @@ _CLEANER = (
 )
 _LOCAL_RETENTION = ("log.local.retention.ms", "log.local.retention.bytes")
 _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+_LIMITED_ADDRESSES = "max.connections.per.ip.overrides"
 _CONNECTION_LIMITS = ("max.connections", "max.connection.creation.rate")
 _OLD_COMPRESSIONS = "uncompressed,snappy,lz4,gzip,producer"
 _COMPRESSIONS = "uncompressed,zstd,lz4,snappy,gzip,producer"
@@ -104,15 +106,16 @@ def check_names_and_types(
     """Raise ``ConfigException`` for what may not change, or not here
     (``DynamicBrokerConfig.validateConfigs``); names that Kafka does not know are allowed."""
     known = release.broker
+    named = in_hash_order(values)
     _refuse_any(
         "Cannot update these configs dynamically",
-        (n for n in values if n in known and known[n].update in ("", "by-synonym")),
+        (n for n in named if n in known and known[n].update in ("", "by-synonym")),
     )
     security = _KEYSTORES + (_TRUSTSTORES if behaviour.truststores_change_live else ())
     _refuse_any(
         "These security configs can be dynamically updated only per-listener using the listener "
         "prefix",
-        (name for name in security if name in values and name in known),
+        (name for name in named if name in security and name in known),
         "HashSet" if behaviour.maps_shown_as_hash_maps else "Set",
     )
     for name, value in values.items():
@@ -120,9 +123,10 @@ def check_names_and_types(
         if config is not None and is_dynamic(config):
             config.validate(value)
     if not per_broker:
+        own = [name for name in named if _is_per_broker(name, release, behaviour)]
         _refuse_any(
             "Cannot update these configs at default cluster level, broker id must be specified",
-            (name for name in values if _is_per_broker(name, release, behaviour)),
+            sorted(own, key=lambda name: listener_base_name(name) is not None),
         )
 
 
@@ -163,37 +167,59 @@ def static_texts(config: BrokerConfig) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text is not None}
 
 
-def in_force(release: ReleaseConfigs, static: Texts, *layers: Texts) -> dict[str, str]:
+def in_force(release: ReleaseConfigs, static: Texts, layers: Iterable[Texts]) -> dict[str, str]:
     """Settings with dynamic ones over them, the last layer on top; synonyms below give way
     (``DynamicBrokerConfig.overrideProps``)."""
     found = dict(static)
     for layer in layers:
-        for name, value in layer.items():
+        for name in in_hash_order(layer):
             config = release.broker.get(name)
             for synonym in (name,) if config is None else config.synonyms:
                 found.pop(synonym, None)
-            found[name] = value
+            found[name] = layer[name]
     return found
 
 
 def check_reconfiguration(
-    old: Texts, new: Texts, release: ReleaseConfigs, behaviour: Behaviour
+    static: Texts,
+    old: Sequence[Texts],
+    new: Sequence[Texts],
+    release: ReleaseConfigs,
+    behaviour: Behaviour,
 ) -> None:
     """Raise ``ConfigException`` if a broker cannot come from one configuration to the other.
 
-    Both are as ``in_force`` tells them. Raises ``KafkaError`` where Kafka fails unexpectedly.
+    Both are layers of dynamic settings over the static ones, as ``in_force`` takes them. Raises
+    ``KafkaError`` where Kafka fails unexpectedly.
     """
-    _Check(old, new, release, behaviour).run()
+    _Check(static, old, new, release, behaviour).run()
+
+
+def check_values(
+    static: Texts, layers: Sequence[Texts], release: ReleaseConfigs, behaviour: Behaviour
+) -> None:
+    """Raise ``ConfigException`` for values that do not go together, whoever would follow them.
+
+    So a broker looks at its dynamic settings when it starts. Raises ``KafkaError`` where Kafka
+    fails unexpectedly.
+    """
+    _Check(static, (), layers, release, behaviour).check_values()
 
 
 class _Check:
     """One change: what was, what would be, and what differs."""
 
     def __init__(
-        self, old: Texts, new: Texts, release: ReleaseConfigs, behaviour: Behaviour
+        self,
+        static: Texts,
+        old_layers: Sequence[Texts],
+        new_layers: Sequence[Texts],
+        release: ReleaseConfigs,
+        behaviour: Behaviour,
     ) -> None:
-        self._old = old
-        self._new = new
+        self._static = static
+        self._old = old = in_force(release, static, old_layers)
+        self._new = new = in_force(release, static, new_layers)
         self._release = release
         self._behaviour = behaviour
         names = dict.fromkeys((*new, *old) if behaviour.deleted_configs_checked else new)
@@ -202,10 +228,11 @@ class _Check:
         self._listeners = listener_names(self._text(old, "listeners") or "") or [""]
 
     def run(self) -> None:
-        self._check_values()
+        self.check_values()
         if not self._changed:
             return
         try:
+            self._check_values_of_listeners()
             for names, check in self._followers():
                 if any(name in names for name in self._changed):
                     check()
@@ -226,17 +253,20 @@ class _Check:
             threads = tuple(name for name in _THREADS if name != "num.network.threads")
             pools = self._changed if "num.network.threads" in of_listeners else []
         listeners = [name for name in self._changed if self._concerns_listeners(name)]
+        cleaner = ((_CLEANER, self._check_cleaner),)
+        is_last = self._behaviour.log_cleaner_asked_last
         return (
             (limits, self._check_connection_limits),
             (pools, self._check_threads_of_listeners),
             (("metric.reporters",), self._check_reporters),
             (threads, partial(self._check_threads, threads)),
+            *(() if is_last else cleaner),
             (
                 (*_RETENTION, "log.retention.bytes", *_LOCAL_RETENTION),
                 self._check_local_retention,
             ),
             (listeners, self._check_listeners),
-            (_CLEANER, self._check_cleaner),
+            *(cleaner if is_last else ()),
         )
 
     def _concerns_listeners(self, name: str) -> bool:
@@ -271,7 +301,8 @@ class _Check:
 
     # -- of the values together (``KafkaConfig.validateValues``)
 
-    def _check_values(self) -> None:
+    def check_values(self) -> None:
+        addresses = self._limited_addresses()
         is_new = self._behaviour.bounds_said_in_order
         least = "greater than or equal to" if is_new else "equal or greater than"
         hour_ms = 60 * _MINUTE_MS
@@ -282,7 +313,8 @@ class _Check:
         _require(self._retention_ms != 0, f"log.retention.ms must be unlimited (-1) or, {least} 1")
         self._check_dedupe_buffer()
         self._check_compression()
-        self._check_connections_per_address()
+        if addresses is not None:
+            self._check_connections_per_address(addresses)
         if any(name in LISTENER_SETTINGS for name in self._changed):
             old, new = partial(self._text, self._old), partial(self._text, self._new)
             check_listeners(old, new, self._behaviour)
@@ -311,32 +343,59 @@ class _Check:
             f"compression.type : {compression} is not valid. Valid options are {options}",
         )
 
-    def _check_connections_per_address(self) -> None:
-        name = "max.connections.per.ip.overrides"
-        config = self._release.broker.get(name)
+    def _limited_addresses(self) -> list[str] | None:
+        """The addresses whose connections are limited; None where that is no dynamic setting."""
+        config = self._release.broker.get(_LIMITED_ADDRESSES)
         if config is None or not is_dynamic(config):
-            return
-        overrides = (self._text(self._new, name) or "").strip()
+            return None
+        overrides = (self._text(self._new, _LIMITED_ADDRESSES) or "").strip()
         addresses = []
         for item in re.split(r"\s*,\s*", overrides) if overrides else ():
             address, colon, count = item.rpartition(":")
             if not colon:
                 raise ConfigException(
-                    f"Error parsing configuration property '{name}': "
+                    f"Error parsing configuration property '{_LIMITED_ADDRESSES}': "
                     f"begin 0, end -1, length {len(item)}"
                 )
             if re.fullmatch("[-+]?[0-9]+", count.strip()) is None:
                 raise ConfigException(f'For input string: "{count.strip()}"')
             addresses.append(address.strip())
+        return addresses
+
+    def _check_connections_per_address(self, addresses: list[str]) -> None:
         _require(
             bool(addresses) or self._number("max.connections.per.ip") != 0,
-            f"max.connections.per.ip can be set to zero only if {name} property is set.",
+            "max.connections.per.ip can be set to zero only if "
+            f"{_LIMITED_ADDRESSES} property is set.",
         )
         wrong = [a for a in addresses if re.fullmatch(r"([0-9a-zA-Z\-%._:]*)", a) is None]
         if wrong:
-            raise ConfigException(f"{name} contains invalid addresses : {','.join(wrong)}")
+            raise ConfigException(
+                f"{_LIMITED_ADDRESSES} contains invalid addresses : {','.join(wrong)}"
+            )
 
     # -- of those that follow a change
+
+    def _check_values_of_listeners(self) -> None:
+        """Whoever follows what a listener alone has parses all of it
+        (``AbstractConfig.valuesWithPrefixOverride``); there are such since listeners have limits.
+        """
+        known = self._release.broker
+        for listener in self._listeners if self._limits else ():
+            for name, value in self._of_prefix(self._new, listener).items():
+                config = known.get(name) or known.get(name.partition(".")[2])
+                if config is not None:
+                    config.validate(value)
+
+    @staticmethod
+    def _of_prefix(texts: Texts, listener: str) -> dict[str, str]:
+        """What a listener alone has, by the ends of the names."""
+        prefix = f"listener.name.{listener}."
+        return {
+            name.removeprefix(prefix): value
+            for name, value in texts.items()
+            if name.startswith(prefix)
+        }
 
     def _check_connection_limits(self) -> None:
         """``ListenerConnectionQuota.validateReconfiguration``."""
@@ -365,8 +424,8 @@ class _Check:
         """``DynamicListenerConfig.validateReconfiguration``."""
         if self._behaviour.listener_configs_immutable:
             for listener in self._listeners:
-                prefix = f"listener.name.{listener}."
-                if any(self._is_immutable(name, prefix) for name in self._changed):
+                # Kafka takes the settings of the file for those in force, whatever has changed.
+                if self._immutable(self._new, listener) != self._immutable(self._static, listener):
                     raise ConfigException(
                         "Configs cannot be updated dynamically for existing listener "
                         f"ListenerName({listener.upper()}), restart broker or create a new "
@@ -375,24 +434,27 @@ class _Check:
         old, new = partial(self._text, self._old), partial(self._text, self._new)
         check_protocols_stay(old, new)
 
-    def _is_immutable(self, name: str, prefix: str) -> bool:
-        end = name.removeprefix(prefix)
-        if end == name or end in (*_KEYSTORES, *_TRUSTSTORES, *self._limits):
-            return False
-        return end != "num.network.threads" or not self._behaviour.network_threads_per_listener
+    def _immutable(self, texts: Texts, listener: str) -> dict[str, str]:
+        """What a listener alone has and cannot be given while it exists."""
+        changeable = {*_KEYSTORES, *_TRUSTSTORES, *self._limits}
+        if self._behaviour.network_threads_per_listener:
+            changeable.add("num.network.threads")
+        of_listener = self._of_prefix(texts, listener)
+        return {name: value for name, value in of_listener.items() if name not in changeable}
 
     def _check_reporters(self) -> None:
         """``DynamicMetricsReporters.validateReconfiguration``: no other class can be loaded."""
         named = (self._text(self._new, "metric.reporters") or "").split(",")
         if any(name.strip() not in ("", _JMX_REPORTER) for name in named):
             raise ConfigException(
-                f"Validation of dynamic config update of Set({', '.join(self._changed)}) failed "
+                "Validation of dynamic config update of "
+                f"Set({', '.join(in_hash_order(self._changed))}) failed "
                 "with class class kafka.server.DynamicMetricsReporters"
             )
 
     def _check_threads(self, names: Iterable[str]) -> None:
-        """``DynamicThreadPool.validateReconfiguration``."""
-        for name in names:
+        """``DynamicThreadPool.validateReconfiguration``, in the order of a map of all values."""
+        for name in in_hash_order(names, len(self._release.broker)):
             before, after = self._number(name, self._old), self._number(name)
             _check_thread_count(name, before or 0, after or 0)
 

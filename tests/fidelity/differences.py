@@ -48,7 +48,7 @@ LISTED: tuple[Listed, ...] = (
         "partition in its messages, and ProduceResponse lists up to three of them in one text.",
     ),
     Listed(
-        _SINCE_2_8,
+        ("3.9",),
         "levels_of_loggers",
         ".*",
         "responses .*",
@@ -62,14 +62,6 @@ LISTED: tuple[Listed, ...] = (
         "abortedTransactions",
         "FetchResponse.partitionResponse leaves an empty array where a partition is unknown, and "
         "null for every other error; no client reads it.",
-    ),
-    Listed(
-        _SINCE_2_8,
-        "threads_of_a_broker_change",
-        "too (many|few)",
-        "responses .*",
-        "DynamicThreadPool.validateReconfiguration refuses less than half and more than double "
-        "the threads that run; there are no threads here, so every number is taken.",
     ),
     Listed(
         ("2.8",),

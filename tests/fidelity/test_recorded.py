@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,27 @@ def test_few_differences_are_listed() -> None:
         rows = [row for row in differences.LISTED if kafka_version in row.versions]
         assert len(rows) <= differences.PER_RELEASE_MAX
     assert all(len(row.why) > 40 for row in differences.LISTED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("row", "kafka_version"),
+    [(row, version) for row in differences.LISTED for version in row.versions],
+    ids=lambda value: value if isinstance(value, str) else value.scenario[:20],
+)
+def test_each_row_is_about_something_that_differs(
+    row: differences.Listed, kafka_version: str
+) -> None:
+    """What was mended is listed no more."""
+    for version, name in RECORDED:
+        if version == kafka_version and re.fullmatch(row.scenario, name):
+            known = recording.load(version, name)
+            assert known is not None
+            stage = running.simulate(catalogue.all_scenarios()[name], version)
+            found = comparison.differences(known, stage.steps)
+            if row in differences.split(version, name, found)[1]:
+                return
+    pytest.fail("no recorded scenario differs so")
 
 
 def test_a_row_may_be_about_a_part_of_a_value() -> None:

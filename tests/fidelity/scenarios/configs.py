@@ -199,6 +199,67 @@ def threads_of_a_broker_change(stage: Stage) -> None:
         change(stage, label, "2", threads, kind=_BROKER, broker=2)
 
 
+@scenario(SINCE_2_8, shape=_OWN, controller=None)
+def a_broker_cannot_follow_the_default(stage: Stage) -> None:
+    """It knows of it, stays with what it had, and can change only what makes up for it."""
+    keys = ["background.threads", "min.insync.replicas"]
+    threads = "background.threads"
+
+    def step(label: str, name: str, asked: int, *changes: Change) -> None:
+        change(stage, label, name, *changes, kind=_BROKER, broker=asked)
+        stage.pass_time(3)
+        describe(stage, f"{label}: by 1", "1", keys, _BROKER, 1)
+        describe(stage, f"{label}: by 2", "2", keys, _BROKER, 2)
+
+    step("20 for one", "1", 1, (threads, _SET, "20"))
+    step("40 for all", "", 1, (threads, _SET, "40"))
+    step("something else", "2", 2, ("min.insync.replicas", _SET, "2"))
+    step("11 for the other", "2", 2, (threads, _SET, "11"))
+    step("and back", "2", 2, (threads, _DELETE, None))
+    step("none for all", "", 1, (threads, _DELETE, None))
+    step("something else once more", "2", 2, ("min.insync.replicas", _SET, "2"))
+    step("undone by one", "1", 1, (threads, _DELETE, None))
+    undone = [(name, _DELETE, None) for name in (threads, "min.insync.replicas")]
+    step("undone by the other", "2", 2, *undone)
+
+
+@scenario(SINCE_2_8, shape=_OWN, controller=None)
+def several_broker_configs_are_wrong(stage: Stage) -> None:
+    """Which of them is named first."""
+    pairs: dict[str, dict[str, str]] = {
+        "two pools": {"num.io.threads": "99", "background.threads": "99"},
+        "pool and cleaner": {"log.cleaner.threads": "9", "num.io.threads": "99"},
+        "cleaner and listeners": {
+            "log.cleaner.threads": "9",
+            "listener.security.protocol.map": "PLAINTEXT:SSL",
+        },
+        "of a listener": {"listener.name.plaintext.connections.max.reauth.ms": "x"},
+        "of a mechanism": {"listener.name.plaintext.plain.num.partitions": "x"},
+        "addresses and times": {"log.roll.ms": "0", "max.connections.per.ip.overrides": "a"},
+        "stores": {"ssl.keystore.location": "x", "ssl.truststore.location": "x"},
+        "read-only": {"num.partitions": "7", "broker.rack": "x", "log.dirs": "x"},
+        "threads of a listener": {"listener.name.plaintext.num.network.threads": "5"},
+    }
+    for label, values in pairs.items():
+        changes = [(name, _SET, value) for name, value in values.items()]
+        for name in ("2", ""):
+            where = "one" if name else "all"
+            asked = {"kind": _BROKER, "broker": 2, "validateOnly": True}
+            change(stage, f"{label}, for {where}", name, *changes, **asked)
+    # What a listener alone has is compared with the settings of the file.
+    stored = ("listener.name.plaintext.num.network.threads", _SET, "5")
+    change(stage, "threads stored", "2", stored, kind=_BROKER, broker=2)
+    stage.pass_time(3)
+    provider = ("ssl.provider", _SET, "x")
+    change(stage, "then a provider", "2", provider, kind=_BROKER, broker=2)
+    gone = ("listener.name.plaintext.num.network.threads", _DELETE, None)
+    change(stage, "threads gone", "2", gone, kind=_BROKER, broker=2)
+    stage.pass_time(3)
+    change(stage, "now a provider", "2", provider, kind=_BROKER, broker=2)
+    undone = ("ssl.provider", _DELETE, None)
+    change(stage, "undone", "2", undone, kind=_BROKER, broker=2)
+
+
 @scenario(SINCE_1_1)
 def configs_of_what_is_not_there_are_described(stage: Stage) -> None:
     """Unknown topics, brokers, kinds and names."""

@@ -26,6 +26,7 @@ from fakekafka.protocol.admin import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
 
 TOPIC = ConfigResource(TOPIC_RESOURCE, "t")
 OWN = ConfigResource(BROKER_RESOURCE, "1")
@@ -42,6 +43,7 @@ FIXED = "Cannot update these configs dynamically: Set(num.partitions)"
 def clustered(kafka_version: str) -> ControllerCluster:
     cluster = ControllerCluster([1], kafka_version)
     cluster.create_topic("t", (1,))
+    cluster.dynamic_config(1, [])
     return cluster
 
 
@@ -237,6 +239,36 @@ def test_hours_of_retention_lie_under_its_milliseconds() -> None:
     assert entry.synonyms == (("log.retention.ms", "77777", 2), ("log.retention.hours", "168", 5))
     (entry,) = described(cluster, TOPIC, "retention.ms").entries
     assert (entry.value, entry.source) == ("77777", 2)
+
+
+def test_a_default_that_a_broker_cannot_follow_is_described_beside_what_is_in_force() -> None:
+    """Kafka: ``ConfigHelper``; values are those of the configuration in force, and their sources
+    those of all that the broker has heard of."""
+    cluster = clustered("3.9")
+    stored = {"background.threads": "40", "log.retention.ms": "77", "my.custom": "1"}
+    run_now(cluster.zk.admin.set_or_create_entity_configs("brokers", "<default>", stored))
+    assert described(cluster, OWN, "background.threads").entries[0].source == 5
+    run_now(cluster.zk.admin.create_config_change_notification("brokers/<default>"))
+    cluster.settle()
+    threads, retention = described(
+        cluster, OWN, "background.threads", "log.retention.ms", "my.custom"
+    ).entries
+    assert (threads.value, threads.source) == ("10", 3)
+    assert threads.synonyms == (("background.threads", "40", 3), ("background.threads", "10", 5))
+    assert (retention.value, retention.source) == (None, 3)
+    (entry,) = described(cluster, TOPIC, "retention.ms").entries
+    assert (entry.value, entry.source) == ("604800000", 3)
+    names = [entry.name for entry in described(cluster, DEFAULT).entries]
+    assert names == ["background.threads", "log.retention.ms", "my.custom"]
+
+
+@pytest.mark.parametrize("kafka_version", ["1.1", "2.8", "3.9"])
+def test_a_topic_flushes_as_often_as_its_broker_looks(kafka_version: str) -> None:
+    """``KafkaConfig.logFlushIntervalMs``: the interval between looks is that of flushes, too."""
+    cluster = ControllerCluster([1], kafka_version, log_flush_scheduler_interval_ms=777)
+    cluster.create_topic("t", (1,))
+    (entry,) = described(cluster, TOPIC, "flush.ms").entries
+    assert (entry.value, entry.source, entry.synonyms) == ("777", 5, ())
 
 
 def test_a_configuration_of_one_broker_is_not_set_for_all() -> None:

@@ -104,6 +104,7 @@ def test_unknown_resources_are_refused(cluster: ControllerCluster) -> None:
 def test_a_brokers_dynamic_values_lie_over_static_ones(cluster: ControllerCluster) -> None:
     """Data plane 15.7: sources 2, 3 and 5; what is not dynamic is read only."""
     own, default = ConfigResource(BROKER_RESOURCE, "1"), ConfigResource(BROKER_RESOURCE, "")
+    cluster.dynamic_config(1, [])
     assert alter(cluster, default, ("message.max.bytes", SET, "7")) is ErrorCode.NONE
     (entry,) = describe(cluster, own, "message.max.bytes").entries
     assert (entry.value, entry.source) == ("7", 3)

@@ -208,6 +208,31 @@ def test_a_broker_that_cannot_follow_takes_nothing_until_it_can() -> None:
     assert cluster.processes[2].config["min.insync.replicas"] == 2
 
 
+def test_a_broker_remembers_what_it_cannot_follow() -> None:
+    """Kafka: ``updateDefaultConfig`` keeps what is stored before it looks whether it can follow."""
+    cluster = ControllerCluster([1])
+    cluster.dynamic_config(1, [])
+    config = cluster.processes[1].config
+    change(cluster, "brokers", "<default>", background_threads="40", min_insync_replicas="2")
+    assert config.dynamic_default == {"background.threads": "40", "min.insync.replicas": "2"}
+    assert config.followed == ({}, {})
+    change(cluster, "brokers", "1", message_max_bytes="7")
+    assert (config["min.insync.replicas"], config["message.max.bytes"]) == (1, 1048588)
+    change(cluster, "brokers", "1", message_max_bytes="7", background_threads="11")
+    assert (config["min.insync.replicas"], config["message.max.bytes"]) == (2, 7)
+    assert config.followed == (config.dynamic_default, config.dynamic_of_broker)
+
+
+def test_a_broker_that_starts_takes_no_values_that_do_not_fit_together() -> None:
+    """Kafka: ``KafkaConfig.validateValues``; nobody has to follow yet, so threads may jump."""
+    cluster = ControllerCluster([1])
+    change(cluster, "brokers", "1", log_cleaner_dedupe_buffer_size="5", min_insync_replicas="2")
+    cluster.dynamic_config(1, [])
+    config = cluster.processes[1].config
+    assert config["min.insync.replicas"] == 1
+    assert "at least 1MB per cleaner thread" in cluster.log[-1][2]
+
+
 def test_what_may_not_change_is_left_out_of_what_is_stored() -> None:
     """Kafka: ``DynamicBrokerConfig.fromPersistentProps``; the rest is in force."""
     cluster = ControllerCluster([1])

@@ -38,8 +38,9 @@ def refusal(
     try:
         check_names_and_types(new, release, flags, per_broker=True)
         check_reconfiguration(
-            in_force(release, static, now or {}),
-            in_force(release, static, new),
+            static,
+            (now or {},),
+            (new,),
             release,
             flags,
         )
@@ -291,7 +292,7 @@ def test_a_dynamic_value_is_over_every_name_of_a_setting() -> None:
     """Kafka: ``DynamicBrokerConfig.overrideProps``."""
     release = release_configs("2.8")
     static = {"log.retention.hours": "1", "log.roll.hours": "2"}
-    assert in_force(release, static, {"log.retention.ms": "5"}, {"my.custom": "1"}) == {
+    assert in_force(release, static, ({"log.retention.ms": "5"}, {"my.custom": "1"})) == {
         "log.roll.hours": "2",
         "log.retention.ms": "5",
         "my.custom": "1",
