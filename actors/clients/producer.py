@@ -48,6 +48,7 @@ _LEAST = {
     "retry_backoff_ms": 0,
     "request_timeout_ms": 0,
     "delivery_timeout_ms": 0,
+    "max_block_ms": 0,
 }
 """The least value of each setting."""
 
@@ -66,6 +67,8 @@ class ProducerSettings:
     retry_backoff_ms: int = RETRY_BACKOFF_MS
     request_timeout_ms: int = 30000
     delivery_timeout_ms: int = 120000
+    max_block_ms: int = 60000
+    """How long a record waits at most for the metadata of its partition."""
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for values no producer can work with."""
@@ -176,6 +179,7 @@ class SimulatedProducer(SimulatedClient):
             case _:
                 raise UsageError(f"write a partition as ('orders', 0), not {topic_partition!r}")
         queue = self._queues[where] = PartitionQueue(where, self.settings.enable_idempotence)
+        queue.is_known = where.partition < self.partitions.get(topic, 0)
         self.use_topic(topic)
         return queue
 
@@ -188,7 +192,44 @@ class SimulatedProducer(SimulatedClient):
 
     def on_metadata(self) -> None:
         for queue in self._queues.values():
+            if not queue.is_known:
+                self._begin_waiting(queue)
             self._drain(queue.topic_partition, queue)
+
+    def _begin_waiting(self, queue: PartitionQueue) -> None:
+        """Count linger and delivery timeout from the moment the partition is known: Kafka's
+        ``send`` takes a record into a batch only then (``KafkaProducer.waitOnMetadata``)."""
+        where = queue.topic_partition
+        if where.partition >= self.partitions.get(where.topic, 0):
+            return
+        queue.is_known = True
+        self._stop_expiry(queue)
+        linger_ms = self.settings.linger_ms
+        for batch in queue.batches:
+            batch.created_at_ms = self.now_ms()
+        if queue.batches and linger_ms:
+            self.call_later_ms(linger_ms, lambda: self._drain(where, queue))
+
+    def _deadline_ms(self, queue: PartitionQueue, batch: ProducerBatch) -> float:
+        """Return the time at which a batch that waits is given up."""
+        settings = self.settings
+        patience_ms = settings.delivery_timeout_ms if queue.is_known else settings.max_block_ms
+        return batch.created_at_ms + patience_ms
+
+    def _expire_later(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """See to it that a batch nobody takes ends in time, though nothing is answered."""
+        if queue.expiry is None:
+            left_ms = self._deadline_ms(queue, batch) - self.now_ms()
+            queue.expiry = self.call_later_ms(left_ms, lambda: self._expire(queue))
+
+    def _expire(self, queue: PartitionQueue) -> None:
+        queue.expiry = None
+        self._drain(queue.topic_partition, queue)
+
+    def _stop_expiry(self, queue: PartitionQueue) -> None:
+        if queue.expiry is not None:
+            queue.expiry.cancel()
+            queue.expiry = None
 
     def _drain(self, topic_partition: TopicPartition, queue: PartitionQueue) -> None:
         batches = queue.batches
@@ -197,7 +238,7 @@ class SimulatedProducer(SimulatedClient):
         while batches and queue.in_flight < settings.max_in_flight:
             now = now_ms()
             batch = batches[0]
-            if now - batch.created_at_ms >= settings.delivery_timeout_ms:
+            if now >= self._deadline_ms(queue, batch):
                 batches.popleft()
                 if queue.open_batch is batch:
                     queue.open_batch = None
@@ -220,11 +261,15 @@ class SimulatedProducer(SimulatedClient):
             if leader is None:
                 queue.lacks_leader = True
                 self.refresh_metadata()
+                self._expire_later(queue, batch)
                 return
             if (
                 batch.base_sequence >= 0 or queue.ready_for is not self._identity
             ) and not self._may_send(queue, batch):
+                self._expire_later(queue, batch)
                 return
+            if queue.expiry is not None:
+                self._stop_expiry(queue)
             batches.popleft()
             if queue.open_batch is batch:
                 queue.open_batch = None

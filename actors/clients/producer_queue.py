@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ...protocol.errors import ErrorCode
+from ...protocol.host import Timer
 from ...protocol.records.batch import build_batch
 from ...protocol.records.format import Record
 from ...protocol.records.small_batch import build_batch_of_one, build_batch_of_small
@@ -101,9 +102,11 @@ class PartitionQueue:
         "_acknowledged_sequence",
         "_unresolved_sequence",
         "batches",
+        "expiry",
         "identity",
         "in_flight",
         "is_idempotent",
+        "is_known",
         "is_waking",
         "lacks_leader",
         "name",
@@ -130,6 +133,10 @@ class PartitionQueue:
         self.sent_to: int | None = None
         """While a run is recorded: the broker to which a batch was sent last."""
         self.is_waking = False  # a call at ``not_before_ms`` is on its way
+        self.is_known = False
+        """Metadata had the partition at some time."""
+        self.expiry: Timer | None = None
+        """Set while its first batch can be sent to nobody: when that batch is given up."""
         self.identity = NO_IDENTITY
         """In whose name its batches are numbered."""
         self.ready_for: Identity | None = None if is_idempotent else NO_IDENTITY

@@ -40,3 +40,42 @@ def test_what_is_no_record_is_refused_at_once(where: Any, value: Any, message: s
         with pytest.raises(UsageError, match="must be bytes or None, not b'x' and 5"):
             producer.produce(("orders", 0), b"x", 5)  # type: ignore[arg-type]
         assert producer.unfinished == 0
+
+
+def test_a_record_is_given_up_after_max_block_ms_while_nobody_tells_of_its_partition() -> None:
+    """Every broker is silent: no answer wakes the producer (``KafkaProducer.waitOnMetadata``)."""
+    with Simulation(2, topics={"t": 1}, trace=False) as simulation:
+        producer = simulation.producer(max_block_ms=7000, delivery_timeout_ms=40_000)
+        for broker in (1, 2):
+            simulation.network.drop(1, source=producer.name, target=broker)
+        outcomes: list[tuple[str, float]] = []
+        began_ms = simulation.now_ms
+        producer.produce(
+            ("t", 0),
+            b"a",
+            callback=lambda error, _: outcomes.append((error.name, simulation.now_ms)),
+        )
+        simulation.run_until(lambda: outcomes, 60_000)
+        assert outcomes == [("REQUEST_TIMED_OUT", began_ms + 7000)]
+
+
+def test_the_delivery_timeout_counts_from_the_moment_the_partition_is_known() -> None:
+    """A topic without a leader takes no record; the producer has its metadata all the same."""
+    config = {"zookeeper.session.timeout.ms": 6000}
+    with Simulation(2, config=config, trace=False) as simulation:
+        simulation.create_topic("t", assignment={0: [2]})
+        simulation.broker(2).kill()
+        simulation.run_until(lambda: simulation.partition("t", 0).leader is None)
+        producer = simulation.producer(max_block_ms=1000, delivery_timeout_ms=5000, linger_ms=300)
+        simulation.network.latency(200, source=producer.name, target="broker-1")
+        outcomes: list[tuple[str, float]] = []
+        began_ms = simulation.now_ms
+        producer.produce(
+            ("t", 0),
+            b"a",
+            callback=lambda error, _: outcomes.append((error.name, simulation.now_ms)),
+        )
+        simulation.run_until(lambda: outcomes, 60_000)
+        ((error, at_ms),) = outcomes
+        assert error == "REQUEST_TIMED_OUT"
+        assert 5200 <= at_ms - began_ms <= 5202
