@@ -126,6 +126,12 @@ class SimulatedClient(Node):
         else:
             self._ask_metadata()
 
+    def turn_from(self, broker_id: int) -> None:
+        """Ask another broker for metadata than one that did not answer in time: its connection is
+        closed, and ``NetworkClient.leastLoadedNode`` takes one that is ready."""
+        if self._known[self._next_broker % len(self._known)] == broker_id:
+            self._next_broker += 1
+
     def _ask_metadata(self) -> None:
         self._refreshed_at_ms = self.now_ms()
         broker_id = self._known[self._next_broker % len(self._known)]

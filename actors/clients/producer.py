@@ -418,7 +418,7 @@ class SimulatedProducer(SimulatedClient):
             broker_name(leader),
             request,
             settings.request_timeout_ms,
-            functools.partial(self._answered, topic_partition, queue, batch),
+            functools.partial(self._answered, topic_partition, queue, batch, leader),
         )
 
     def _answered(
@@ -426,6 +426,7 @@ class SimulatedProducer(SimulatedClient):
         topic_partition: TopicPartition,
         queue: PartitionQueue,
         batch: ProducerBatch,
+        leader: int,
         outcome: ProduceResponse | BaseException,
     ) -> None:
         if self.stopped:
@@ -435,6 +436,7 @@ class SimulatedProducer(SimulatedClient):
             error, offset = ErrorCode.NETWORK_EXCEPTION, -1
             if not isinstance(outcome, Disconnected):
                 error = ErrorCode.REQUEST_TIMED_OUT
+                self.turn_from(leader)
         else:
             answer = outcome.partitions[0]
             error, offset = answer.error, answer.base_offset

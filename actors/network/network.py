@@ -11,9 +11,10 @@ import functools
 import math
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...protocol.awaiting import Disconnected
+from ...protocol.names import machine_of
 from ..delivery import Delivery, Link
 from ..silence import Silence
 from ..surroundings import Letter, Resident, Surroundings
@@ -27,6 +28,19 @@ _PARTS_OF_A_WAIT = 10
 """A link that takes less than this part of a wait is not what was waited for."""
 Interceptor = Callable[[Delivery], bool]
 """Sees a message before its target does; True takes it over (the interceptor sees to the rest)."""
+
+
+class Attempt(NamedTuple):
+    """A request to a process that does not listen, over a link that lets no refusal through."""
+
+    sender: Any
+    destination: str
+    message: Any
+    correlation: int
+
+    def is_wanted(self) -> bool:
+        """Whether its asker still waits for an answer."""
+        return bool(self.sender.is_waiting_for(self.correlation))
 
 
 def _no_delay(_rng: random.Random) -> int:
@@ -71,6 +85,8 @@ class Network:
         self.nodes: dict[str, Resident] = {}
         # What was sent over links now cut: TCP keeps it and sends it again.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
+        # Attempts to reach a process that had ended, over links now cut.
+        self._attempts: dict[tuple[str, str], list[Attempt]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
         self._numbered = 0  # messages that have a number, the last one's
 
@@ -91,6 +107,7 @@ class Network:
         self.nodes.clear()
         self._held.clear()
         self._stalled.clear()
+        self._attempts.clear()
         self._interceptors.clear()
         self._observers.clear()
 
@@ -243,7 +260,29 @@ class Network:
         """Something a process does beside sending; only a cost model takes time for it."""
 
     def refuse(self, sender: Any, destination: str, message: Any, correlation: int) -> None:
-        """No process listens there: a connection attempt is refused after the usual delay."""
+        """No process listens there: a connection attempt is refused after the usual delay.
+
+        Over a cut link neither attempt nor refusal comes through. TCP tries again until it is
+        mended; who asked waits that long, or until its timeout.
+        """
+        machine = machine_of(destination)
+        for link in ((sender.machine, machine), (machine, sender.machine)):
+            if link in self._cut:
+                self._trace_refusal(sender, destination, message, "partitioned")
+                if correlation:
+                    waiting = [one for one in self._attempts.get(link, ()) if one.is_wanted()]
+                    attempt = Attempt(sender, destination, message, correlation)
+                    self._attempts[link] = [*waiting, attempt]
+                return
+        self._trace_refusal(sender, destination, message, "not running")
+        if correlation:
+            runtime = self._runtime
+            error = Disconnected(f"{destination} is not running")
+            runtime.enqueue(
+                Delivery(sender, sender, error, correlation, True, runtime.cause), self.latency_us
+            )
+
+    def _trace_refusal(self, sender: Any, destination: str, message: Any, why: str) -> None:
         runtime = self._runtime
         if runtime.recorder is not None:
             runtime.recorder.event(
@@ -254,12 +293,7 @@ class Network:
                 message,
                 None,
                 runtime.begin_step(),
-                "not running",
-            )
-        if correlation:
-            error = Disconnected(f"{destination} is not running")
-            runtime.enqueue(
-                Delivery(sender, sender, error, correlation, True, runtime.cause), self.latency_us
+                why,
             )
 
     def _drop(self, delivery: Delivery, why: str) -> None:
@@ -511,6 +545,10 @@ class Network:
                 else:
                     self._trace(delivery, "release")
                     self._transmit_by_rules(delivery)
+        for link in [link for link in self._attempts if link not in self._cut]:
+            for attempt in self._attempts.pop(link):
+                if attempt.is_wanted():
+                    self.send(*attempt)
 
     def power_lost(self, machine: str) -> None:
         """A machine lost its power: what waited for its cut links is lost."""

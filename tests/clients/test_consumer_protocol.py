@@ -173,5 +173,5 @@ def test_a_stranger_does_not_commit_to_a_group_with_members(cluster: Cluster) ->
 
 
 def test_only_releases_that_have_the_protocol_switch_it_on() -> None:
-    with pytest.raises(UsageError, match=r"need kafka_version='3\.9', not '2\.8'"):
+    with pytest.raises(UsageError, match=r"need kafka_version='3\.7' or later, not '2\.8'"):
         Cluster(1, kafka_version="2.8", config=PROTOCOLS)

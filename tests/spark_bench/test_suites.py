@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import pytest
@@ -114,12 +115,18 @@ def test_a_move_takes_as_long_as_the_bytes_need_on_the_link() -> None:
 
 
 def test_a_client_waits_for_a_machine_that_is_gone_without_a_word() -> None:
-    told = row_of("clients", retry_backoff_ms=100)
-    patient = row_of("clients", retry_backoff_ms=1000)
-    silent = row_of("clients", silently=True)
-    assert told["client_ms"] < 400
-    assert patient["client_ms"] > 3 * told["client_ms"]
-    assert silent["client_ms"] > 3 * told["client_ms"]
+    """It hears of one that died, and asks again; of one that is silent nothing ends its wait but
+    the request timeout. Medians, since now and then a follower waits a second to fetch again."""
+
+    def median_ms(**values: Any) -> float:
+        rows = [row_of("clients", seed, **values) for seed in range(1, 6)]
+        return statistics.median(row["client_ms"] for row in rows)
+
+    told_ms = median_ms(retry_backoff_ms=100)
+    assert told_ms < 400
+    assert median_ms(retry_backoff_ms=1000) > 3 * told_ms
+    silent = [row_of("clients", seed, silently=True, request_timeout_ms=15_000) for seed in (1, 2)]
+    assert [15_000 < row["unavailable_ms"] < 15_500 for row in silent] == [True, True]
 
 
 def test_published_ratios_of_kafka_5642_come_out_within_a_quarter() -> None:

@@ -41,6 +41,7 @@ def scenario(run, dead: int = 0):
             simulation.broker(broker).kill()
     simulation.run_for(12_000)
     load.stop()
+    simulation.run_for(1_000)
 '''
 VIRTUAL = '''
 """Values without a cluster"""

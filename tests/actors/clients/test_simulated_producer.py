@@ -8,6 +8,7 @@ import pytest
 from fakekafka import Simulation
 from fakekafka.protocol.errors import ErrorCode, UsageError
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.present import present
 
 
 def test_a_partition_is_a_pair_or_its_value() -> None:
@@ -79,3 +80,40 @@ def test_the_delivery_timeout_counts_from_the_moment_the_partition_is_known() ->
         ((error, at_ms),) = outcomes
         assert error == "REQUEST_TIMED_OUT"
         assert 5200 <= at_ms - began_ms <= 5202
+
+
+@pytest.mark.parametrize("heals", [False, True])
+def test_of_a_machine_that_is_cut_off_no_refusal_comes(heals: bool) -> None:
+    """Whoever asks it waits for its request timeout, and turns to another broker then; or until
+    the link is mended, since TCP goes on trying."""
+    with Simulation(2, topics={"t": 1}, trace=False) as simulation:
+        dead = present(simulation.partition("t", 0).leader)
+        producer = simulation.producer(request_timeout_ms=40_000)
+        outcomes: list[tuple[str, float]] = []
+
+        def send(value: bytes) -> None:
+            began_ms = simulation.now_ms
+            producer.produce(
+                ("t", 0),
+                value,
+                callback=lambda error, _: outcomes.append(
+                    (error.name, simulation.now_ms - began_ms)
+                ),
+            )
+
+        send(b"a")
+        simulation.run_until(lambda: outcomes)
+        simulation.network.isolate(dead)
+        simulation.broker(dead).kill()
+        simulation.run_until(lambda: simulation.partition("t", 0).leader not in (None, dead))
+        simulation.run_for(1000)
+        send(b"b")
+        simulation.run_for(20_000)
+        assert len(outcomes) == 1
+        if heals:
+            simulation.network.heal()
+        simulation.run_until(lambda: len(outcomes) == 2, 60_000)
+        error, waited_ms = outcomes[1]
+        assert error == "NONE"
+        least_ms = 20_000 if heals else 40_000
+        assert least_ms <= waited_ms < least_ms + 500
