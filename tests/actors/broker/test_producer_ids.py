@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.actors.broker.producer_ids import PrefetchedProducerIds
+from fakekafka.actors.broker.producer_ids import PrefetchedProducerIds, ProducerIds
 from fakekafka.protocol.awaiting import Pending, Task
 from fakekafka.protocol.data import InitProducerIdRequest
 from fakekafka.protocol.errors import ErrorCode, FakeKafkaError, KafkaError
@@ -65,6 +65,28 @@ def test_the_next_block_is_asked_for_when_nine_tenths_are_used() -> None:
     blocks.asked[1].set_result((5000, 5999))
     assert run_now(ids.next_id()) == 5000
     assert len(blocks.asked) == 2
+
+
+def test_until_3_5_a_caller_waits_for_the_next_block_when_all_of_one_are_used() -> None:
+    """The last id is used as well, and who comes meanwhile waits for the same block."""
+    blocks = Blocks()
+    ids = ProducerIds(1, blocks.allocate)
+    given: list[int] = []
+
+    async def take() -> None:
+        given.append(await ids.next_id())
+
+    waiting = [Task(take()), Task(take())]
+    assert len(blocks.asked) == 1
+    blocks.asked[0].set_result((0, 2))
+    assert given == [0, 1]
+    assert all(task.done for task in waiting)
+    assert [run_now(ids.next_id())] == [2]
+    assert len(blocks.asked) == 1
+    late = Task(take())
+    assert len(blocks.asked) == 2
+    blocks.asked[1].set_result((3000, 3999))
+    assert (given[2:], late.done) == ([3000], True)
 
 
 def test_a_failure_is_followed_by_a_pause() -> None:

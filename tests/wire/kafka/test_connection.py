@@ -197,6 +197,23 @@ def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+def test_one_failed_partition_is_enough_with_acks_zero(wire: Wire) -> None:
+    """The others were stored; the connection is closed all the same
+    (``KafkaApis.handleProduceRequest``)."""
+
+    async def test() -> None:
+        client = await wire.connect()
+        stored, failed = (
+            produced(error).partitions[0]
+            for error in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        )
+        wire.backend.answer = lambda request: ProduceResponse((stored, failed, stored))
+        client.request(0, 9, 1, **produce_fields(acks=0, partitions=(0, 1, 2)))
+        assert await client.ended()
+
+    wire.run(test())
+
+
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.NETWORK_EXCEPTION), Disconnected("gone")])
 def test_an_exception_as_the_answer_closes_the_connection_silently(
     wire: Wire, caplog: pytest.LogCaptureFixture, error: Any

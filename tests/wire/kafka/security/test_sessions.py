@@ -70,6 +70,55 @@ def test_a_client_may_authenticate_again_before_its_session_ends(
     assert principals(expiring) == ["User:alice"]
 
 
+@pytest.mark.parametrize(("after_ms", "reaches_broker"), [(999, True), (1000, False)])
+def test_a_client_authenticates_again_once_a_second_at_most(
+    expiring: Wire, clock: Clock, after_ms: int, reaches_broker: bool
+) -> None:
+    """A handshake that comes sooner is an ordinary request, which the broker refuses
+    (``SaslServerAuthenticator``, KIP-368)."""
+
+    async def test() -> None:
+        client = await expiring.connect()
+        await log_in(client)
+        clock.ms += 2000
+        assert (await log_in(client)).error_code == ErrorCode.NONE
+        clock.ms += after_ms
+        client.request(HANDSHAKE, 1, 1, mechanism="PLAIN")
+        if reaches_broker:
+            await expiring.until(lambda: expiring.backend.requests)
+        else:
+            _, answer = await client.response(HANDSHAKE, 1)
+            assert answer.error_code == ErrorCode.NONE
+
+    expiring.backend.answer = None
+    expiring.run(test())
+    assert bool(expiring.backend.requests) is reaches_broker
+
+
+@pytest.mark.parametrize(("token_s", "lifetime_s"), [(3, 3), (60, 5)])
+def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
+    make_wire: MakeWire, clock: Clock, token_s: int, lifetime_s: int
+) -> None:
+    wire = serving(
+        make_wire,
+        clock=clock,
+        mechanisms=("OAUTHBEARER",),
+        **{"connections.max.reauth.ms": 5000},
+    )
+
+    async def test() -> None:
+        client = await wire.connect()
+        await shake_hands(client, "OAUTHBEARER")
+        token = unsecured_token("carol", NOW_MS // 1000, token_s)
+        answer = await send_token(client, bearer(token))
+        assert answer.session_lifetime.total_seconds() == lifetime_s
+        clock.ms += lifetime_s * 1000 + 1
+        client.request(METADATA, 0, 1, topics=())
+        assert await client.ended()
+
+    wire.run(test())
+
+
 def test_another_principal_cannot_take_over_a_session(expiring: Wire) -> None:
     """Who authenticates again must be who it was."""
 

@@ -6,12 +6,24 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from fakekafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    NewPartitions,
+    NewTopic,
+    TopicResult,
+)
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.data import (
     FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
     FetchResponse,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
@@ -132,6 +144,23 @@ def test_a_client_whose_requests_took_too_long_waits() -> None:
     assert not isinstance(desk.fetch(client_id="other"), Throttled)
 
 
+@pytest.mark.parametrize(("version", "waits_ms"), [("3.9", (1000, 10_000)), ("1.1", (1200, 11_000))])
+def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, int]) -> None:
+    """Before 2.0 one followed the other (KIP-219)."""
+    desk = Desk(version)
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.client_changed("c", {"request_percentage": "1", "producer_byte_rate": "1000"})
+    desk.backend = ThrottlingBackend(desk.stub, quotas, lambda: desk.now_ms, lambda *_: 1)
+    quotas.use_request_time("", "c", 200_000_000, 0)
+    desk.stub.answer = lambda _: ProduceResponse(())
+    context = RequestContext(client_id="c", api_version=9)
+    answers: list[Any] = []
+    for count in (10_200, 9_800):
+        produce = ProduceRequest(-1, 1000, (ProducePartition(ORDERS, bytes(count)),))
+        desk.backend.submit(1, "connection", produce, context, answers.append)
+    assert [answer.throttle_ms for answer in answers] == pytest.approx(waits_ms, abs=20)
+
+
 def test_every_answer_tells_the_throttle_time() -> None:
     response = HeartbeatResponse(ErrorCode.NONE)
     parts = Codec("3.9").encode(12, 4, response, None, 1000)
@@ -148,3 +177,59 @@ def test_a_timer_counts_from_one_message_to_the_next() -> None:
         timer.on_delivery(SimpleNamespace(target=SimpleNamespace(name=target), context=about))
     assert [client for client, _ in used] == ["c"]
     assert used[0][1] >= 0
+
+
+# -- changes of topics ----------------------------------------------------------------------------
+
+
+class MutationDesk:
+    """A client that may make or remove one partition a second, at a broker with small topics."""
+
+    def __init__(self) -> None:
+        self.stub = StubBackend()
+        self.stub.kafka_version = "3.9"
+        quotas = ClientQuotas(BrokerConfig())
+        quotas.client_changed("c", {"controller_mutation_rate": "1"})
+        self.backend = ThrottlingBackend(self.stub, quotas, lambda: 0, lambda *_: 2)
+
+    def ask(self, request: Any, api_version: int) -> Any:
+        makes = isinstance(request, CreateTopicsRequest)
+        response = CreateTopicsResponse if makes else CreatePartitionsResponse
+        self.stub.answer = lambda asked: response(
+            tuple(TopicResult(topic.name, ErrorCode.NONE) for topic in asked.topics)
+        )
+        context = RequestContext(client_id="c", api_version=api_version)
+        answers: list[Any] = []
+        self.backend.submit(1, "connection", request, context, answers.append)
+        return answers[0]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "second"),
+    [(5, ErrorCode.NONE), (6, ErrorCode.THROTTLING_QUOTA_EXCEEDED)],
+)
+def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refused(
+    api_version: int, second: ErrorCode
+) -> None:
+    """What both asked for first is done, though it is more than the quota (KIP-599)."""
+    request = CreateTopicsRequest((NewTopic("a", 50, 1), NewTopic("b", 1, 1)))
+    answer = MutationDesk().ask(request, api_version)
+    errors = {topic.name: topic.error for topic in answer.response.topics}
+    assert errors == {"a": ErrorCode.NONE, "b": second}
+    assert answer.throttle_ms > 0
+    assert answer.response.throttle_time_ms == answer.throttle_ms
+
+
+def test_what_is_assigned_by_hand_costs_as_much_as_what_the_broker_places() -> None:
+    """A partition is one, however many replicas it has; of added ones only the new count."""
+    placed = tuple((number, (1, 2, 3)) for number in range(50))
+    asked: list[tuple[Any, int]] = [
+        (CreateTopicsRequest((NewTopic("a", 50, 3),)), 5),
+        (CreateTopicsRequest((NewTopic("a", assignment=placed),)), 5),
+        (CreatePartitionsRequest((NewPartitions("a", 52),)), 2),
+        (CreatePartitionsRequest((NewPartitions("a", 52, ((1, 2, 3),) * 50),)), 2),
+    ]
+    waits_ms = {MutationDesk().ask(request, version).throttle_ms for request, version in asked}
+    (wait_ms,) = waits_ms
+    fewer = CreateTopicsRequest((NewTopic("a", 49, 3),))
+    assert MutationDesk().ask(fewer, 5).throttle_ms == wait_ms - 1000
