@@ -7,6 +7,7 @@ import threading
 import weakref
 from typing import Any
 
+from fakekafka import Simulation
 from fakekafka.actors.node import Node, handler_name
 from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
@@ -15,6 +16,7 @@ from fakekafka.protocol.awaiting import Disconnected, RequestTimeout
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import message
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.runtimes import Settle
 
 
@@ -377,3 +379,23 @@ def test_a_process_that_dies_as_it_resumes_does_nothing_more(
     runtime.run_in(client.process, lambda: client.call_later_ms(5, lambda: fired.append("after")))
     settle(lambda: fired)
     assert fired == ["after"]
+
+
+def test_timers_of_a_node_that_has_died_are_not_kept_for_its_process() -> None:
+    """A pause holds timers back, a death drops them: the next pause and its end call none."""
+    with Simulation(1, trace=False) as simulation:
+        called: list[str] = []
+        broker = present(simulation.processes[1].broker)
+        broker.call_later_ms(50, lambda: called.append("dead"))
+        process = broker.process
+        simulation.broker(1).kill()
+        simulation.run_for(100)
+        assert process.held == []
+        simulation.broker(1).start()
+        simulation.broker(1).pause()
+        present(simulation.processes[1].broker).call_later_ms(50, lambda: called.append("alive"))
+        simulation.run_for(100)
+        assert called == []
+        simulation.broker(1).resume()
+        simulation.run_for(1)
+        assert called == ["alive"]

@@ -414,3 +414,19 @@ def test_a_deleted_topic_is_no_outage(account: OutageAccount) -> None:
     account.forget(P)
     assert not account.open_outages(60 * SECOND)
     assert not account.outages
+
+
+def test_a_leader_that_is_known_late_is_the_one_a_wait_began_with() -> None:
+    """A recording that begins in mid-run learns of it with the decision for the next one: its
+    death is to blame all the same, however short the wait."""
+    account = OutageAccount()
+    account.crash(SECOND, 1)
+    account.want(SECOND + 10, P)
+    account.know(P, 1, 4, [1, 2, 3])
+    account.decide(SECOND + LEAST_US // 4, 3, P, 2, 5, [2, 3])
+    account.acknowledge(SECOND + LEAST_US // 2, 2, P)
+    account.answered(SECOND + LEAST_US // 2, P, failed=False)
+    (outage,) = account.outages
+    assert outage.leader == 1
+    assert outage.cause is not None
+    assert outage.cause.broker == 1

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from fakekafka.protocol.control import LeaderAndIsrPartitionState, LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.tests.support.traces import (
@@ -216,3 +217,17 @@ def test_a_story_is_read_without_a_look_for_garbage() -> None:
     assert collecting
     assert not any(collecting)
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("count", "shown", "rest"), [(6, 6, 0), (7, 5, 2), (9, 5, 4)])
+def test_equal_news_of_many_partitions_are_summed_up(count: int, shown: int, rest: int) -> None:
+    """Six lines at most: all of them, or five and how many more there are."""
+    recorder = Recorder()
+    for number in range(count):
+        seq = recorder.event(1000, "deliver", "broker-1", "controller-1", fetch(0), number, None)
+        for name, value in {"leader": 1, "leader_epoch": 0, "isr": (1, 2)}.items():
+            recorder.state(seq, f"controller-1/orders-{number}/{name}", None, value)
+    lines = [text for _, text in read_story(recorder.events).lines]
+    assert len([text for text in lines if text.endswith("isr [1, 2]")]) == shown
+    summed = [text for text in lines if text.startswith("...")]
+    assert summed == ([f"... and {rest} more partitions: new"] if rest else [])

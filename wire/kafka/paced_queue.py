@@ -29,14 +29,13 @@ class PacedQueue(Generic[T]):
     is under way.
     """
 
-    __slots__ = ("_last_due_s", "_loop", "_take", "_timer", "_under_way", "bytes_held")
+    __slots__ = ("_loop", "_take", "_timer", "_under_way", "bytes_held")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, take: Callable[[T], object]) -> None:
         """``take`` is called with each item when it arrives."""
         self._loop = loop
         self._take = take
         self._under_way: deque[tuple[float, int, T]] = deque()
-        self._last_due_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self.bytes_held = 0
         """Bytes of all that is under way."""
@@ -46,8 +45,7 @@ class PacedQueue(Generic[T]):
 
     def put(self, item: T, size: int, delay_s: float) -> None:
         """Let an item of so many bytes arrive after a delay, and after all before it."""
-        due_s = max(self._loop.time() + delay_s, self._last_due_s)
-        self._last_due_s = due_s
+        due_s = self._loop.time() + delay_s
         self._under_way.append((due_s, size, item))
         self.bytes_held += size
         if self._timer is None:

@@ -16,6 +16,7 @@ from fakekafka.actors.runtime import virtual
 def _unfrozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(virtual, "_EVENTS_FEW", 10)
     monkeypatch.setattr(virtual, "garbage", module._Garbage())
+    gc.unfreeze()  # what a run of another test, not ended yet, has set aside
     yield
     gc.unfreeze()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
 from fakekafka.protocol.data import MAX_TIMESTAMP, EpochEndOffset
 from fakekafka.protocol.errors import ErrorCode, InvariantError, KafkaError
-from fakekafka.protocol.records.batch import whole_batches
-from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.protocol.records.batch import RecordBatch, whole_batches
+from fakekafka.replication.log.follower_append import append_as_follower, append_next
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import legacy_fetch_offsets_before, offset_for_timestamp
 from fakekafka.replication.log.results import OffsetsOutOfOrder, UnexpectedAppendOffset
@@ -417,3 +418,18 @@ def test_configuration_takes_effect_on_the_next_append(tools: type[Tools], log: 
     tools.fill(log, 2)
     assert len(log.segments) == 3
     assert log.config["segment.bytes"] == 100
+
+
+def test_a_fetched_batch_that_ends_before_it_begins_is_refused(
+    tools: type[Tools], log: Any
+) -> None:
+    """Its end would move the log end back; neither way of appending takes it."""
+    tools.fill(log, 3)
+    data = bytearray(tools.batch_at(3).data)
+    struct.pack_into(">i", data, 23, -1)
+    bad = RecordBatch.of(bytes(data))
+    assert (bad.base_offset, bad.last_offset) == (3, 2)
+    with pytest.raises(OffsetsOutOfOrder):
+        append_as_follower(log, [bad])
+    assert not append_next(log, bad, tools.now_ms)
+    assert marks(log) == (0, 0, 3)

@@ -274,6 +274,26 @@ def test_a_queue_hands_on_in_order_and_counts_what_it_holds(simulation: Simulati
     assert (len(taken), len(queue), queue.bytes_held) == (2, 0, 0)
 
 
+def test_what_is_put_in_while_another_arrives_keeps_its_place(simulation: Simulation) -> None:
+    """An item that is due at once waits for those before it; one that is lost holds up nobody."""
+    taken: list[str] = []
+    queue: PacedQueue[str] = PacedQueue(
+        cast(Any, VirtualListener(simulation, 1).loop), taken.append
+    )
+    queue.put("first", 1, 0.010)
+    queue.put("second", 1, 0.0)
+    simulation.run_for(9)
+    queue.put("third", 1, 0.0)
+    assert taken == []
+    simulation.run_for(2)
+    assert taken == ["first", "second", "third"]
+    queue.put("lost", 1, 0.010)
+    queue.clear()
+    queue.put("fourth", 1, 0.0)
+    simulation.run_for(11)
+    assert taken == ["first", "second", "third", "fourth"]
+
+
 def test_a_live_cluster_has_the_same_links() -> None:
     """Over real sockets: ApiVersions and Metadata come one round trip later, and all together."""
     with Cluster(1) as cluster:

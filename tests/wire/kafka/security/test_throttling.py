@@ -144,7 +144,9 @@ def test_a_client_whose_requests_took_too_long_waits() -> None:
     assert not isinstance(desk.fetch(client_id="other"), Throttled)
 
 
-@pytest.mark.parametrize(("version", "waits_ms"), [("3.9", (1000, 10_000)), ("1.1", (1200, 11_000))])
+@pytest.mark.parametrize(
+    ("version", "waits_ms"), [("3.9", (1000, 10_000)), ("1.1", (1200, 11_000))]
+)
 def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, int]) -> None:
     """Before 2.0 one followed the other (KIP-219)."""
     desk = Desk(version)
