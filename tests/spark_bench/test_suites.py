@@ -120,7 +120,7 @@ def test_a_client_waits_for_a_machine_that_is_gone_without_a_word() -> None:
 
     def median_ms(**values: Any) -> float:
         rows = [row_of("clients", seed, **values) for seed in range(1, 6)]
-        return statistics.median(row["client_ms"] for row in rows)
+        return float(statistics.median(row["client_ms"] for row in rows))
 
     told_ms = median_ms(retry_backoff_ms=100)
     assert told_ms < 400
