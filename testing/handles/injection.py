@@ -145,8 +145,8 @@ class Injection:
         runtime.note("fault", delivery.target.name, text)
         if self._effect.delay_us:
             self._delayed += 1
-            act = self._act_late
-            runtime.call_later(delivery.target, self._effect.delay_us, lambda: act(delivery))
+            late = delivery._replace(event=runtime.cause)  # what comes of it follows from this
+            runtime.call_later(delivery.target, self._effect.delay_us, lambda: self._act_late(late))
             return True
         taken = self._act(delivery)
         self._end_if_done()

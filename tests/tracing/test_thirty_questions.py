@@ -1,4 +1,4 @@
-"""Thirty questions about what waited for a time: who waited, for whom, and why it was in vain.
+"""Questions about what waited for a time: who waited, for whom, and why it was in vain.
 
 The answers were written down before the tool was asked: from the scenario, by reasoning. ``names``
 come one after the other in the chain of causes, the latest first; ``root`` is in its last line.
@@ -19,6 +19,9 @@ from fakekafka.protocol.data import DeleteRecordsRequest, ProducePartition, Prod
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.history_steps import draw_steps
+from fakekafka.tests.support.history_world import build
+from fakekafka.tests.support.random_histories import play
 from fakekafka.tracing.events import ROOT_KINDS
 from fakekafka.tracing.text import format_event
 
@@ -325,6 +328,142 @@ def asked_in_vain(simulation: Simulation) -> None:
         simulation.ask(3, ElectLeadersRequest(0, (TopicPartition("t", 0),)), timeout_s=7)
 
 
+def died_while_asked(simulation: Simulation) -> None:
+    """The leader does not answer, and is killed before the producer's patience ends."""
+    shop = simulation.producer("shop", acks=1)
+    shop.produce(("t", 0), b"a")
+    simulation.run_for(1000)
+    simulation.broker(2).pause()
+    simulation.run_for(500)
+    shop.produce(("t", 0), b"b")
+    simulation.run_for(500)
+    simulation.broker(2).kill()
+    simulation.run_for(500)
+
+
+def lost_server(simulation: Simulation) -> None:
+    """The ZooKeeper server that serves the controller is killed."""
+    simulation.run_for(3000)
+    simulation.zookeeper.server(1).kill()
+    simulation.run_for(5000)
+
+
+def isolated_server(simulation: Simulation) -> None:
+    """The server that leads ZooKeeper is cut off, and the others are watched for a while."""
+    simulation.run_for(3000)
+    simulation.network.isolate("zk-3")
+    simulation.run_for(30_000)
+
+
+def sent_to_the_dead(simulation: Simulation) -> None:
+    """A record is sent to a leader that is dead already, and has no successor."""
+    shop = simulation.producer("shop", acks=1)
+    shop.produce(("t", 0), b"a")
+    simulation.run_for(1000)
+    simulation.broker(2).kill()
+    simulation.run_for(5000)
+    shop.produce(("t", 0), b"b")
+    simulation.run_for(3000)
+
+
+def read_from_the_dead(simulation: Simulation) -> None:
+    """A consumer's leader is killed, and its session lasts."""
+    simulation.produce("t", b"v")
+    simulation.consumer([("t", 0)], name="reader")
+    simulation.run_for(2000)
+    simulation.broker(2).kill()
+    simulation.run_for(3000)
+
+
+def first_record(simulation: Simulation) -> None:
+    """The first idempotent producer of a broker, which has no block of producer ids yet."""
+    simulation.producer("shop").produce(("t", 0), b"a")
+    simulation.run_for(3000)
+
+
+def delayed_by_hand(simulation: Simulation) -> None:
+    """A user lets the broker's answer come later."""
+    shop = simulation.producer("shop", acks=1)
+    shop.produce(("t", 0), b"a")
+    simulation.run_for(1000)
+    simulation.inject("Produce", delay_ms=700)
+    shop.produce(("t", 0), b"b")
+    simulation.run_for(3000)
+
+
+def nobody_syncs(simulation: Simulation) -> None:
+    """Both members are cut off between joining and asking for their assignment."""
+    for name in ("member-a", "member-b"):
+        simulation.group_consumer("g", ["t"], name=name, rebalance_timeout_ms=6000)
+    simulation.run_for(1500)
+    simulation.run_until(lambda: simulation.group("g").state == "CompletingRebalance", 20_000)
+    simulation.network.isolate("member-a")
+    simulation.network.isolate("member-b")
+    simulation.run_for(30_000)
+
+
+def left_alone(simulation: Simulation) -> None:
+    """The only member is cut off; what it committed is kept for a minute."""
+    simulation.group_consumer("g", ["t"], name="member-a")
+    simulation.run_for(8000)
+    simulation.produce("t", b"a")
+    simulation.run_for(8000)
+    simulation.network.isolate("member-a")
+    simulation.run_for(360_000)
+
+
+def newer_group(simulation: Simulation) -> None:
+    """One of two members of a group of the consumer protocol is cut off."""
+    for name in ("member-a", "member-b"):
+        simulation.group_consumer("g", ["t"], name=name, group_protocol="consumer")
+    simulation.run_for(9000)
+    simulation.network.isolate("member-b")
+    simulation.run_for(60_000)
+
+
+def committed_once(simulation: Simulation) -> None:
+    """An application commits a transaction and is not heard of for minutes."""
+    application = simulation.transactional_producer("app", name="app")
+
+    async def transact() -> None:
+        await application.init_transactions()
+        application.begin()
+        await application.write(("t", 0), [b"a"])
+        await application.commit()
+
+    application.start_task(transact())
+    simulation.run_for(210_000)
+
+
+def shut_down_in_vain(simulation: Simulation) -> None:
+    """A broker shuts down while the controller is paused."""
+    simulation.run_for(1000)
+    simulation.broker(1).pause()
+    simulation.run_for(100)
+    simulation.broker(2).begin_shutdown()
+    simulation.run_for(60_000)
+
+
+def isr_of_a_dead_controller(simulation: Simulation) -> None:
+    """A follower is paused, and the controller is dead: nobody takes the smaller ISR."""
+    simulation.produce("t", b"v")
+    simulation.run_for(2000)
+    simulation.broker(1).kill()
+    simulation.broker(3).pause()
+    simulation.produce("t", b"w", acks=1)
+    simulation.run_for(20_000)
+
+
+def refused_isr(simulation: Simulation) -> None:
+    """A follower is paused; the controller's first answer about the smaller ISR is an error."""
+    simulation.produce("t", b"v")
+    simulation.run_for(2000)
+    simulation.inject("AlterIsr", "UNKNOWN_SERVER_ERROR")
+    simulation.broker(3).pause()
+    simulation.produce("t", b"w", acks=1)
+    simulation.run_for(20_000)
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked, in which run, at which event, and what the answer must say."""
@@ -341,6 +480,7 @@ class Question:
 
 AT_RETRY = "kind == client_retry"
 BRIEF = {"zookeeper.session.timeout.ms": 12_000}
+NEWER_GROUPS = {**PATIENT, "group.coordinator.rebalance.protocols": "classic,consumer"}
 
 QUESTIONS: tuple[Question, ...] = (
     # -- a request and its answer: ``Port`` --------------------------------------------------
@@ -642,6 +782,183 @@ QUESTIONS: tuple[Question, ...] = (
         "client_invoke",
         never=("UpdateMetadata", "LeaderAndIsr"),
     ),
+    # -- who was tried again, or is heard of now and then ------------------------------------------
+    Question(
+        "Why did the producer send again? Its leader died while it waited",
+        died_while_asked,
+        AT_RETRY,
+        ("client_retry", "broker-2 is killed"),
+        "broker-2 is killed",
+    ),
+    Question(
+        "Why was the record sent again? Nobody listens at its leader any more",
+        sent_to_the_dead,
+        "last kind == client_retry",
+        ("client_retry", "broker-2 is not running"),
+        "client_invoke",
+        {"topic": {"assignment": {0: [2]}}},
+    ),
+    Question(
+        "Why did the producer ask for metadata again? Its leader is not there",
+        sent_to_the_dead,
+        "last kind == send and actor == 'shop' and type == 'MetadataRequest'",
+        ("MetadataRequest", "broker-2 is not running"),
+        "client_invoke",
+        {"topic": {"assignment": {0: [2]}}},
+    ),
+    Question(
+        "Why did the reader ask the dead leader again? Its back-off was over",
+        read_from_the_dead,
+        "last kind == drop and actor == 'reader'",
+        ("FetchRequest", "SimulatedConsumer._back_off", "broker-2 is not running"),
+        "broker-2 is killed",
+    ),
+    Question(
+        "Why did the producer ask for an id again? The broker had no block of them yet",
+        first_record,
+        "last kind == send and actor == 'shop' and type == 'InitProducerIdRequest'",
+        ("InitProducerIdRequest", "SimulatedProducer.on_metadata"),
+        "",
+        never=("UpdateMetadata",),
+    ),
+    Question(
+        "Why was the record acknowledged so late? Somebody had delayed it by hand",
+        delayed_by_hand,
+        "kind == client_ok and t > 1",
+        ("client_ok", "ProduceRequest", "injected into ProduceRequest"),
+        "injected into ProduceRequest",
+    ),
+    Question(
+        "Why were the offsets committed? The consumer does so now and then",
+        group_of_two(lambda s: None, 9000),
+        "last kind == send and type == 'OffsetCommitRequest'",
+        ("OffsetCommitRequest",),
+        "offset_commit",
+        never=("UpdateMetadata", "LeaderAndIsr"),
+    ),
+    Question(
+        "Why did the member send a heartbeat? It does so since it has joined",
+        group_of_two(lambda s: None, 9000),
+        "last kind == send and type == 'HeartbeatRequest' and actor == 'member-a'",
+        ("HeartbeatRequest", "heartbeat", "join_group"),
+        "",
+        never=("UpdateMetadata", "LeaderAndIsr", "member-b"),
+    ),
+    Question(
+        "Why did the broker ask to shut down again? The controller was paused",
+        shut_down_in_vain,
+        "last kind == send and type == 'ControlledShutdownRequest'",
+        ("ControlledShutdownRequest", "waited 30.0 s for broker-1, which was paused"),
+        "broker-1",
+    ),
+    Question(
+        "Why did the leader ask the dead controller? It has an ISR to propose",
+        isr_of_a_dead_controller,
+        "last kind == drop and type == 'AlterIsrRequest'",
+        ("AlterIsrRequest", "not running", "replica 3 of t-0 has been behind", "(paused)"),
+        "broker-3",
+        {"config": {**PATIENT, "replica.lag.time.max.ms": 2000}},
+    ),
+    Question(
+        "Why did the leader propose the ISR again so soon? It was told an error",
+        refused_isr,
+        "last kind == send and type == 'AlterIsrRequest'",
+        ("AlterIsrRequest", "_retry", "UNKNOWN_SERVER_ERROR"),
+        "injected into AlterIsrRequest",
+        {"config": {**PATIENT, "replica.lag.time.max.ms": 2000}},
+    ),
+    # -- ZooKeeper, once more --------------------------------------------------------------------
+    Question(
+        "Why did the controller connect to another ZooKeeper server?",
+        lost_server,
+        "last kind == send and type == 'ConnectRequest' and actor == 'controller-1'",
+        ("ConnectRequest", "ZooKeeperClient._connect", "zk-1 is killed"),
+        "zk-1 is killed",
+        {"zookeepers": 3},
+    ),
+    Question(
+        "Why did the ZooKeeper client send a ping? It was quiet for a while",
+        lambda s: s.run_for(15_000),
+        "last kind == send and actor == 'controller-2' and type == 'Ping'",
+        ("Ping", "ZooKeeperClient._heartbeat"),
+        "",
+        {"zookeepers": 3},
+        never=("FetchRequest",),
+    ),
+    Question(
+        "Why did the leading ZooKeeper server ping the others? It does so as long as it leads",
+        lambda s: s.run_for(15_000),
+        "last kind == send and actor == 'zk-3' and type == 'LeaderPing'",
+        ("LeaderPing", "Leading._ping"),
+        "",
+        {"zookeepers": 3},
+        never=("FetchRequest", "controller"),
+    ),
+    Question(
+        "Why does the server that was cut off vote again? Nobody answers it",
+        isolated_server,
+        "last kind == send and type == 'Notification' and actor == 'zk-3'",
+        ("Notification", "_resend", "waited", "for zk-1 and zk-2, which were cut off"),
+        "partition [['zk-3']",
+        {"zookeepers": 3},
+    ),
+    # -- groups and transactions, once more -------------------------------------------------------
+    Question(
+        "Why was the generation given up? Its members did not ask for their assignments",
+        nobody_syncs,
+        "last kind == expire and actor == 'broker-1'",
+        ("waited 6.0 s for member-a and member-b, which were cut off",),
+        "partition [['member-a']",
+        never=("LeaderAndIsr",),
+    ),
+    Question(
+        "Why was the member of the newer group removed? It was cut off",
+        newer_group,
+        "last kind == expire and actor == 'broker-1'",
+        ("waited 45.0 s for member-b, which was cut off",),
+        "partition [['member-b']",
+        {"config": NEWER_GROUPS},
+        never=("LeaderAndIsr",),
+    ),
+    Question(
+        "Why did the member of the newer group send a heartbeat?",
+        newer_group,
+        "last kind == send and type == 'ConsumerGroupHeartbeatRequest' and t < 9",
+        ("ConsumerGroupHeartbeatRequest", "heartbeat"),
+        "",
+        {"config": NEWER_GROUPS},
+        never=("UpdateMetadata", "LeaderAndIsr"),
+    ),
+    Question(
+        "Why is the group gone? Its offsets were kept long enough; the broker looks every so often",
+        left_alone,
+        "last change broker-1/groups/g/state",
+        ("GroupStore._expire",),
+        "",
+        {
+            "config": {
+                **PATIENT,
+                "offsets.retention.minutes": 1,
+                "offsets.retention.check.interval.ms": 20_000,
+            }
+        },
+        never=("checkpoint", "Upkeep"),
+    ),
+    Question(
+        "Why was the transactional id forgotten? Nobody had used it; the broker looks now and then",
+        committed_once,
+        "last change broker-*/transaction/app",
+        ("TransactionStateManager.expire",),
+        "init_transactions",
+        {
+            "config": {
+                **PATIENT,
+                "transactional.id.expiration.ms": 60_000,
+                "transaction.remove.expired.transaction.cleanup.interval.ms": 20_000,
+            }
+        },
+        never=("abort_timed_out",),
+    ),
 )
 
 
@@ -673,3 +990,84 @@ def test_the_answer_names_who_waited_for_whom_and_why(number: int) -> None:
 def test_thirty_are_asked() -> None:
     """Each once."""
     assert len({question.text for question in QUESTIONS}) == len(QUESTIONS) >= 30
+
+
+ASKED = {
+    "AlterIsrManager._retry": "Why did the leader propose the ISR again so soon?",
+    "ConsumerGroupLog.start_timer": "Why was the member of the newer group removed?",
+    "DelayedFetch": "Why was the second reader answered?",
+    "FastLeaderElection._resend": "Why does the server that was cut off vote again?",
+    "FollowerFetch": "Why was the follower answered?",
+    "Following._check_leader": "Why has ZooKeeper another leader?",
+    "GroupStore._expire": "Why is the group gone?",
+    "Injection.__call__": "Why was the record acknowledged so late?",
+    "Leading._ping": "Why did the leading ZooKeeper server ping the others?",
+    "MarkerChannels._disconnected": "Why were the markers of the transaction sent again?",
+    "MarkerChannels._take_turn": "Why were the markers of the transaction sent again?",
+    "Node.peer_lost": "Why did the producer send again? Its leader died while it waited",
+    "Port._expire": "Why did the producer send to another broker only then?",
+    "Rebalance._on_timer": "Why did the leadership go back?",
+    "Rebalances._expect_syncs": "Why was the generation given up?",
+    "Rebalances._wait_for_joins": "Why was the first member answered only after three seconds?",
+    "Rebalances.extend_session": "Why was the member removed?",
+    "ReplicaFetcherActor._timer_fired": "Why did the follower ask the dead leader again?",
+    "SessionTracker": "Why did the session expire? Its pings were slow",
+    "Signal.notify": "Why did the leader ask the dead controller?",
+    "SimulatedClient._ask_metadata": "Why did the producer ask for metadata again?",
+    "SimulatedConsumer._back_off": "Why did the reader ask the dead leader again?",
+    "SimulatedGroupConsumer._auto_commit": "Why were the offsets committed?",
+    "SimulatedProducer._drain": "Why did the producer send again? Its leader was paused",
+    "SimulatedProducer._begin_waiting": "Why was the record sent only then?",
+    "SimulatedProducer._reach_deadline": "Why did the producer give up? It waited 20 s for a dead",
+    "SimulatedProducer.on_metadata": "Why did the producer ask for an id again?",
+    "SimulatedProducer.produce": "Why was the record sent only then?",
+    "TransactionCoordinator.abort_timed_out": "Why was the transaction aborted?",
+    "TransactionStateManager.expire": "Why was the transactional id forgotten?",
+    "Upkeep.apply_retention": "Why did the log begin later?",
+    "Upkeep.shrink_isrs": "Why did the ISR shrink? The link was slow",
+    "WheelTimer._advance": "Why did the leader propose the ISR again?",
+    "ZooKeeperClient._connect": "Why did the controller connect to another ZooKeeper server?",
+    "ZooKeeperClient._heartbeat": "Why did the ZooKeeper client send a ping?",
+    "ZooKeeperIsrManager._maybe_publish": "Why was the controller told of the smaller ISR",
+}
+"""Timer to the beginning of the question in whose run it fires, and of which it decides."""
+NOT_ASKED = {
+    "ChangeNotifications._run": "waits for nothing: the queue goes on after what is handled",
+    "ControllerActor.peer_lost": "tells that a connection broke, as Node.peer_lost does",
+    "ControllerEventManager._deliver_next": "waits for nothing: the next event has its turn",
+    "FastLeaderElection._settled": "a fifth of a second for later votes, with every election",
+    "GroupStore._run_tasks": "waits for nothing: appends of one moment go together",
+    "TransactionStateManager.load": "waits for nothing: it begins to read the log",
+    "TransactionVerifier.verify": "waits for nothing: verifications of one moment go together",
+    "Upkeep._checkpoint_by_the_clock": "changes files, of which a trace has no event",
+    "Upkeep.checkpoint_high_watermarks": "changes files, of which a trace has no event",
+    "Upkeep.clean_logs": "changes files, of which a trace has no event",
+    "Upkeep.expire_producer_ids": "forgets producers, of which a trace has no event",
+    "Upkeep.flush_dirty_logs": "changes files, of which a trace has no event",
+    "World._send_later": "of the load of the random histories",
+    "ZooKeeperActor.peer_lost": "tells that a connection broke, as Node.peer_lost does",
+    "ZooKeeperClient._ask_to_connect": "the next try of ZooKeeperClient._connect",
+    "ZooKeeperClient.close": "the patience of a broker that starts without ZooKeeper, and ends",
+}
+"""Timer to the reason why nobody asks of it."""
+
+
+def fired_in(trace: Trace) -> set[str]:
+    return {str(event.type) for event in trace.events if event.kind == "timer_fire"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_there_is_a_question_over_every_timer() -> None:
+    """Over all that fire in the runs of the questions and in some random histories."""
+    fired = {question.text: fired_in(_trace_of(n)) for n, question in enumerate(QUESTIONS)}
+    seen = set().union(*fired.values())
+    for version, seed in (("3.9", 4), ("3.9", 5), ("2.8", 2), ("1.1", 1), ("0.10", 3)):
+        world = build(seed, version, True)
+        play(world, draw_steps(seed), [])
+        seen |= fired_in(world.simulation.trace())
+        world.simulation.stop()
+    assert seen - set(ASKED) - set(NOT_ASKED) == set(), "ask about it, or say why not"
+    for timer, beginning in ASKED.items():
+        (text,) = [text for text in fired if text.startswith(beginning)]
+        assert timer in fired[text], f"{timer} does not fire where it is asked about: {text}"

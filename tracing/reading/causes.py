@@ -68,7 +68,12 @@ def released_by(trace: StoredTrace, event: Event) -> Event | None:
 
 
 def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
-    """For the first append of a new leader: the event that made it the leader."""
+    """For the first append of a new leader: the event that made it the leader.
+
+    What came without a request, such as the end of a wait, did not wait for a leader.
+    """
+    if event.kind != "deliver":
+        return None
     for path, old, _ in event.delta:
         if not path.endswith("/log_end_offset") or old is None:
             continue
