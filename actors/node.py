@@ -155,7 +155,7 @@ class Node(pykka.Actor):
         self.port.ask_then(destination, message, timeout_ms, answered)
 
     def is_waiting_for(self, correlation: int) -> bool:
-        """Whether an answer to this request of mine would still be taken."""
+        """Return whether an answer to this request of mine would still be taken."""
         return correlation in self.port.requests
 
     def reply(self, delivery: Delivery, response: Any) -> None:

@@ -108,7 +108,7 @@ class Resident(Protocol):
         ...
 
     def is_waiting_for(self, correlation: int) -> bool:
-        """Whether an answer to this request would still be taken."""
+        """Return whether an answer to this request would still be taken."""
         ...
 
     def block(self, blocked: bool) -> None:

@@ -57,7 +57,7 @@ def parse_properties_file(text: str) -> dict[str, str]:
 
 
 def _continues(line: str) -> bool:
-    """Whether a line ends with a backslash that is not escaped itself."""
+    """Return whether a line ends with a backslash that is not escaped itself."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 

@@ -51,7 +51,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _config(file: Path | None, settings: list[str], kafka_version: str) -> dict[str, str]:
-    """What the file says, and over it what the options say."""
+    """Return what the file says, and over it what the options say."""
     from .properties_file import read_config_file
 
     config: dict[str, str] = {}
@@ -162,7 +162,7 @@ def _write_ready(path: Path, facts: dict[str, Any]) -> None:
 
 
 def _facts(cluster: Any, with_zookeeper: bool) -> dict[str, Any]:
-    """What whoever started the process wants to know."""
+    """Return what whoever started the process wants to know."""
     listeners = cluster.security.config.listeners
     return {
         "bootstrap_servers": cluster.bootstrap_servers,

@@ -32,7 +32,7 @@ def machine_of(name: str) -> str:
 
 
 def is_controller_name(name: str) -> bool:
-    """Whether this is the controller node of some broker."""
+    """Return whether this is the controller node of some broker."""
     return name.startswith("controller-")
 
 

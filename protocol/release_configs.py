@@ -214,7 +214,7 @@ class ReleaseConfigs:
     """Of brokers, but not in their settings files (``DynamicConfig.Broker``)."""
 
     def of_broker(self, name: str) -> ReleaseConfig | None:
-        """What the release says of a broker's configuration, be it only of one listener."""
+        """Return what the release says of a broker's configuration, be it only of one listener."""
         known = self.broker.get(name) or self.dynamic.get(name)
         base = listener_base_name(name) if known is None else None
         return known if base is None else self.broker.get(base)

@@ -171,7 +171,7 @@ class LogDirs:
             self._disk.delete_future(name)
 
     def is_moving(self, name: TopicPartition) -> bool:
-        """Whether a partition has a future log; then its log is not compacted."""
+        """Return whether a partition has a future log; then its log is not compacted."""
         return name in self._disk.future_logs
 
     def directory_failed(self, path: str) -> None:

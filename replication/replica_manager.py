@@ -142,7 +142,7 @@ class ReplicaManager:
         return bool(self.hosted.topic_config(topic)["unclean.leader.election.enable"])
 
     def _leads_for_followers(self) -> bool:
-        """Whether other brokers fetch from this one."""
+        """Return whether other brokers fetch from this one."""
         return any(p.is_leader and p.remote_replicas for p in self._by_name.values())
 
     # -- life -------------------------------------------------------------------------------

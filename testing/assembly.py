@@ -109,7 +109,7 @@ class ClusterPlan:
 def _generated_ids(
     brokers: int | Sequence[int], broker_ids: Sequence[int], config: BrokerConfig
 ) -> tuple[int, ...]:
-    """What brokers are known by that have ``broker.id=-1``, until they know their ids."""
+    """Return what brokers are known by that have ``broker.id=-1``, until they know their ids."""
     if not isinstance(brokers, int):
         raise UsageError(
             "brokers names ids, and broker.id=-1 lets them be generated; give their number, "

@@ -31,7 +31,7 @@ def describe(condition: Callable[[], object]) -> str:
 
 
 def what_was_seen(condition: Callable[[], object]) -> str:
-    """What the parts of a lambda give now, empty when that tells nothing.
+    """Return what the parts of a lambda give now, empty when that tells nothing.
 
     Of ``cluster.controller.id == 2`` the value of the left side.
     """

@@ -98,7 +98,7 @@ def _check_consumer_bounds(values: Mapping[str, Any], kafka_version: str) -> Non
 
 
 def _is_default(name: str, value: Any, kafka_version: str) -> bool:
-    """Whether a value is Kafka's own default; one that cannot be read is none."""
+    """Return whether a value is Kafka's own default; one that cannot be read is none."""
     definition = definitions(kafka_version)[name]
     try:
         return bool(definition.read(value) == definition.default)

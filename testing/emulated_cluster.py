@@ -55,7 +55,7 @@ class EmulatedCluster(abc.ABC):
         return f"<{type(self).__name__} {self.kafka_version}{self._shown()}: {state}>"
 
     def _shown(self) -> str:
-        """What ``repr`` tells beside the brokers."""
+        """Return what ``repr`` tells beside the brokers."""
         return ""
 
     # -- what runs -----------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class EmulatedCluster(abc.ABC):
         return starts
 
     def _has_started(self, starts: Iterable[Pending[None]]) -> bool:
-        """Whether the cluster serves; raises what kept a broker from starting."""
+        """Return whether the cluster serves; raises what kept a broker from starting."""
         have_ended = True
         for broker_running in starts:
             if broker_running.done:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 def is_trusted_host(host: str, own: frozenset[str]) -> bool:
-    """Whether a Host header names this machine.
+    """Return whether a Host header names this machine.
 
     A page of another site can have its own name lead here; the browser still sends that name.
     Addresses, names without a dot (as containers have) and ``own`` names are trusted.

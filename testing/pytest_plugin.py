@@ -84,7 +84,7 @@ def _remember(node: Any, cluster: Cluster | Simulation) -> None:
 
 
 def _of_ini(config: pytest.Config) -> dict[str, Any]:
-    """What the ini file says, as arguments of a cluster."""
+    """Return what the ini file says, as arguments of a cluster."""
     found: dict[str, Any] = {}
     for key in _INI:
         value = config.getini(key)
@@ -164,7 +164,7 @@ def _names(kind: type[Any]) -> list[str]:
 def _checked_arguments(
     request: pytest.FixtureRequest, kind: type[Any], session: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the session and the marks give, if ``kind`` can be made with it.
+    """Return what the session and the marks give, if ``kind`` can be made with it.
 
     A session or a module may have arguments of the other kind; a test's own mark may not.
     """

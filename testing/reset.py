@@ -175,7 +175,7 @@ def _forget_znodes(running: RunningCluster) -> None:
 
 
 def _is_kept(path: str, data: bytes | None) -> bool:
-    """Whether brokers need a znode, or have taken back themselves what was in it."""
+    """Return whether brokers need a znode, or have taken back themselves what was in it."""
     if path.startswith(_USERS):
         return bool(data and decode_config(data))  # of a configured user
     return path == "/" or path.startswith(_KEPT_BELOW)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def is_restored(running: RunningCluster) -> bool:
-    """Whether ZooKeeper's state comes from a former process."""
+    """Return whether ZooKeeper's state comes from a former process."""
     return any(zookeeper.is_restored for zookeeper in running.zookeepers.values())
 
 
 def topics_are_back(running: RunningCluster) -> bool:
-    """Whether every partition that can have a leader has one, and all brokers know it."""
+    """Return whether every partition that can have a leader has one, and all brokers know it."""
     controller = running.active_controller()
     if controller is None:
         return False

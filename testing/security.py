@@ -356,7 +356,7 @@ class ClusterSecurity:
                 self.add_user(name, password, mechanisms=wanted)
 
     def guard(self, config: BrokerConfig) -> Callable[[TcpGateway], GuardedBackend] | None:
-        """What decides on requests where an authorizer is configured."""
+        """Return what decides on requests where an authorizer is configured."""
         if not config["authorizer.class.name"]:
             return None
         return functools.partial(_guarded, flags=behaviour(config.kafka_version))
@@ -364,7 +364,7 @@ class ClusterSecurity:
     def listener_security(
         self, gateway: TcpGateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
     ) -> ListenerSecurity:
-        """What a listener of one broker asks of its clients."""
+        """Return what a listener of one broker asks of its clients."""
         tls = None
         if listener.uses_tls:
             if self._server_certificate is None:

@@ -105,7 +105,7 @@ class FileJournal:
     # -- reading -------------------------------------------------------------------------------
 
     def open(self) -> tuple[Saved | None, list[Entry]]:
-        """What was kept, ready to be continued; ``UnreadableState`` if that is impossible.
+        """Return what was kept, ready to be continued; ``UnreadableState`` if that is impossible.
 
         Raises ``UsageError`` while another process has the directory open.
         """

@@ -42,7 +42,7 @@ def stretches(left: Sequence[int], right: Sequence[int]) -> Iterator[Stretch]:
 
 
 def _equal(left: Sequence[int], right: Sequence[int], i: int, j: int) -> int:
-    """How many items are equal from here on."""
+    """Return how many items are equal from here on."""
     most = min(len(left) - i, len(right) - j)
     count = 0
     while count < most and left[i + count] == right[j + count]:
@@ -51,7 +51,7 @@ def _equal(left: Sequence[int], right: Sequence[int], i: int, j: int) -> int:
 
 
 def _next_meeting(left: Sequence[int], right: Sequence[int], i: int, j: int) -> tuple[int, int]:
-    """How much to skip on both sides until they go together: as little as can be."""
+    """Return how much to skip on both sides until they go together: as little as can be."""
     for window in _WINDOWS:
         places: dict[tuple[int, ...], int] = {}
         for place, row in _rows(right, j, window):

@@ -29,7 +29,7 @@ Change = tuple[int, int, Any, Any]
 
 
 def column_places(body: bytes) -> list[int]:
-    """Where the parts of a chunk's body begin, and where the last one ends."""
+    """Return where the parts of a chunk's body begin, and where the last one ends."""
     unpacker = msgpack.Unpacker(max_buffer_size=0)
     unpacker.feed(body)
     if unpacker.read_array_header() != _PARTS:

@@ -204,7 +204,7 @@ def jsonable(value: Any) -> Any:
 
 
 def is_root(event: Event) -> bool:
-    """Whether a chain of causes ends here."""
+    """Return whether a chain of causes ends here."""
     if event.kind != "client_invoke":
         return event.kind in ROOT_KINDS
     return event.cause is None or event.type not in _OF_ITS_OWN_ACCORD

@@ -143,7 +143,7 @@ def pack_header(header: Mapping[str, Any]) -> bytes:
 
 
 def unpack_frame_body(frame: Frame, place: str) -> Any:
-    """What a frame holds; ``TraceError`` if it is no MessagePack, or too much."""
+    """Return what a frame holds; ``TraceError`` if it is no MessagePack, or too much."""
     stored = frame.length - FRAME_HEAD.size
     most = min(CONTAINERS_MAX, _CONTAINERS_FLOOR + _CONTAINERS_A_BYTE * stored)
     try:

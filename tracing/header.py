@@ -23,7 +23,7 @@ def build_header(
     virtual_epoch_ms: int | None = None,
     reproduce: str = "",
 ) -> dict[str, Any]:
-    """What every trace begins with, whoever records it.
+    """Return what every trace begins with, whoever records it.
 
     ``mode`` is ``sim``, ``live`` or ``threaded``; ``scenario`` the text of the scenario file and
     ``parameters`` what was set over it; ``virtual_epoch_ms`` what the run called the present when

@@ -163,7 +163,7 @@ class PayloadPacker:
         return eval(f"lambda message: ({' '.join(parts)})", known)  # type: ignore[no-any-return]
 
     def _converter(self, name: str, shape: Shape) -> Extract:
-        """How to prepare a value that msgpack cannot take as it is."""
+        """Return how to prepare a value that msgpack cannot take as it is."""
         if shape == "?":
             return self.tagged
         limit = self.record_bytes_limit

@@ -124,7 +124,7 @@ def contains_bytes(shape: Shape) -> bool:
 
 
 def is_message_type(cls: type) -> bool:
-    """Whether values are recorded by field: dataclasses and named tuples."""
+    """Return whether values are recorded by field: dataclasses and named tuples."""
     return hasattr(cls, "__dataclass_fields__") or (
         issubclass(cls, tuple) and hasattr(cls, "_fields")
     )
@@ -181,7 +181,7 @@ class Schema:
             self._epochs.pop(name, None)
 
     def epochs_of(self, type_name: str) -> EpochsOf | None:
-        """How to read the epochs of a type's payloads; None when it has none."""
+        """Return how to read the epochs of a type's payloads; None when it has none."""
         if type_name in self._epochs:
             return self._epochs[type_name]
         found = self._epochs[type_name] = self._new_epochs_of(type_name)

@@ -53,11 +53,11 @@ class RequestMemory:
         return self.total > self._limit_bytes
 
     def may_read(self, holder: Holder) -> bool:
-        """Whether a connection may read on."""
+        """Return whether a connection may read on."""
         return self.total <= self._limit_bytes or next(iter(self._held), holder) is holder
 
     def buffer_size(self, frame_size: int, received: int) -> int:
-        """How large a buffer to take for a frame of which some bytes have come.
+        """Return how large a buffer to take for a frame of which some bytes have come.
 
         Frames of usual size get theirs at once, as long as all have little: so they are not
         copied. Others have to come first.

@@ -46,7 +46,7 @@ Change = tuple[EventType, str]
 
 
 def _is_own(node: Znode) -> bool:
-    """Whether nobody created a node: the root, and what ZooKeeper keeps for itself."""
+    """Return whether nobody created a node: the root, and what ZooKeeper keeps for itself."""
     return node.czxid == 0
 
 

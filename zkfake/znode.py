@@ -190,7 +190,7 @@ def parent_path(path: str) -> str:
 
 
 def is_valid_path(path: str) -> bool:
-    """Whether ZooKeeper accepts the path: absolute, no empty, ``.`` or ``..`` part."""
+    """Return whether ZooKeeper accepts the path: absolute, no empty, ``.`` or ``..`` part."""
     return path == "/" or _VALID_PATH.fullmatch(path) is not None
 
 

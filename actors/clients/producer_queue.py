@@ -189,7 +189,7 @@ class PartitionQueue:
         return not batch.is_renumbered and batch.base_sequence == self._acknowledged_sequence
 
     def wants_new_epoch(self) -> bool:
-        """Whether what was given up left a gap; asked when something ended, it may settle it
+        """Return whether what was given up left a gap; asked when something ended, it may settle it
         (``TransactionManager.maybeResolveSequences``)."""
         if self._unresolved_sequence < 0 or self.tracked:
             return False
@@ -200,7 +200,7 @@ class PartitionQueue:
         return False
 
     def may_send(self, batch: ProducerBatch, identity: Identity) -> bool:
-        """Whether the first batch can be sent with the number it has, or be given one as
+        """Return whether the first batch can be sent with the number it has, or be given one as
         ``identity`` (``RecordAccumulator.shouldStopDrainBatchesForPartition``)."""
         if not self.is_idempotent:
             return True

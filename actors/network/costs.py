@@ -209,7 +209,7 @@ class CostedNetwork(Network):
         )
 
     def _serve(self, server: str, packet: Any) -> float:
-        """When a server has dealt with a request that arrives now."""
+        """Return when a server has dealt with a request that arrives now."""
         costs = self.costs
         start_us = max(self._runtime.now_us(), self._free_us.get(server, 0.0))
         done_us = self._free_us[server] = start_us + costs.zookeeper_request_ms * 1000

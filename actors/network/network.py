@@ -39,7 +39,7 @@ class Attempt(NamedTuple):
     correlation: int
 
     def is_wanted(self) -> bool:
-        """Whether its asker still waits for an answer."""
+        """Return whether its asker still waits for an answer."""
         return bool(self.sender.is_waiting_for(self.correlation))
 
 
@@ -48,7 +48,7 @@ def _no_delay(_rng: random.Random) -> int:
 
 
 def _is_paced_elsewhere(delivery: Delivery) -> bool:
-    """Whether it crosses a TCP connection whose bytes are delayed before and after."""
+    """Return whether it crosses a TCP connection whose bytes are delayed before and after."""
     asker = delivery.target if delivery.is_reply else delivery.sender
     return getattr(asker, "is_paced_elsewhere", False)
 
@@ -406,7 +406,7 @@ class Network:
         """Called when a rule has changed."""
 
     def _still_under_way(self) -> bool:
-        """Whether links of the rules before hold messages that plain ones would overtake."""
+        """Return whether links of the rules before hold messages that plain ones would overtake."""
         now = self._runtime.now_us()
         soonest = now + self.latency_us
         return self._free_at_least > soonest or any(

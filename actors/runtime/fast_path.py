@@ -197,7 +197,7 @@ class VirtualNetwork(Network):
             sender.links[destination] = self._link(source, destination)
 
     def _is_recorded_only(self) -> bool:
-        """Whether nobody looks at what arrives but a recorder that takes rows."""
+        """Return whether nobody looks at what arrives but a recorder that takes rows."""
         return not (self._observers or self._interceptors) and self.clock.row_buffer is not None
 
     def _rules_changed(self) -> None:

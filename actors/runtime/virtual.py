@@ -190,7 +190,7 @@ class VirtualRuntime(LoopRuntime):
         )
 
     def _is_due(self, now: int) -> bool:
-        """Whether a heap has something for this time."""
+        """Return whether a heap has something for this time."""
         messages = self.messages
         return self._due_us <= now or (bool(messages) and messages[0][0] <= now)
 

@@ -105,7 +105,7 @@ def opened(
 
 
 def is_trace(target: str) -> bool:
-    """Whether a file is a recording rather than a scenario."""
+    """Return whether a file is a recording rather than a scenario."""
     path = Path(target)
     if path.suffix == ".fktrace":
         return True
@@ -117,7 +117,7 @@ def is_trace(target: str) -> bool:
 
 
 def is_full_screen(plain: bool) -> bool:
-    """Whether there is a terminal to draw on, and what draws."""
+    """Return whether there is a terminal to draw on, and what draws."""
     if plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     if importlib.util.find_spec("textual") is None:

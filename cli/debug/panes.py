@@ -85,7 +85,7 @@ def _draw(event: Event, column: dict[str, int], cells: list[str]) -> None:
 
 
 def state_text(event: Event, state: State, *, shows_all: bool) -> Text:
-    """What an actor knows after an event, what the event changed first and in colour."""
+    """Return what an actor knows after an event, what the event changed first and in colour."""
     drawn = Text()
     olds = {path: old for path, old, _ in event.delta}
     for path, old, new in event.delta:
@@ -148,7 +148,7 @@ def title_text(stored: StoredTrace, event: Event, name: str) -> Text:
 
 
 def progress_text(progress: Waypoint, debugger: Debugger) -> Text:
-    """How far a way has come, on one line."""
+    """Return how far a way has come, on one line."""
     drawn = Text(no_wrap=True, overflow="ellipsis")
     drawn.append("running again " if progress.is_repeated else "running ", "bold")
     drawn.append(f"#{progress.number:,}", "bold")

@@ -269,7 +269,7 @@ class DebuggerApp(App[None]):
     # -- long ways -----------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether an action is possible now; None shows its key, but greyed out."""
+        """Return whether an action is possible now; None shows its key, but greyed out."""
         if action == "stop":
             return self._is_going
         known = any(isinstance(one, Binding) and _name(one) == action for one in self.BINDINGS)

@@ -97,7 +97,7 @@ class ConsumerGroup:
         return not self.members
 
     def is_free(self, topic_id: str, partition: int) -> bool:
-        """Whether no member has a partition, or has still to give it up."""
+        """Return whether no member has a partition, or has still to give it up."""
         return (topic_id, partition) not in self._holders
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
@@ -112,7 +112,7 @@ class ConsumerGroup:
         return self.target.get(member_id, {})
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Whether others still have partitions that are meant for a member."""
+        """Return whether others still have partitions that are meant for a member."""
         return member.state is MemberState.UNRELEASED_PARTITIONS and any(
             number not in member.assigned.get(topic_id, ()) and not self.is_free(topic_id, number)
             for topic_id, numbers in self.target.get(member.member_id, {}).items()
@@ -120,7 +120,7 @@ class ConsumerGroup:
         )
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads a topic."""
+        """Return whether a member reads a topic."""
         return any(member.reads(topic) for member in self.members.values())
 
     def server_assignor(self, instead: Mapping[str, ConsumerMember] | None = None) -> str | None:
@@ -143,7 +143,7 @@ class ConsumerGroup:
         return sum(member.classic is not None for member in self.members.values())
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether who names these protocols of the classic protocol may be a member."""
+        """Return whether who names these protocols of the classic protocol may be a member."""
         if protocol_type != CONSUMER_PROTOCOL_TYPE:
             return False
         classics = [m.classic for m in self.members.values() if m.classic is not None]
@@ -260,7 +260,7 @@ class ConsumerGroup:
     # -- the topics ----------------------------------------------------------------------------
 
     def is_refresh_due(self, now_ms: int) -> bool:
-        """Whether the topics are to be looked at."""
+        """Return whether the topics are to be looked at."""
         return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch
 
     def request_refresh(self) -> None:

@@ -60,11 +60,11 @@ class ConsumerMember(NamedTuple):
         return self._replace(member_epoch=epoch, previous_epoch=self.member_epoch)
 
     def reads(self, topic: str) -> bool:
-        """Whether it subscribes to a topic."""
+        """Return whether it subscribes to a topic."""
         return topic in self.topics or (
             self.topic_regex != "" and re.fullmatch(self.topic_regex, topic) is not None
         )
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has all that the target assignment of an epoch gives it."""
+        """Return whether it has all that the target assignment of an epoch gives it."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch

@@ -69,14 +69,14 @@ def merged(one: TopicIdPartitions, other: TopicIdPartitions) -> TopicIdPartition
 
 
 def is_subset(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
-    """Whether a member that says what it reads reads nothing but these."""
+    """Return whether a member that says what it reads reads nothing but these."""
     return owned is not None and all(
         number in partitions.get(topic_id, ()) for topic_id, numbers in owned for number in numbers
     )
 
 
 def _reads_any(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
-    """Whether a member may still read some of these; one that does not say may."""
+    """Return whether a member may still read some of these; one that does not say may."""
     return owned is None or any(
         number in partitions.get(topic_id, ()) for topic_id, numbers in owned for number in numbers
     )

@@ -303,7 +303,7 @@ class Group:
             supported[name] = supported.get(name, 0) + by
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether who names these protocols may be a member beside others."""
+        """Return whether who names these protocols may be a member beside others."""
         count = len(self.members)
         return self.protocol_type == protocol_type and any(
             self._supported.get(name, 0) == count for name, _ in protocols
@@ -328,7 +328,7 @@ class Group:
         return max(votes, key=votes.__getitem__)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads a topic; True where that is not known."""
+        """Return whether a member reads a topic; True where that is not known."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
 
     def _find_subscribed_topics(self) -> frozenset[str] | None:

@@ -125,13 +125,13 @@ class Joining:
         return group, _UNKNOWN if group is None else _NONE
 
     def takes_session(self, request: JoinGroupRequest) -> bool:
-        """Whether members may have such a session timeout."""
+        """Return whether members may have such a session timeout."""
         shortest: int = self._config["group.min.session.timeout.ms"]
         longest: int = self._config["group.max.session.timeout.ms"]
         return shortest <= request.session_timeout_ms <= longest
 
     def _has_room(self, group: Group, member_id: str) -> bool:
-        """Whether another member may join (KIP-389).
+        """Return whether another member may join (KIP-389).
 
         While members join, those that have come count: the last ones of a group that is too
         large are turned away.

@@ -77,7 +77,7 @@ class LoadedPartition:
             self._values[key.group_id] = decode_group_value(record.value)
 
     def _take_modern(self, key: bytes, value: bytes | None) -> bool:
-        """Whether it was a record of a group of the consumer protocol."""
+        """Return whether it was a record of a group of the consumer protocol."""
         found = decode_modern(key, value)
         if found is None:
             return False

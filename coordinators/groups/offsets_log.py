@@ -45,7 +45,7 @@ class OffsetsLog:
         )
 
     def is_here(self, group_id: str) -> bool:
-        """Whether the log of the group's partition is on this broker."""
+        """Return whether the log of the group's partition is on this broker."""
         return self._has_log(self._where(group_id))
 
     def _has_log(self, where: TopicPartition) -> bool:

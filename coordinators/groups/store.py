@@ -146,7 +146,7 @@ class GroupStore:
         return [*self.groups.values(), *self.consumer_groups.values()]
 
     def is_gone(self, group_id: str) -> bool:
-        """Whether the group would live here and does not."""
+        """Return whether the group would live here and does not."""
         group = self.find(group_id)
         is_dead = group is None or group.is_dead
         return is_dead and self.partition_for(group_id) in self.owned

@@ -227,7 +227,7 @@ class MarkerChannels:
         self._wake(delay_ms)
 
     def _is_current(self, pending: _PendingTransaction) -> bool:
-        """Whether this broker still coordinates the transaction, under the same epoch."""
+        """Return whether this broker still coordinates the transaction, under the same epoch."""
         name = pending.metadata.transactional_id
         return self._states.current(name, pending.coordinator_epoch) is not None
 

@@ -273,7 +273,7 @@ class TransactionMetadata:
         self.state = state
 
     def _follows(self, target: TransitMetadata) -> bool:
-        """Whether the target can come of the present values."""
+        """Return whether the target can come of the present values."""
         state = target.state
         if state is _EMPTY:
             is_next_epoch = target.producer_epoch in (self.producer_epoch, self.producer_epoch + 1)

@@ -148,7 +148,7 @@ class RecordBatch:
         return self.base_timestamp if self.data[22] & DELETE_HORIZON_BIT else None
 
     def is_intact(self) -> bool:
-        """Whether size and checksum of the bytes are right."""
+        """Return whether size and checksum of the bytes are right."""
         data = self.data
         return (
             len(data) >= HEADER_SIZE

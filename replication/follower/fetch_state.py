@@ -119,7 +119,7 @@ class FetcherCallbacks:
 
 
 def is_storage_failure(error: Exception) -> bool:
-    """Whether the disk failed, and not only one partition."""
+    """Return whether the disk failed, and not only one partition."""
     return isinstance(error, OSError) or (
         isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR
     )

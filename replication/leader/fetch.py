@@ -136,7 +136,7 @@ class FetchHandler:
     def _is_plainly_at_end(
         self, request: FetchRequest, specs: Sequence[FetchPartition | CachedPartition]
     ) -> bool:
-        """Whether a consumer without a session stands at the high watermark everywhere.
+        """Return whether a consumer without a session stands at the high watermark everywhere.
 
         Most of its fetches find it so: reading would bring nothing and refuse nothing, and the
         fetch waits. False also where it is not plain: the read will tell.

@@ -342,7 +342,7 @@ class FollowerFetchHandler:
 def _read_in_step(
     spec: CachedPartition, log: Log, bytes_max: int, is_first: bool
 ) -> FetchPartitionResponse:
-    """What a follower in step lacks: batches, or at least the marks."""
+    """Return what a follower in step lacks: batches, or at least the marks."""
     fetch_offset = spec.fetch_offset
     end_offset = log.log_end_offset
     records: tuple[RecordBatch, ...] = ()

@@ -248,7 +248,7 @@ class PartitionReader:
         )
 
     def _is_not_awaited(self, partition: Partition, replica_id: int, in_last: bool) -> bool:
-        """Whether what is there for a follower that waits does not count (``DelayedFetch``).
+        """Return whether what is there for a follower that waits does not count (``DelayedFetch``).
 
         0.10 lets members of the ISR wait, too, unless they lack a segment that is closed.
         """
@@ -287,7 +287,7 @@ class PartitionReader:
     # -- waiting ----------------------------------------------------------------------------
 
     def is_fetch_satisfied(self, operation: DelayedFetch | FollowerFetch) -> bool:
-        """Whether a parked fetch may be answered (docs/kafka/fetch.md#waiting)."""
+        """Return whether a parked fetch may be answered (docs/kafka/fetch.md#waiting)."""
         request = operation.request
         hosted = self.by_name
         min_bytes = request.min_bytes

@@ -118,7 +118,7 @@ class _Transactions:
         """Entries of aborted transactions whose data was still there."""
 
     def discards(self, batch: RecordBatch) -> bool:
-        """Whether a data batch was aborted, or a marker has nothing left to mark."""
+        """Return whether a data batch was aborted, or a marker has nothing left to mark."""
         while self._upcoming and self._upcoming[0].first_offset <= batch.last_offset:
             entry = self._upcoming.popleft()
             self._aborting[entry.producer_id] = entry

@@ -287,7 +287,7 @@ def _check_producer(
 
 
 def _unknown_producer_error(behaviour: Behaviour) -> ErrorCode | None:
-    """What a producer is told of which nothing is known here, unless it begins with 0."""
+    """Return what a producer is told of which nothing is known here, unless it begins with 0."""
     if not behaviour.unknown_producer_id_refused:
         return None
     if behaviour.unknown_producer_id_error:

@@ -211,7 +211,7 @@ class Log:
             self.latest_epoch = epochs.latest_epoch
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEndOffset:
-        """Where an epoch ends in this log
+        """Return where an epoch ends in this log
         (docs/kafka/offsets-and-epochs.md#where-an-epoch-ends); (-1, -1) if undefined."""
         if self._epochs is None:
             return UNDEFINED

@@ -51,7 +51,7 @@ def needs_roll(
     last_offset: int,
     now_ms: int,
 ) -> bool:
-    """Whether a batch must go to a new segment (Kafka: ``LogSegment.shouldRoll``)."""
+    """Return whether a batch must go to a new segment (Kafka: ``LogSegment.shouldRoll``)."""
     if segment.size + size > settings.segment_bytes:
         return segment.size > 0
     if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:

@@ -27,7 +27,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 
 def is_valid_topic_name(name: str) -> bool:
-    """Whether Kafka allows a topic of this name (``Topic.validate``)."""
+    """Return whether Kafka allows a topic of this name (``Topic.validate``)."""
     return (
         0 < len(name) <= TOPIC_NAME_LENGTH_MAX
         and name not in (".", "..")
@@ -123,7 +123,7 @@ class MetadataCache:
         return tuple(self._topics)
 
     def takes_offsets(self, partition: TopicPartition) -> bool:
-        """Whether an offset of it may be committed, and it may be added to a transaction."""
+        """Return whether an offset of it may be committed, and it may be added to a transaction."""
         if self._behaviour.offsets_of_unknown_partitions:
             return self.contains_topic(partition.topic)
         return self.contains(partition)

@@ -274,7 +274,7 @@ class Partition:
         return True
 
     def _may_join_soon(self, replica: Replica, now_ms: int) -> bool:
-        """Whether the high watermark waits for one outside the ISR, as it will join."""
+        """Return whether the high watermark waits for one outside the ISR, as it will join."""
         context = self.context
         return (
             context.waits_for_joiner
@@ -283,7 +283,7 @@ class Partition:
         )
 
     def _is_eligible(self, broker_id: int) -> bool:
-        """Whether a replica may join the ISR: since 3.3 its broker must be alive."""
+        """Return whether a replica may join the ISR: since 3.3 its broker must be alive."""
         context = self.context
         return not context.joiner_must_be_eligible or context.metadata_cache.is_alive(broker_id)
 

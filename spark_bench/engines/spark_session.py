@@ -49,7 +49,7 @@ _NOT_TOLD = ("WARNING", "Warning", "Using ", "\t", " ")
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception of Spark says, without Java's and Python's stacks."""
+    """Return what an exception of Spark says, without Java's and Python's stacks."""
     return _reason(str(error)) or type(error).__name__
 
 

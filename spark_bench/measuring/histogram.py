@@ -22,7 +22,7 @@ _LEAST = 1e-3
 
 
 def is_known(count: int, percent: float) -> bool:
-    """Whether so many values say anything of a percentile: of the 99th a hundred do.
+    """Return whether so many values say anything of a percentile: of the 99th a hundred do.
 
     The median of few values is what lies in the middle of them.
     """
@@ -30,12 +30,12 @@ def is_known(count: int, percent: float) -> bool:
 
 
 def is_open(bucket: int) -> bool:
-    """Whether a bucket holds what had not ended."""
+    """Return whether a bucket holds what had not ended."""
     return bucket > OPEN // 2
 
 
 def bound_of(bucket: int) -> float:
-    """What all that is in an open bucket is more than."""
+    """Return what all that is in an open bucket is more than."""
     return float(GAMMA ** (bucket - OPEN - 1))
 
 

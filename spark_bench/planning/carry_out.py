@@ -79,7 +79,7 @@ def lost_outcome(plan: BatchPlan, spec: RunSpec, problem: str) -> Outcome:
 
 
 def first_columns(plan: BatchPlan, spec: RunSpec, status: str, problems: str) -> dict[str, Any]:
-    """What every row begins with."""
+    """Return what every row begins with."""
     return {
         "run_id": spec.run_id,
         "suite": plan.source.name,

@@ -188,7 +188,7 @@ def _notch(source: ReportSource) -> Iterator[Figure]:
 
 
 def _cut_short(source: ReportSource) -> str:
-    """What of many configurations is not drawn."""
+    """Return what of many configurations is not drawn."""
     count = len(source.configurations)
     if count <= _LINES_MAX:
         return ""
@@ -196,7 +196,7 @@ def _cut_short(source: ReportSource) -> str:
 
 
 def _endless(source: ReportSource, metric: str) -> str:
-    """How much lies beyond the ends of the curves, as it had not ended."""
+    """Return how much lies beyond the ends of the curves, as it had not ended."""
     counts = [
         (value, count)
         for one in source.configurations

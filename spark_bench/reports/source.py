@@ -121,7 +121,7 @@ class ReportSource:
                     "virtual_ms")  # fmt: skip
 
     def unfinished(self) -> list[str]:
-        """What had not ended when the runs did, in sentences."""
+        """Return what had not ended when the runs did, in sentences."""
         found = []
         for name, text in UNFINISHED.items():
             counts = [count for row in self.rows if (count := number_in(row, name))]
@@ -131,7 +131,7 @@ class ReportSource:
         return found
 
     def doc(self, name: str) -> str:
-        """What a column or a metric is; its last word has no full stop."""
+        """Return what a column or a metric is; its last word has no full stop."""
         from ..tables.schema import METRICS
 
         return (self._docs.get(name) or METRICS.get(name) or name).rstrip(".")

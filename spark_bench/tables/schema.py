@@ -151,7 +151,7 @@ def fixed_schema(table: str, about: Mapping[str, Any]) -> Any:
 
 
 def column_docs(measures: Mapping[str, str], parameters: Iterable[str]) -> dict[str, str]:
-    """What the columns of ``runs`` mean; ``measures`` are those of the suite."""
+    """Return what the columns of ``runs`` mean; ``measures`` are those of the suite."""
     docs = FIRST | MIDDLE | MEASURED | LAST | dict(measures)
     docs |= dict.fromkeys(parameters, "parameter")
     for metric, text in (METRICS | dict(measures)).items():

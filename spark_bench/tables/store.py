@@ -76,7 +76,7 @@ def refuse_other_batch(out: Path, *, overwrite: bool, resume: bool) -> None:
 
 
 def _names_in(out: Path) -> list[str]:
-    """What is in a directory, but for hidden files; nothing where it cannot be read."""
+    """Return what is in a directory, but for hidden files; nothing where it cannot be read."""
     try:
         return sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
     except OSError:

@@ -56,7 +56,7 @@ class AutoCreation:
         return TakenNames(self._parts.metadata.topics())
 
     def check(self, name: str, taken: TakenNames) -> ErrorCode:
-        """Whether a missing topic may be created (docs/kafka/administration.md#metadata).
+        """Return whether a missing topic may be created (docs/kafka/administration.md#metadata).
 
         A topic that collides with one earlier in the same request is refused as well: ``taken``
         is the same for all of a request.

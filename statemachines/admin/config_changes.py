@@ -306,7 +306,7 @@ class ConfigChanges:
 
 
 def is_known_type(resource_type: int, behaviour: Behaviour) -> bool:
-    """Whether the release has configurations of such resources."""
+    """Return whether the release has configurations of such resources."""
     return (
         resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE)
         or (resource_type == BROKER_LOGGER_RESOURCE and behaviour.broker_loggers)

@@ -116,7 +116,7 @@ class DynamicConfigManager:
                 self._on_topic_config(topic)
 
     def knows(self, topic: str) -> bool:
-        """Whether a topic's configuration has been read."""
+        """Return whether a topic's configuration has been read."""
         return topic in self._topics
 
     @property
@@ -259,7 +259,7 @@ class DynamicConfigManager:
             self._controller.enable_default_unclean_leader_election()
 
     def _can_follow(self, wanted: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
-        """Whether the broker can come to what is stored.
+        """Return whether the broker can come to what is stored.
 
         Kafka checks what a client asks for, but another broker may stand elsewhere, and whoever
         writes to ZooKeeper is not checked at all. One that starts has nobody yet who has to follow.

@@ -131,7 +131,7 @@ def check_names_and_types(
 
 
 def is_dynamic(config: ReleaseConfig) -> bool:
-    """Whether it may change while the broker runs."""
+    """Return whether it may change while the broker runs."""
     return config.update in ("cluster", "per-broker")
 
 
@@ -389,7 +389,7 @@ class _Check:
 
     @staticmethod
     def _of_prefix(texts: Texts, listener: str) -> dict[str, str]:
-        """What a listener alone has, by the ends of the names."""
+        """Return what a listener alone has, by the ends of the names."""
         prefix = f"listener.name.{listener}."
         return {
             name.removeprefix(prefix): value
@@ -435,7 +435,7 @@ class _Check:
         check_protocols_stay(old, new)
 
     def _immutable(self, texts: Texts, listener: str) -> dict[str, str]:
-        """What a listener alone has and cannot be given while it exists."""
+        """Return what a listener alone has and cannot be given while it exists."""
         changeable = {*_KEYSTORES, *_TRUSTSTORES, *self._limits}
         if self._behaviour.network_threads_per_listener:
             changeable.add("num.network.threads")

@@ -403,7 +403,7 @@ def _tell_changes(
 
 
 def _is_imbalanced(assignment: ReplicaAssignment, leadership: LeaderIsrAndControllerEpoch) -> bool:
-    """Whether a partition counts as not led by its preferred replica.
+    """Return whether a partition counts as not led by its preferred replica.
 
     A preferred replica that is still being added counts only once it is in the ISR.
     """

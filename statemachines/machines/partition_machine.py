@@ -340,7 +340,7 @@ class PartitionStateMachine:
         allow_unclean: bool,
         outcomes: ElectionOutcomes,
     ) -> list[tuple[TopicPartition, LeaderAndIsr, bool]]:
-        """Whether each partition may get a leader from outside its ISR
+        """Return whether each partition may get a leader from outside its ISR
         (docs/kafka/election.md#unclean-election).
 
         Topic configurations are read only for partitions whose whole ISR is dead; partitions of

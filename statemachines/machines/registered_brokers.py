@@ -91,7 +91,7 @@ class RegisteredBrokers:
         topic_partition: TopicPartition,
         include_shutting_down: bool = False,
     ) -> bool:
-        """Whether broker and log directory of a replica work.
+        """Return whether broker and log directory of a replica work.
 
         A replica on a broker that is shutting down is offline unless they are included.
         """

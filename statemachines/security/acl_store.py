@@ -264,7 +264,7 @@ class AclStore:
         )
 
     async def _write(self, path: str, entries: tuple[AclEntry, ...], version: int) -> bool:
-        """Whether nobody was faster."""
+        """Return whether nobody was faster."""
         request: CreateRequest | DeleteRequest | SetDataRequest
         if not entries:
             request = DeleteRequest(path, version)

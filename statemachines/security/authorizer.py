@@ -75,7 +75,7 @@ class Authorizer:
     def is_allowed(
         self, principal: str, host: str, operation: AclOperation, kind: ResourceType, name: str
     ) -> bool:
-        """Whether the principal may do that to a resource."""
+        """Return whether the principal may do that to a resource."""
         if principal in self._super_users:
             return True
         entries = self._matching(kind, name)
@@ -154,5 +154,5 @@ class Authorizer:
 
 
 def _covers(prefix: Resource, resource: Resource) -> bool:
-    """Whether a prefix holds for all that the other pattern stands for."""
+    """Return whether a prefix holds for all that the other pattern stands for."""
     return prefix.pattern is PatternType.PREFIXED and resource.name.startswith(prefix.name)

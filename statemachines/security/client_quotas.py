@@ -79,7 +79,7 @@ class TokenBucket:
         return tokens
 
     def is_empty(self, quota: float, now_ms: int) -> bool:
-        """Whether more was taken than there was."""
+        """Return whether more was taken than there was."""
         return self._refill(quota, now_ms) < 0
 
     def take(self, count: float, quota: float, now_ms: int) -> int:
@@ -163,7 +163,7 @@ class ClientQuotas:
         return any(self._quotas.values())
 
     def holds(self, entity: Mapping[str, str | None], name: str, value: float | None) -> bool:
-        """Whether the entity has this quota, or none if the value is None."""
+        """Return whether the entity has this quota, or none if the value is None."""
         if IP in entity:
             return self._connection_rates.get(entity[IP]) == value
         key = (entity.get(USER, False), entity.get(CLIENT_ID, False))

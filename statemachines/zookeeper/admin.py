@@ -127,7 +127,7 @@ class ZkAdmin:
     # --- reassignment and preferred election by znode
 
     async def reassign_partitions_in_progress(self) -> bool:
-        """Whether the znode is there; arms the watch of a registered handler."""
+        """Return whether the znode is there; arms the watch of a registered handler."""
         return await self._requests.path_exists(znode_paths.REASSIGN_PARTITIONS)
 
     async def get_partition_reassignment(self) -> dict[TopicPartition, tuple[int, ...]]:

@@ -56,7 +56,7 @@ class ChangeNotifications:
             self._task.cancel()
 
     def has_applied(self, names: Iterable[str]) -> bool:
-        """Whether each of these notifications was applied or skipped."""
+        """Return whether each of these notifications was applied or skipped."""
         return all(znode_paths.sequence_number(name) <= self._last_executed for name in names)
 
     @property

@@ -110,7 +110,7 @@ class ZkRequests:
     # --- reading
 
     async def path_exists(self, path: str) -> bool:
-        """Whether a node is there; arms the watch of a registered handler either way."""
+        """Return whether a node is there; arms the watch of a registered handler either way."""
         response = await self.send_one(ExistsRequest(path))
         if response.code == ZkCode.NONODE:
             return False
@@ -141,7 +141,7 @@ class ZkRequests:
         return await self.send([GetDataRequest(path) for path in paths])
 
     async def exist(self, paths: Sequence[str]) -> list[bool]:
-        """Whether nodes are there, in one batch; arms the watches of registered handlers."""
+        """Return whether nodes are there, in one batch; arms the watches of registered handlers."""
         answers = await self.send([ExistsRequest(path) for path in paths])
         return [
             answer.code != ZkCode.NONODE and answer.raise_if_failed().is_ok for answer in answers

@@ -54,7 +54,7 @@ class Application:
     # -- doing ---------------------------------------------------------------------------------
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """What a function gives that may wait for the cluster, in a thread of its own."""
+        """Return what a function gives that may wait for the cluster, in a thread of its own."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 

@@ -41,7 +41,7 @@ def _slices(keys: list[TopicPartition]) -> Iterator[list[TopicPartition]]:
 
 
 def _of_controller(running: RunningCluster) -> dict[TopicPartition, Leadership]:
-    """What the active controller knows; empty without one, and while a new one loads."""
+    """Return what the active controller knows; empty without one, and while a new one loads."""
     controller = running.active_controller()
     if controller is None:
         return {}
@@ -171,7 +171,7 @@ def controller(cluster: Cluster) -> dict[str, Any]:
 
 
 def overview(cluster: Cluster) -> dict[str, Any]:
-    """What the cluster is, without its topics."""
+    """Return what the cluster is, without its topics."""
     return {
         "kafka_version": cluster.kafka_version,
         "bootstrap_servers": cluster.bootstrap_servers,

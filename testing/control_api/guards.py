@@ -22,7 +22,7 @@ SEND_S_MAX = 30.0
 
 
 def _is_visit(scope: Scope) -> bool:
-    """Whether a browser asks for the page, to show it in a tab."""
+    """Return whether a browser asks for the page, to show it in a tab."""
     if scope["path"] != "/" or scope["method"] not in ("GET", "HEAD"):
         return False
     return Headers(scope=scope).get("sec-fetch-mode", "navigate") == "navigate"

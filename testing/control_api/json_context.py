@@ -21,7 +21,7 @@ JSON = JsonContext()
 
 
 def _beginning(value: Any) -> Any:
-    """What may be shown of a value, which may be of any size."""
+    """Return what may be shown of a value, which may be of any size."""
     if isinstance(value, str):
         return value[: SHOWN_CHARACTERS + 1]
     if isinstance(value, list):

@@ -61,7 +61,7 @@ def shrink(
 
 
 def _problems(values: Values) -> list[str]:
-    """What a run breaks; a failure of the emulation counts, too."""
+    """Return what a run breaks; a failure of the emulation counts, too."""
     try:
         spec = parse_scenario(scenario_text(values), "<scenario>")
         return ScenarioRun(spec).run().problems

@@ -87,7 +87,7 @@ class AdminClient:
             await sleep(admin, _RETRY_MS)
 
     def request(self, request: Any) -> Any:
-        """What the controller answers to a request; asked again while it moves."""
+        """Return what the controller answers to a request; asked again while it moves."""
 
         def ask() -> Coroutine[Any, Any, Any]:
             return self.ask_controller(request)

@@ -129,7 +129,7 @@ def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
 
 
 def _assigned(group: Group, assignment: bytes) -> tuple[TopicPartition, ...]:
-    """What the leader gave a member; nothing where that is not a consumer's assignment."""
+    """Return what the leader gave a member; nothing where that is not a consumer's assignment."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return ()
     try:

@@ -66,7 +66,7 @@ class InjectionEffect:
     disconnect: bool = False
 
     def is_about(self, request: Any, broker: Any) -> bool:
-        """Whether a request can be affected: errors by partition need one of these in it."""
+        """Return whether a request can be affected: errors by partition need one of these in it."""
         return not self.errors or any(
             is_about(request, broker, key.topic, key.partition) for key in self.errors
         )

@@ -31,7 +31,7 @@ def read_filter(
     client_id: str | None,
     nth: int,
 ) -> RequestFilter:
-    """Which requests are meant."""
+    """Return which requests are meant."""
     wanted = _wanted(api, effect, topic, partition)
     if topic is not None:
         arguments.text("topic", topic)
@@ -100,7 +100,7 @@ def fixed_answer(api: str, fields: Mapping[str, Any]) -> Answer:
 def read_effect(
     error: Any, answer: Answer | None, delay_ms: float, disconnect: bool, topic: str | None
 ) -> InjectionEffect:
-    """What becomes of them: an error, errors by partition, an answer, a delay or the end."""
+    """Return what becomes of them: an error, errors by partition, an answer, a delay or the end."""
     arguments.number("delay_ms", delay_ms, "milliseconds")
     ways = {"error": error is not None, "answer": answer is not None, "disconnect": disconnect}
     given = [name for name, is_given in ways.items() if is_given]

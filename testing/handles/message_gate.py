@@ -37,7 +37,7 @@ class MessageFilter:
         return f"{kinds}{source}{target}"
 
     def covers(self, other: MessageFilter) -> bool:
-        """Whether this one holds for everything for which the other does."""
+        """Return whether this one holds for everything for which the other does."""
         return (
             (not self.messages or (bool(other.messages) and {*other.messages} <= {*self.messages}))
             and self.source in (None, other.source)

@@ -37,7 +37,7 @@ class Partitions:
         return sorted({topic for broker in brokers for topic in broker.metadata_cache.topics()})
 
     def partition_count(self, topic: str) -> int:
-        """How many partitions of a topic the living brokers know."""
+        """Return how many partitions of a topic the living brokers know."""
         brokers = self._running.living_brokers()
         return max((b.metadata_cache.partition_count(topic) for b in brokers), default=0)
 
@@ -135,7 +135,7 @@ class Partitions:
         return b"".join(batch.data for batch in batches if batch.last_offset >= from_offset)
 
     def no_such_partition(self, where: TopicPartition) -> NotThereYet:
-        """What to raise for a partition that no broker knows."""
+        """Return what to raise for a partition that no broker knows."""
         if not any(process.is_alive for process in self._running.processes.values()):
             return NotThereYet(f"no broker is running, so {where} is unknown; start one")
         topics = self.topics()
@@ -148,7 +148,7 @@ class Partitions:
         return NotThereYet(f"there is no partition {where}; topics are {topics}{hint}")
 
     def newest_metadata(self, where: TopicPartition) -> UpdateMetadataPartitionState | None:
-        """What a living broker heard with the highest leader epoch."""
+        """Return what a living broker heard with the highest leader epoch."""
         newest = None
         for broker in self._running.living_brokers():
             state = broker.metadata_cache.partition_state(where)

@@ -122,7 +122,7 @@ class RecordClient:
             await sleep(admin, _RETRY_MS)
 
     def _may_exist(self, where: TopicPartition) -> bool:
-        """Whether a broker or ZooKeeper knows of the partition, or none of them can tell.
+        """Return whether a broker or ZooKeeper knows of the partition, or none of them can tell.
 
         A topic is there from the moment ZooKeeper has its assignment; brokers hear of it later.
         """

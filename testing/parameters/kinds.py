@@ -132,7 +132,7 @@ class Kind:
     """Of the value: ``int``, ``float``, ``str`` and ``bool`` are columns of a batch."""
 
     def told(self, context: Context = ANYWHERE) -> str:
-        """What it must be, with an example as it is written there."""
+        """Return what it must be, with an example as it is written there."""
         such = "" if self.example is None else f", such as {context.write(self.example)}"
         return self.words + such
 
@@ -144,7 +144,7 @@ class Kind:
             raise self.refusal(value, context) from None
 
     def refusal(self, value: Any, context: Context = ANYWHERE) -> BadArgument:
-        """What is said of a value that is of another kind."""
+        """Return what is said of a value that is of another kind."""
         return BadArgument(f"must be {self.told(context)}, not {context.shown(value)}")
 
     def read_at(self, name: str, value: Any, context: Context) -> Any:

@@ -91,12 +91,12 @@ def read(
 
 
 def is_missing(right: str, name: str) -> BadArgument:
-    """What is said of a key that must be given."""
+    """Return what is said of a key that must be given."""
     return BadArgument(f"is missing; write {right}", name)
 
 
 def unknown_key(name: str, known: Iterable[str]) -> BadArgument:
-    """What is said of a key that a table does not have."""
+    """Return what is said of a key that a table does not have."""
     return BadArgument(f"unknown key{nearest(name, known)}", name)
 
 

@@ -115,7 +115,7 @@ def _last_seq(simulation: Simulation) -> int:
 def _observe(
     simulation: Simulation, after_seq: int, start_ms: float, traffic: _Traffic
 ) -> dict[str, Any]:
-    """What the clients sent and received since an event, from the recorded messages."""
+    """Return what the clients sent and received since an event, from the recorded messages."""
     sent: Counter[str] = Counter()
     errors: dict[str, Counter[str]] = {"producer": Counter(), "consumer": Counter()}
     for event in simulation.events:

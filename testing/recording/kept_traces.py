@@ -54,7 +54,7 @@ class Emulated:
 
 
 def told_of_ended(item: pytest.Item, emulated: Emulated, has_failed: bool, mode: str) -> str:
-    """What the report of a test says about its cluster; empty if there is nothing to say."""
+    """Return what the report of a test says about its cluster; empty if there is nothing to say."""
     simulation = emulated.cluster if emulated.is_simulated else None
     parts = []
     if has_failed:

@@ -113,7 +113,7 @@ class Condition:
         )
 
     def holds(self, simulation: Any) -> bool:
-        """Whether it holds; False while what it asks about does not exist (yet)."""
+        """Return whether it holds; False while what it asks about does not exist (yet)."""
         try:
             return self._expression.holds(simulation)
         except UsageError:

@@ -118,7 +118,7 @@ class Transformation:
             yield f"{where}: {others} records of {self.spec.output} are none of {self.spec.input}"
 
     def _input_was_cut(self) -> bool:
-        """Whether input was deleted, by retention or request: its copies stay."""
+        """Return whether input was deleted, by retention or request: its copies stay."""
         return any(self._simulation.partition(*key).log_start_offset > 0 for key in self._inputs)
 
     def _read(self, partitions: list[tuple[str, int]]) -> list[bytes | None]:

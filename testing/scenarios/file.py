@@ -96,7 +96,7 @@ def parse_scenario(
 def scenario_values(
     text: str, source: str = "<scenario>", parameters: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What a scenario's TOML says with its parameters set, not checked yet."""
+    """Return what a scenario's TOML says with its parameters set, not checked yet."""
     if len(text) > TEXT_MAX:
         raise ScenarioError(source, None, f"is longer than {TEXT_MAX:,} characters")
     try:

@@ -395,7 +395,7 @@ class StorySpec:
     outcome: OutcomeExpect = OutcomeExpect()
 
     def creates(self, topic: str) -> bool:
-        """Whether a step creates the topic, which then does not exist before."""
+        """Return whether a step creates the topic, which then does not exist before."""
         actions = (action.action for step in self.steps for action in step.actions)
         return topic == self.topic and "create_topic" in actions
 

@@ -289,7 +289,7 @@ def _has(raw: list[Any], wanted: list[tuple[int, Any]], strings: list[str]) -> b
 def _changes(
     raw: list[Any], is_meant: Callable[[str], bool], known: dict[int, bool], strings: list[str]
 ) -> bool:
-    """Whether an event changes a path that is meant; what is known of a path is kept."""
+    """Return whether an event changes a path that is meant; what is known of a path is kept."""
     for number, _, _ in raw[10]:
         found = known.get(number)
         if found is None:

@@ -13,12 +13,12 @@ _WATCHED = frozenset({"role", "leader_epoch", "high_watermark", "log_end_offset"
 
 
 def is_watched(path: str) -> bool:
-    """Whether a change of this path may break an invariant."""
+    """Return whether a change of this path may break an invariant."""
     return path.rpartition("/")[2] in _WATCHED
 
 
 def broken_invariant(state: Mapping[str, Any], changed: Iterable[str]) -> str | None:
-    """What does not hold after an event that changed these paths; None when all holds."""
+    """Return what does not hold after an event that changed these paths; None when all holds."""
     partitions: dict[str, None] = {}
     for path in changed:
         place, _, name = path.rpartition("/")

@@ -94,7 +94,7 @@ class _Spans:
         self._spans: OrderedDict[int, _Sent] = OrderedDict()
 
     def of(self, cause: int | None) -> _Sent | None:
-        """What is known of a cause; None if it belongs to no operation, or is forgotten."""
+        """Return what is known of a cause; None if it belongs to no operation, or is forgotten."""
         return None if cause is None else self._spans.get(cause)
 
     def put(self, seq: int, sent: _Sent) -> None:

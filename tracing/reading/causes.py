@@ -39,7 +39,7 @@ _WAIT_US = 1000
 
 
 def parent_of(trace: StoredTrace, event: Event) -> Event | None:
-    """What this event follows from; None at a root, and where the trace does not hold it.
+    """Return what this event follows from; None at a root, and where the trace does not hold it.
 
     A message that was kept back follows from what released it, which came after its sending.
     """
@@ -88,7 +88,7 @@ def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
 
 
 def _led_since(trace: StoredTrace, partition: str, event: Event) -> Event | None:
-    """What made a broker the leader that it is when an event happens; None if it is not."""
+    """Return what made a broker the leader that it is when an event happens; None if it is not."""
     role = last_change(trace, f"{partition}/role", event.seq)
     if role is None or role.new != "leader" or role.event.seq == event.seq:
         return None
@@ -185,7 +185,7 @@ def _through_waits(trace: StoredTrace, chain: list[Event]) -> list[Event]:
 
 
 def _changes_something(event: Event) -> bool:
-    """Whether an event changed more than what waits at a controller."""
+    """Return whether an event changed more than what waits at a controller."""
     return any(not path.endswith(_BOOKKEEPING) for path, _, _ in event.delta)
 
 
@@ -242,7 +242,7 @@ def _asked_at(chain: list[Event], index: int) -> int | None:
 
 
 def _matters(chain: list[Event], index: int, asked_at: int | None) -> bool:
-    """Whether an event without a change of state says something."""
+    """Return whether an event without a change of state says something."""
     event = chain[index]
     if event.kind == "deliver":
         return asked_at is None and event.peer != event.actor

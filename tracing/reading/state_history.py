@@ -21,7 +21,7 @@ class StateChange(NamedTuple):
 
 
 def path_matches(path: str, pattern: str) -> bool:
-    """Whether a path is the one asked for, lies below it, or matches its wildcards."""
+    """Return whether a path is the one asked for, lies below it, or matches its wildcards."""
     if any(mark in pattern for mark in "*?["):
         return fnmatch.fnmatchcase(path, pattern)
     return path == pattern or path.startswith(pattern.rstrip("/") + "/")

@@ -209,7 +209,7 @@ def _is_turning(event: Event) -> bool:
 
 
 def _kind(event: Event) -> str:
-    """What an event is and what it is about, without any value but errors."""
+    """Return what an event is and what it is about, without any value but errors."""
     why = None if event.why is None else _OFFSET_IN_TEXT.sub("offset", _text(event.why))
     about = sorted(set(_about(event.fields)))
     paths = [_text(path) for path, _, _ in event.delta] if event.kind == "state" else None

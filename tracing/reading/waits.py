@@ -24,7 +24,7 @@ _WAITS_MAX = 8
 
 
 def is_asked(event: Event) -> bool:
-    """Whether a message asks, so that it answers nothing."""
+    """Return whether a message asks, so that it answers nothing."""
     return event.type == _ASKS_ZOOKEEPER or (event.type or "").endswith("Request")
 
 

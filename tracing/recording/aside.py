@@ -24,7 +24,7 @@ _left_behind: list[int] = []  # copies for which nobody waits
 
 
 def is_worthwhile() -> bool:
-    """Whether a copy could work while this process goes on."""
+    """Return whether a copy could work while this process goes on."""
     return (
         sys.platform == "linux" and hasattr(os, "memfd_create") and len(os.sched_getaffinity(0)) > 1
     )

@@ -160,7 +160,7 @@ class ChunkMaker:
         begun: tuple[int, int, frozenset[str]],
         digests: list[bytes],
     ) -> Progress:
-        """What the process itself has to know to go on behind these chunks."""
+        """Return what the process itself has to know to go on behind these chunks."""
         first, strings, types = begun
         assert isinstance(self.outline, HeadsAside)
         assert self.state.removed is not None

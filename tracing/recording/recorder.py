@@ -66,7 +66,7 @@ class _Tagger(PayloadPacker):
 
 
 def _cut_of(recorder: Recorder) -> Callable[[], None]:
-    """What a recorder's buffer calls without keeping the recorder alive."""
+    """Return what a recorder's buffer calls without keeping the recorder alive."""
     reference = weakref.ref(recorder)
 
     def cut() -> None:
@@ -267,7 +267,7 @@ class Recorder:
             self._cut()
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
-        """Whether this is news."""
+        """Return whether this is news."""
         told, job = self._taken.told, self._job
         known = told_lately([told] if job is None else [told, job.taken.told], state, path)
         if known is NOT_LATELY:
@@ -327,7 +327,7 @@ class Recorder:
     def _without_body(
         self, made: Made | Snapshot, writer: TraceWriter
     ) -> tuple[Made | Snapshot, pickle.PickleBuffer]:
-        """What is made, and its frame in the file."""
+        """Return what is made, and its frame in the file."""
         if isinstance(made, Made):
             chunk = made.chunk
             frame = writer.chunk_frame(chunk)
@@ -418,7 +418,7 @@ class Recorder:
         return self._maker.peek(self._taken)[1].digest().hex()
 
     def outline(self) -> str:
-        """What ``Fingerprint`` gives for the same run: the order of events, no payloads."""
+        """Return what ``Fingerprint`` gives for the same run: the order of events, no payloads."""
         self._make_full()
         outline = self._maker.outline.copy()
         for row in self._taken.whole_rows(self._taken.first, len(self)):
@@ -427,7 +427,7 @@ class Recorder:
         return outline.fingerprint()
 
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
-        """What is kept in memory, as a readable trace of this moment."""
+        """Return what is kept in memory, as a readable trace of this moment."""
         self._make_full()
         rest, tables = self._maker.peek(self._taken)
         chunks = [*self._chunks, *rest]

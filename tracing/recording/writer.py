@@ -49,11 +49,11 @@ class TraceWriter:
         self._write(encode_frame(HEADER_FRAME, body, self._codec))
 
     def chunk_frame(self, chunk: Chunk) -> bytes:
-        """What the file gets of a chunk."""
+        """Return what the file gets of a chunk."""
         return encode_frame(CHUNK_FRAME, chunk.body, self._codec)
 
     def snapshot_frame(self, snapshot: Snapshot) -> bytes:
-        """What the file gets of a snapshot."""
+        """Return what the file gets of a snapshot."""
         return encode_frame(SNAPSHOT_FRAME, snapshot.body, self._codec)
 
     def _write(self, frame: bytes | memoryview) -> tuple[int, int]:

@@ -67,7 +67,7 @@ class Disturbance:
         return self.kind in _SLOW
 
     def overlaps(self, begun_us: int, ended_us: int) -> bool:
-        """Whether it was in force at some moment of a span."""
+        """Return whether it was in force at some moment of a span."""
         return self.begun_us <= ended_us and (self.ended_us is None or self.ended_us >= begun_us)
 
     def explains(self, length_us: int) -> bool:
@@ -76,7 +76,7 @@ class Disturbance:
         return self.kind != "latency" or length_us <= _MESSAGES * _longest_us(self.text)
 
     def rank(self, leader: int | None, isr: Iterable[int], controller: int | None) -> int | None:
-        """How near it is to a partition with this leader and ISR, 0 the nearest; None if it
+        """Return how near it is to a partition with this leader and ISR, 0 the nearest; None if it
         cannot be to blame."""
         if self.kind in _FROM_BROKERS:
             if self.broker == leader:
@@ -123,7 +123,7 @@ class Disturbances:
         return any(one.broker == broker for one in self._in_force(("crash",)))
 
     def end(self, time_us: int, kind: str, broker: int | None) -> Disturbance | None:
-        """What befell a broker is undone; gives the last of that kind."""
+        """Return what befell a broker is undone; gives the last of that kind."""
         ended = None
         for one in self._in_force((kind,)):
             if one.broker == broker:
@@ -225,7 +225,7 @@ def _messages_of(text: str) -> tuple[frozenset[str] | None, str | None, str | No
 
 
 def _covers(text: str, other: str) -> bool:
-    """Whether one of these is about all messages that the other is about."""
+    """Return whether one of these is about all messages that the other is about."""
     kinds, *ends = _messages_of(text)
     other_kinds, *other_ends = _messages_of(other)
     is_kind = kinds is None or (other_kinds is not None and other_kinds <= kinds)

@@ -375,7 +375,7 @@ class OutageAccount:
         return self.disturbances.end(time_us, "crash", broker)
 
     def is_off(self, broker: int) -> bool:
-        """Whether a broker died and did not start again."""
+        """Return whether a broker died and did not start again."""
         return broker in self._dead
 
     @property

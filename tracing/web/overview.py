@@ -99,7 +99,7 @@ def _bands(trace: StoredTrace) -> dict[str, list[Any]]:
 
 
 def _load(trace: StoredTrace) -> dict[str, int]:
-    """How many records the logs of a partition took in, all replicas together."""
+    """Return how many records the logs of a partition took in, all replicas together."""
     numbers = {}
     for number, path in enumerate(trace.strings):
         match = _REPLICA_PATH.fullmatch(path)
@@ -158,7 +158,7 @@ def _history(trace: StoredTrace) -> dict[str, Any]:
 
 
 def index_of(trace: StoredTrace) -> dict[str, Any]:
-    """What the page has to know before it reads any chunk."""
+    """Return what the page has to know before it reads any chunk."""
 
     def bits(value: bytes) -> str:
         return b64encode(value).decode()

@@ -120,7 +120,7 @@ def write_page(trace: StoredTrace, out: Path, other: StoredTrace | None = None) 
 
 
 def comparison(left: StoredTrace, right: StoredTrace) -> dict[str, Any]:
-    """Where two runs part, and which events of them belong together from there on.
+    """Return where two runs part, and which events of them belong together from there on.
 
     Those of the same kind, actor, peer and type do, as far as they come in one order.
     """

@@ -93,7 +93,7 @@ class Api:
         return self._flexible_from
 
     def decode(self, body: Buffer, call: ApiCall) -> Any:
-        """What a request asks for.
+        """Return what a request asks for.
 
         Raises ``ClientError``, ``struct.error`` or ``ValueError`` on nonsense.
         """

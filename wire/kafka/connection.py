@@ -297,7 +297,7 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def _bytes_waiting(self) -> int:
-        """What frames hold that the link has not brought, or that nobody has looked at."""
+        """Return what frames hold that the link has not brought, or that nobody has looked at."""
         count = len(self._waiting) + len(self._arriving)
         return self._waiting_bytes + self._arriving.bytes_held + _WAITING_FRAME_BYTES * count
 
@@ -356,7 +356,7 @@ class Connection(asyncio.BufferedProtocol):
             exchange.respond(error)
 
     def _authenticated(self, authenticator: Authenticator, frame: memoryview) -> bool:
-        """Whether the frame was part of the client's authentication."""
+        """Return whether the frame was part of the client's authentication."""
         step = authenticator.receive(frame)
         if step is None:
             return False

@@ -177,7 +177,7 @@ _BUILDERS: dict[type, _Builder] = {
 
 
 def has_error_response(request_type: type) -> bool:
-    """Whether requests of this type can be answered with an error."""
+    """Return whether requests of this type can be answered with an error."""
     return request_type in _BUILDERS
 
 

@@ -52,7 +52,7 @@ class SplitExchange:
         """The one that waits longest."""
 
     def respond_to(self, index: int) -> Callable[[Any], None]:
-        """What answers the request with this index."""
+        """Return what answers the request with this index."""
         answered = False
 
         def respond(response: Any) -> None:

@@ -114,18 +114,18 @@ class TcpGateway:
         return None if security is None else security.authorizer
 
     def knows_topic(self, broker_id: int, topic: str) -> bool:
-        """Whether the broker knows of the topic."""
+        """Return whether the broker knows of the topic."""
         broker = self._broker(broker_id)
         return broker is not None and broker.metadata_cache.contains_topic(topic)
 
     def partitions_of(self, broker_id: int, topic: str) -> int:
-        """How many partitions the topic has as the broker knows it."""
+        """Return how many partitions the topic has as the broker knows it."""
         broker = self._broker(broker_id)
         cache = None if broker is None else broker.metadata_cache
         return 0 if cache is None else sum(1 for _ in cache.topic_partitions(topic))
 
     def security(self, broker_id: int) -> BrokerSecurity | None:
-        """What the broker knows of users, None while it is down."""
+        """Return what the broker knows of users, None while it is down."""
         broker = self._broker(broker_id)
         return None if broker is None else broker.security
 

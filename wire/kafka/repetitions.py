@@ -20,7 +20,7 @@ Collector = Callable[[Any, int], Any]
 
 
 def by_partition(entry: Any) -> object:
-    """What tells apart the entries of most requests."""
+    """Return what tells apart the entries of most requests."""
     return entry.topic_partition
 
 

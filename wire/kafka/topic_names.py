@@ -54,7 +54,7 @@ def resolved_name(names: TopicNames, topic_id: bytes) -> str:
 
 
 def is_stand_in(topic: str) -> bool:
-    """Whether a name stands for an id that could not be resolved."""
+    """Return whether a name stands for an id that could not be resolved."""
     return topic.startswith(_STAND_IN_PREFIX)
 
 

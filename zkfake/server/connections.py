@@ -39,7 +39,7 @@ class ClientConnection:
         """Requests (xid first) not answered yet: a write under way, and whatever follows it."""
 
     def accepts(self, packet: ClientPacket | Ping) -> bool:
-        """Whether this is the packet that comes next."""
+        """Return whether this is the packet that comes next."""
         if packet.number != self.received:
             return False
         self.received += 1

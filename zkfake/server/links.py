@@ -28,7 +28,7 @@ class ServerLink:
         self._host.send(self.peer, message_type(self.link_id, number, *fields))
 
     def accepts(self, message: Any) -> bool:
-        """Whether this message is the next one; False when others were lost before it."""
+        """Return whether this message is the next one; False when others were lost before it."""
         if message.number != self._received:
             return False
         self._received += 1

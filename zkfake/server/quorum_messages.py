@@ -33,7 +33,7 @@ class Vote:
     """Server id."""
 
     def beats(self, other: Vote) -> bool:
-        """Whether this vote wins: peer epoch, then zxid, then server id."""
+        """Return whether this vote wins: peer epoch, then zxid, then server id."""
         return (self.peer_epoch, self.zxid, self.leader) > (
             other.peer_epoch,
             other.zxid,

@@ -81,7 +81,7 @@ class DataHandlers:
         )
 
     def _fails(self, entry: ProducePartition, delivery: Delivery) -> bool:
-        """Whether null records of a client end in a NullPointerException."""
+        """Return whether null records of a client end in a NullPointerException."""
         return delivery.context is not None and self._metadata_cache.contains(entry.topic_partition)
 
     def _produce_failing(self, request: ProduceRequest, delivery: Delivery) -> None:
@@ -122,7 +122,7 @@ class DataHandlers:
         append(request, delivery.context or INTERNAL_CONTEXT, partial(self._node.answer, delivery))
 
     def _lacks_transactional_id(self, request: ProduceRequest) -> bool:
-        """Whether a client sends batches of a transaction and does not say of which."""
+        """Return whether a client sends batches of a transaction and does not say of which."""
         if self._behaviour.transactional_batches_need_id:
             for entry in request.partitions:
                 if transactional_producer(entry.records) is not None:

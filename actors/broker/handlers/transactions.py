@@ -194,7 +194,7 @@ class TransactionHandlers:
     async def _verify_commit(
         self, request: TxnOffsetCommitRequest, delivery: Delivery
     ) -> tuple[ErrorCode, VerificationGuard | None]:
-        """Whether the partition that keeps the group belongs to the transaction."""
+        """Return whether the partition that keeps the group belongs to the transaction."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         version = context.api_version
         where = TopicPartition(OFFSETS_TOPIC, self._groups.partition_for(request.group_id))

@@ -224,7 +224,7 @@ class Reassignments(ReassignmentFlow):
     async def _is_complete(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> bool:
-        """Whether every target replica is in the ISR stored in ZooKeeper."""
+        """Return whether every target replica is in the ISR stored in ZooKeeper."""
         if not assignment.is_being_reassigned:
             return True
         stored = await self._parts.zk.topics.get_topic_partition_state(topic_partition)

@@ -83,7 +83,7 @@ def _of_gate(name: str) -> StepAction:
 
 
 def _shared(name: str, **more: Callable[[StoryDriver], Any]) -> StepAction:
-    """What the table of all actions has; a story itself says what ``more`` names."""
+    """Return what the table of all actions has; a story itself says what ``more`` names."""
 
     def act(run: StoryDriver, given: dict[str, Any]) -> None:
         said = {key: say(run) for key, say in more.items()}

@@ -153,7 +153,7 @@ class StoryRun:
 
 
 def outcome_of(state: StoryState, story: StorySpec, promised: Mapping[str, int]) -> Outcome:
-    """What was lost, doubled or left different; all of it read off the replicas."""
+    """Return what was lost, doubled or left different; all of it read off the replicas."""
     leader = state.replicas.get(state.leader)
     held = [record.value for record in leader.records] if leader is not None else []
     lost = tuple(value for value in promised if value not in held)

@@ -45,7 +45,7 @@ CALL = "call"
 def reader(
     found: Message, version: int, make: Maker, selected: str, makers: Mapping[str, Maker]
 ) -> Reader:
-    """What reads a message in this version.
+    """Return what reads a message in this version.
 
     ``make`` is called with the values that are selected. Those of a structure within are a tuple.
     The maker of a field's name makes something else of its value.
@@ -78,7 +78,7 @@ def _null(kind: str) -> ClientError:
 
 
 def _default(field: Field) -> str:
-    """What stands for the value of a field that is not there; for a structure it is None."""
+    """Return what stands for the value of a field that is not there; for a structure it is None."""
     return repr(None if field.kind == "{}" else field.default)
 
 

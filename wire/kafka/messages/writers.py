@@ -23,7 +23,7 @@ THROTTLE = "throttleTimeMs"
 
 
 def writer(found: Message, version: int, selected: str, makers: Mapping[str, Maker]) -> Writer:
-    """What writes a message in this version.
+    """Return what writes a message in this version.
 
     It takes an object with the attributes that are selected, or a tuple if brackets are around the
     selection. The maker of a field's name makes its value. What is not selected has its default. A
@@ -97,7 +97,7 @@ class _WriterSource(Lines):
         self._flush()
 
     def _values_of(self, holder: str, taken: Selected) -> dict[str, str]:
-        """What stands for the values of the fields that are taken."""
+        """Return what stands for the values of the fields that are taken."""
         values: dict[str, str] = {}
         for one in taken.inner:
             if taken.is_tuple:

@@ -55,6 +55,6 @@ class PrincipalRules:
 
 
 def _group(match: re.Match[str], reference: re.Match[str]) -> str:
-    """What a group of the name holds; a reference to no group stays as it is."""
+    """Return what a group of the name holds; a reference to no group stays as it is."""
     number = int(reference[1])
     return match[number] or "" if number <= match.re.groups else reference[0]

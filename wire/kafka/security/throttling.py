@@ -102,7 +102,7 @@ class ThrottlingBackend:
         return answer
 
     def _both(self, bytes_ms: int, request_ms: int) -> int:
-        """How long a client waits that used too many bytes and too much time."""
+        """Return how long a client waits that used too many bytes and too much time."""
         if self._behaviour.throttled_after_answers:
             return max(bytes_ms, request_ms)
         return bytes_ms + request_ms
@@ -212,7 +212,7 @@ class ThrottlingBackend:
         return replace(request, topics=tuple(taken)), answer
 
     def _cost(self, broker_id: int, topic: Any) -> int:
-        """How many partitions are made or removed."""
+        """Return how many partitions are made or removed."""
         if isinstance(topic, str):
             return max(1, self._partitions_of(broker_id, topic))
         count = getattr(topic, "partitions", None)
