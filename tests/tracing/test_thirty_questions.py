@@ -1,7 +1,8 @@
 """Questions about what waited for a time: who waited, for whom, and why it was in vain.
 
-The answers were written down before the tool was asked: from the scenario, by reasoning. ``names``
-come one after the other in the chain of causes, the latest first; ``root`` is in its last line.
+The answers to the first 36 were written down before the tool was asked: from the scenario, by
+reasoning. Those behind "once more" were judged by a person who had seen the tool's. ``names`` come
+one after the other in the chain of causes, the latest first; ``root`` is in its last line.
 """
 
 from __future__ import annotations
@@ -782,7 +783,7 @@ QUESTIONS: tuple[Question, ...] = (
         "client_invoke",
         never=("UpdateMetadata", "LeaderAndIsr"),
     ),
-    # -- who was tried again, or is heard of now and then ------------------------------------------
+    # -- who was tried again, once more ------------------------------------------
     Question(
         "Why did the producer send again? Its leader died while it waited",
         died_while_asked,
