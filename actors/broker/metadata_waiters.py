@@ -6,7 +6,7 @@ the same thing; here it is one list of predicates (docs/kafka/purgatory.md#purga
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...protocol.awaiting import Pending
 from ..node import Node
@@ -19,15 +19,31 @@ class MetadataWaiters:
         self._node = node
         self._waiting: dict[Pending[bool], Callable[[], object]] = {}
 
-    async def wait(self, predicate: Callable[[], object], timeout_ms: float) -> bool:
-        """True once the predicate holds; False when ``timeout_ms`` passed first."""
+    async def wait(
+        self,
+        predicate: Callable[[], object],
+        timeout_ms: float,
+        peers: Callable[[], Sequence[str]] = list,
+    ) -> bool:
+        """True once the predicate holds; False when ``timeout_ms`` passed first.
+
+        ``peers`` names the actors who should have brought it about, for whoever records the run.
+        """
         if predicate():
             return True
         if timeout_ms <= 0:
             return False
         pending: Pending[bool] = Pending()
         self._waiting[pending] = predicate
-        timer = self._node.call_later_ms(timeout_ms, lambda: self._give_up(pending))
+        causes = self._node.causes
+        begun_by = None if causes is None else causes.current()
+
+        def give_up() -> None:
+            if causes is not None:
+                causes.waited(peers(), begun_by, timeout_ms)
+            self._give_up(pending)
+
+        timer = self._node.call_later_ms(timeout_ms, give_up)
         try:
             return await pending
         finally:

@@ -53,6 +53,8 @@ class SimulatedClient(Node):
         self.partitions: dict[str, int] = {}  # topic -> partition count
         self._known = list(bootstrap)
         self._next_broker = 0
+        self.metadata_wanted_of: int | None = None
+        """Broker that has been asked for metadata and has not answered."""
         self._refreshing = False
         self._refresh_wanted = False
         self._refreshed_at_ms = -METADATA_MAX_AGE_MS
@@ -135,6 +137,7 @@ class SimulatedClient(Node):
     def _ask_metadata(self) -> None:
         self._refreshed_at_ms = self.now_ms()
         broker_id = self._known[self._next_broker % len(self._known)]
+        self.metadata_wanted_of = broker_id
         request = MetadataRequest(tuple(self._topics))
         pending = self.ask(broker_name(broker_id), request, self.request_timeout_ms)
         pending.add_done_callback(self._metadata_answered)
@@ -143,6 +146,7 @@ class SimulatedClient(Node):
         if self.stopped:
             return
         self._refreshing = False
+        self.metadata_wanted_of = None
         if pending.exception is not None:
             self._next_broker += 1
             self.refresh_metadata()

@@ -304,7 +304,10 @@ class SimulatedProducer(SimulatedClient):
     def _tell_wait(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Tell whoever records the run that a batch has waited until now for a broker."""
         if self.causes is not None:
-            peers = [] if queue.sent_to is None else [broker_name(queue.sent_to)]
+            asked = queue.sent_to
+            if asked is None:
+                asked = self.metadata_wanted_of
+            peers = [] if asked is None else [broker_name(asked)]
             self.causes.waited(peers, batch.operation, self.now_ms() - batch.created_at_ms)
 
     def _raise_epoch(self, queue: PartitionQueue) -> None:

@@ -161,7 +161,7 @@ class Joining:
             self._replace_static(group, request, client, (instance_id, old_id, member_id), respond)
         elif instance_id is None and client.may_need_member_id:
             timeout_ms = request.session_timeout_ms
-            self._rebalances.expect_pending(group, member_id, timeout_ms)
+            self._rebalances.expect_pending(group, client.client_id, member_id, timeout_ms)
             respond(self._rebalances.failed_join(member_id, ErrorCode.MEMBER_ID_REQUIRED))
         else:
             self._add(group, request, client, member_id, respond)

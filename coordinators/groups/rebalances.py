@@ -77,25 +77,25 @@ class Rebalances:
             return
         self._log("info", f"member {member.member_id} of group {group.group_id} has failed")
         if self._host.state_listener is not None:
-            self._tell_silence(group, member)
+            self._tell_silence(group, member.client_id, member.member_id, member.session_timeout_ms)
         self.remove_member(
             group, member, f"removing member {member.member_id} on heartbeat expiration"
         )
 
-    def _tell_silence(self, group: Group, member: Member) -> None:
-        timeout_ms = member.session_timeout_ms
+    def _tell_silence(self, group: Group, client_id: str, member_id: str, timeout_ms: int) -> None:
         self._host.blame_silence(
-            member.client_id,
+            client_id,
             timeout_ms,
-            f"member {member.member_id} of group {group.group_id} has not been heard of for "
+            f"member {member_id} of group {group.group_id} has not been heard of for "
             f"{timeout_ms} ms",
         )
 
-    def expect_pending(self, group: Group, member_id: str, timeout_ms: int) -> None:
+    def expect_pending(self, group: Group, client_id: str, member_id: str, timeout_ms: int) -> None:
         """A member id was given out: it is to be used within the session timeout (KIP-394)."""
 
         def expired() -> None:
             if group.state is not GroupState.DEAD:
+                self._tell_silence(group, client_id, member_id, timeout_ms)
                 self.remove_pending(group, member_id)
 
         group.pending_members[member_id] = self._host.call_later_ms(timeout_ms, expired)

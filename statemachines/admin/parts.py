@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Protocol
 
 from ...protocol.config import BrokerConfig
 from ...protocol.control import UpdateMetadataPartitionState
 from ...protocol.host import Host
+from ...protocol.names import broker_name
 from ...protocol.values import BrokerInfo, TopicPartition
 from ...protocol.versions import Behaviour
 from ..controller.controller import KafkaController
@@ -27,8 +29,15 @@ class MetadataView(Protocol):
     def alive_brokers(self) -> tuple[BrokerInfo, ...]: ...
 
 
-Wait = Callable[[Callable[[], object], float], Awaitable[bool]]
-"""Await a predicate over the metadata cache for at most so many ms; whether it came true."""
+class Wait(Protocol):
+    """Await a predicate over the metadata cache for at most so many ms; whether it came true."""
+
+    def __call__(
+        self,
+        predicate: Callable[[], object],
+        timeout_ms: float,
+        peers: Callable[[], Sequence[str]] = ...,
+    ) -> Awaitable[bool]: ...
 
 
 class AdminParts:
@@ -66,6 +75,13 @@ class AdminParts:
         self.wait = wait
         self.surroundings = surroundings or {}
         """Configurations that a broker's settings file would have and that are given otherwise."""
+
+    def hosts_of(self, partitions: Iterable[TopicPartition]) -> list[str]:
+        """Return the brokers that host replicas of partitions, as the controller knows them."""
+        replicas_of = self.controller.context.topics.partition_replica_assignment
+        return [
+            broker_name(b) for b in dict.fromkeys(chain.from_iterable(map(replicas_of, partitions)))
+        ]
 
     def facts(self) -> dict[str, str]:
         """Settings the broker's own file would name: its id, its listeners and so on."""

@@ -7,7 +7,7 @@ runs by itself: ``settle`` runs what is due now, ``advance`` lets time pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fakekafka.protocol.awaiting import Pending, Task
@@ -180,7 +180,11 @@ class ControllerCluster:
             broker_id = self.active.broker_id
         process, broker = self.processes[broker_id], self.brokers[broker_id]
 
-        async def wait(predicate: Callable[[], object], timeout_ms: float) -> bool:
+        async def wait(
+            predicate: Callable[[], object],
+            timeout_ms: float,
+            peers: Callable[[], Sequence[str]] = list,
+        ) -> bool:
             if predicate():
                 return True
             pending: Pending[bool] = Pending()

@@ -1,24 +1,34 @@
 """Questions about what waited for a time: who waited, for whom, and why it was in vain.
 
-The answers to the first 36 were written down before the tool was asked: from the scenario, by
-reasoning. Those behind "once more" were judged by a person who had seen the tool's. ``names`` come
-one after the other in the chain of causes, the latest first; ``root`` is in its last line.
+The answers to the first 36 and to those behind "a third time" were written down before the tool was
+asked: from the scenario, by reasoning. Those behind "once more" were judged by a person who had
+seen the tool's. ``names`` come one after the other in the chain of causes, the latest first;
+``root`` is in its last line.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import fakekafka
 import pytest
 from fakekafka import Simulation, Trace
-from fakekafka.protocol.admin import ElectLeadersRequest
+from fakekafka.actors.network.costs import Costs
+from fakekafka.protocol.admin import (
+    CreateTopicsRequest,
+    ElectLeadersRequest,
+    NewTopic,
+)
 from fakekafka.protocol.awaiting import RequestTimeout
 from fakekafka.protocol.data import DeleteRecordsRequest, ProducePartition, ProduceRequest
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
+from fakekafka.protocol.security.delegation_tokens import CreateDelegationTokenRequest
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.history_steps import draw_steps
 from fakekafka.tests.support.history_world import build
@@ -43,11 +53,18 @@ def recorded(
     topic: Mapping[str, Any] | None = LEADER_2,
     config: Mapping[str, Any] = PATIENT,
     zookeepers: int = 1,
+    costs: Costs | None = None,
 ) -> Trace:
     """A run, and what it shows. With one ZooKeeper server broker 1 is the controller."""
     topics = {} if topic is None else {"t": topic}
     with Simulation(
-        brokers, seed=1, kafka_version=version, config=config, topics=topics, zookeepers=zookeepers
+        brokers,
+        seed=1,
+        kafka_version=version,
+        config=config,
+        topics=topics,
+        zookeepers=zookeepers,
+        costs=costs,
     ) as simulation:
         act(simulation)
         return simulation.trace()
@@ -463,6 +480,77 @@ def refused_isr(simulation: Simulation) -> None:
     simulation.broker(3).pause()
     simulation.produce("t", b"w", acks=1)
     simulation.run_for(20_000)
+
+
+def created_where_nobody_is(simulation: Simulation) -> None:
+    """A topic is made whose only replica shall be on a broker that is dead."""
+    simulation.broker(3).kill()
+    simulation.run_for(30_000)
+    topic = NewTopic("lonely", -1, -1, ((0, (3,)),))
+    simulation.ask(1, CreateTopicsRequest((topic,), 3000))
+
+
+def id_not_used(simulation: Simulation) -> None:
+    """A member was given its id and never comes back, while a third one wants to join."""
+    simulation.group_consumer("g", ["t"], name="member-a")
+    simulation.run_for(12_000)
+
+    def with_its_id(delivery: Any) -> bool:
+        message = delivery.message
+        return (
+            delivery.sender.name == "member-b"
+            and type(message).__name__ == "JoinGroupRequest"
+            and bool(message.member_id)
+        )
+
+    simulation.network.hold(with_its_id)
+    simulation.group_consumer("g", ["t"], name="member-b", session_timeout_ms=10_000)
+    simulation.run_for(2000)
+    simulation.group_consumer("g", ["t"], name="member-c")
+    simulation.run_for(30_000)
+
+
+def never_known(simulation: Simulation) -> None:
+    """A producer is cut off from the beginning: it never learns of the partition."""
+    shop = simulation.producer("shop", max_block_ms=3000)
+    simulation.network.isolate("shop")
+    shop.produce(("t", 0), b"v")
+    simulation.run_for(8000)
+
+
+def election_without(sender: str, *kept: str) -> Act:
+    """The server that led ZooKeeper is killed; some messages of one of the others are held."""
+
+    def act(simulation: Simulation) -> None:
+        simulation.run_for(3000)
+
+        def is_kept(delivery: Any) -> bool:
+            return delivery.sender.name == sender and type(delivery.message).__name__ in kept
+
+        simulation.network.hold(is_kept)
+        simulation.zookeeper.server(3).kill()
+        simulation.run_for(60_000)
+
+    return act
+
+
+def token_runs_out(simulation: Simulation) -> None:
+    """A delegation token is made and renewed by nobody."""
+    broker = simulation.processes[2].broker
+    assert broker is not None
+    request = CreateDelegationTokenRequest(())
+    broker.start_task(broker.security.tokens.create(request, "User:alice"))
+    simulation.run_for(80_000)
+
+
+def busy_link(simulation: Simulation) -> None:
+    """A record waits until the one before it has left the client's narrow link."""
+    shop = simulation.producer("shop", acks=1)
+    shop.produce(("t", 0), b"v")
+    simulation.run_for(2000)
+    shop.produce(("t", 0), b"v" * 200_000)
+    shop.produce(("t", 0), b"w")
+    simulation.run_for(8000)
 
 
 @dataclass(frozen=True)
@@ -960,6 +1048,80 @@ QUESTIONS: tuple[Question, ...] = (
         },
         never=("abort_timed_out",),
     ),
+    # -- administration, groups, clients and ZooKeeper, a third time ------------------------------
+    Question(
+        "Why did the creation of the topic time out? Its only replica is on a dead broker",
+        created_where_nobody_is,
+        "last kind == send and type == 'CreateTopicsResponse'",
+        ("CreateTopicsResponse", "waited 3.0 s for broker-3, which was off"),
+        "broker-3 is killed",
+        {"config": BRIEF},
+    ),
+    Question(
+        "Why was the third member answered only then? A member id was given out and not used",
+        id_not_used,
+        "last kind == deliver and actor == 'member-c' and type == 'JoinGroupResponse'",
+        ("JoinGroupResponse", "of group g has not been heard of for 10000 ms"),
+        "held back",
+        never=("LeaderAndIsr",),
+    ),
+    Question(
+        "Why did the producer give up? Nobody had ever told it of the partition",
+        never_known,
+        "kind == client_fail",
+        ("client_fail", "waited 3.0 s for broker-1, which was cut off"),
+        "partition [['shop']",
+    ),
+    Question(
+        "Why did the ZooKeeper server vote again? The server it follows never took it in",
+        election_without("zk-1", "FollowerInfo"),
+        "kind == expire and actor == 'zk-1' and t > 4",
+        ("waited", "for zk-2, whose messages were held back"),
+        "held back",
+        {"zookeepers": 3},
+    ),
+    Question(
+        "Why did the ZooKeeper server vote again? Its leader never brought it up to date",
+        election_without("zk-2", "SyncFollower", "NewLeader", "LinkClosed"),
+        "kind == expire and actor == 'zk-1' and t > 4",
+        ("waited 20.0 s for zk-2, whose messages were held back",),
+        "held back",
+        {"zookeepers": 3},
+    ),
+    Question(
+        "Why did the elected ZooKeeper server vote again? No quorum came to follow it",
+        election_without("zk-1", "FollowerInfo"),
+        "kind == expire and actor == 'zk-2' and t > 4",
+        ("waited 20.0 s for zk-1, whose messages were held back, and zk-3, which was off",),
+        "held back",
+        {"zookeepers": 3},
+    ),
+    Question(
+        "Why is the delegation token gone? It ran out; the controller looks every so often",
+        token_runs_out,
+        "last kind == deliver and type == 'WatchEvent' and "
+        "path == '/delegation_token/token_changes'",
+        ("WatchEvent", "DelegationTokens._check_expired"),
+        "",
+        {
+            "config": {
+                **PATIENT,
+                "delegation.token.secret.key": "key",
+                "delegation.token.expiry.time.ms": 30_000,
+                "delegation.token.expiry.check.interval.ms": 10_000,
+            }
+        },
+        never=("Upkeep", "checkpoint"),
+    ),
+    Question(
+        "Why did the second record come so late? The first was still leaving",
+        busy_link,
+        "last kind == deliver and actor == 'broker-2' and type == 'ProduceRequest'",
+        ("ProduceRequest",),
+        "client_invoke",
+        {"costs": Costs(link_mb_per_s=0.1)},
+        never=("UpdateMetadata", "LeaderAndIsr"),
+    ),
 )
 
 
@@ -996,20 +1158,26 @@ def test_thirty_are_asked() -> None:
 ASKED = {
     "AlterIsrManager._retry": "Why did the leader propose the ISR again so soon?",
     "ConsumerGroupLog.start_timer": "Why was the member of the newer group removed?",
+    "DelegationTokens._check_expired": "Why is the delegation token gone?",
     "DelayedFetch": "Why was the second reader answered?",
     "FastLeaderElection._resend": "Why does the server that was cut off vote again?",
     "FollowerFetch": "Why was the follower answered?",
     "Following._check_leader": "Why has ZooKeeper another leader?",
+    "Following._connect": "Why did the ZooKeeper server vote again? The server it follows",
+    "Following._give_up_silent": "Why did the ZooKeeper server vote again? Its leader never",
     "GroupStore._expire": "Why is the group gone?",
     "Injection.__call__": "Why was the record acknowledged so late?",
+    "Leading.start": "Why did the elected ZooKeeper server vote again?",
     "Leading._ping": "Why did the leading ZooKeeper server ping the others?",
     "MarkerChannels._disconnected": "Why were the markers of the transaction sent again?",
     "MarkerChannels._take_turn": "Why were the markers of the transaction sent again?",
+    "MetadataWaiters.wait": "Why did the creation of the topic time out?",
     "Node.peer_lost": "Why did the producer send again? Its leader died while it waited",
     "Port._expire": "Why did the producer send to another broker only then?",
     "Rebalance._on_timer": "Why did the leadership go back?",
     "Rebalances._expect_syncs": "Why was the generation given up?",
     "Rebalances._wait_for_joins": "Why was the first member answered only after three seconds?",
+    "Rebalances.expect_pending": "Why was the third member answered only then?",
     "Rebalances.extend_session": "Why was the member removed?",
     "ReplicaFetcherActor._timer_fired": "Why did the follower ask the dead leader again?",
     "SessionTracker": "Why did the session expire? Its pings were slow",
@@ -1019,6 +1187,7 @@ ASKED = {
     "SimulatedGroupConsumer._auto_commit": "Why were the offsets committed?",
     "SimulatedProducer._drain": "Why did the producer send again? Its leader was paused",
     "SimulatedProducer._begin_waiting": "Why was the record sent only then?",
+    "SimulatedProducer._expire_later": "Why did the producer give up? Nobody had ever told",
     "SimulatedProducer._reach_deadline": "Why did the producer give up? It waited 20 s for a dead",
     "SimulatedProducer.on_metadata": "Why did the producer ask for an id again?",
     "SimulatedProducer.produce": "Why was the record sent only then?",
@@ -1034,10 +1203,14 @@ ASKED = {
 """Timer to the beginning of the question in whose run it fires, and of which it decides."""
 NOT_ASKED = {
     "ChangeNotifications._run": "waits for nothing: the queue goes on after what is handled",
+    "ClosedLoop.answered": "of the load of a scenario",
     "ControllerActor.peer_lost": "tells that a connection broke, as Node.peer_lost does",
     "ControllerEventManager._deliver_next": "waits for nothing: the next event has its turn",
+    "DynamicConfigManager.topic_config": "waits for nothing: topics are read together",
     "FastLeaderElection._settled": "a fifth of a second for later votes, with every election",
     "GroupStore._run_tasks": "waits for nothing: appends of one moment go together",
+    "LogDirs._copy_next": "moves files from disk to disk, of which a trace has no event",
+    "OpenLoop._arrive": "of the load of a scenario",
     "TransactionStateManager.load": "waits for nothing: it begins to read the log",
     "TransactionVerifier.verify": "waits for nothing: verifications of one moment go together",
     "Upkeep._checkpoint_by_the_clock": "changes files, of which a trace has no event",
@@ -1047,10 +1220,99 @@ NOT_ASKED = {
     "Upkeep.flush_dirty_logs": "changes files, of which a trace has no event",
     "World._send_later": "of the load of the random histories",
     "ZooKeeperActor.peer_lost": "tells that a connection broke, as Node.peer_lost does",
+    "ZooKeeperClient._reinitialize": "its credentials were refused, which no simulated server does",
+    "_Inbox.put": "waits for nothing: a message by way of Pykka's own proxies",
+    "_Traffic._send": "of the load of the command `questions`",
+    "delivery.context.arrive": "waits for nothing: what was held for the actor itself is let go",
     "ZooKeeperClient._ask_to_connect": "the next try of ZooKeeperClient._connect",
     "ZooKeeperClient.close": "the patience of a broker that starts without ZooKeeper, and ends",
 }
 """Timer to the reason why nobody asks of it."""
+SET_OTHERWISE = {
+    "ControllerActor.peer_lost",  # Node.peer_lost of a controller
+    "DelayedFetch",  # an entry of the timing wheel, as the next
+    "FollowerFetch",
+    "TransactionCoordinator.abort_timed_out",  # served by one look, as the next
+    "TransactionStateManager.expire",
+    "World._send_later",  # set by a test
+    "ZooKeeperActor.peer_lost",
+}
+SHOWN_AS = {
+    "Network.process_died": "Node.peer_lost",
+    "SessionTracker._tick": "SessionTracker",
+    "SystemTimer._advance": "WheelTimer._advance",
+    "client.close": "ZooKeeperClient.close",
+    "self._wake.notify": "Signal.notify",
+    "signal.notify": "Signal.notify",
+}
+
+
+SETTERS = {"call_later", "call_later_ms", "wake_later", "wake_later_ms", "_call_later_ms"}
+HELPERS = {
+    "OneTimer.set": "ZooKeeper's roles and clients give it what it shall call",
+    "Periodic._fire": "named by its work",
+    "Upkeep._every": "named by its task",
+}
+LIVE_ONLY = {
+    "live.py",
+    "real_time.py",
+    "threaded.py",
+    "virtual.py",
+    "surroundings.py",
+    "causes.py",
+    "node.py",
+}
+"""The runtimes and the ways to them, which hand on what they are given, and what has no trace."""
+
+
+def timers_set_in(path: Path, tree: ast.Module) -> Iterator[str]:
+    """The names under which a recorded run shows the timers that a file sets.
+
+    What is set for no node is no event: it only lets what is under way arrive later.
+    """
+
+    def walk(node: ast.AST, within: tuple[str, ...]) -> Iterator[str]:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            within = (*within, node.name)
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, within)
+        if isinstance(node, ast.Call):
+            yield from named(node, within)
+
+    def named(call: ast.Call, within: tuple[str, ...]) -> Iterator[str]:
+        function = call.func
+        setter = getattr(function, "attr", getattr(function, "id", ""))
+        owner = ast.unparse(getattr(function, "value", function))
+        is_one_timer = setter == "set" and owner == "self._timer"
+        if setter in SETTERS or is_one_timer or setter == "_every":
+            callback = call.args[2 if setter == "_every" else -1]
+            if not (isinstance(call.args[0], ast.Constant) and call.args[0].value is None):
+                yield name_given(callback, within)
+
+    def name_given(callback: ast.expr, within: tuple[str, ...]) -> str:
+        method = ".".join(within[:2])
+        if isinstance(callback, ast.Call):  # functools.partial
+            callback = callback.args[0]
+        if isinstance(callback, ast.Attribute) and ast.unparse(callback.value) == "self":
+            return f"{within[0]}.{callback.attr}"
+        return method if isinstance(callback, (ast.Lambda, ast.Name)) else ast.unparse(callback)
+
+    yield from walk(tree, ())
+
+
+def test_every_timer_of_the_project_is_asked_about_or_named_with_a_reason() -> None:
+    """As the source sets them, whether or not one fires in some run."""
+    root = Path(fakekafka.__file__).parent
+    rooms = ("actors", "coordinators", "election", "protocol", "replication", "statemachines")
+    found: dict[str, str] = {}
+    for room in (*rooms, "testing", "zkfake"):
+        for path in sorted((root / room).rglob("*.py")):
+            if path.name not in LIVE_ONLY and path.parent.name != "control_api":
+                for name in timers_set_in(path, ast.parse(path.read_text())):
+                    found.setdefault(SHOWN_AS.get(name, name), str(path.relative_to(root)))
+    told = {*ASKED, *NOT_ASKED, *HELPERS}
+    assert {name: path for name, path in found.items() if name not in told} == {}
+    assert told - found.keys() == SET_OTHERWISE, "no timer of that name is set anywhere"
 
 
 def fired_in(trace: Trace) -> set[str]:

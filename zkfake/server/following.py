@@ -57,6 +57,8 @@ class Following:
         self._synced_zxid = 0  # end of the leader's history as taken at NewLeader
         self._touched: dict[int, None] = {}
         self._timer = OneTimer(server.host)
+        self._waits_since: tuple[int, int | None] = (0, None)
+        """When it began to wait for its leader, and the event that it was handling."""
         self._handlers: dict[type, Any] = {
             LeaderInfo: self._on_leader_info,
             SyncFollower: self._on_sync_follower,
@@ -73,19 +75,32 @@ class Following:
     # --- life
 
     def start(self) -> None:
+        self._begin_waiting()
         self._connect()
 
     def stop(self) -> None:
         self._timer.cancel()
 
+    def _begin_waiting(self) -> None:
+        host = self._server.host
+        self._waits_since = host.now_ms(), None if host.causes is None else host.causes.current()
+
     def _give_up(self) -> None:
         self._link.close()
         self._server.look()
 
+    def _give_up_silent(self) -> None:
+        """The leader has not done in time what it should."""
+        host = self._server.host
+        if host.causes is not None:
+            since_ms, begun_by = self._waits_since
+            host.causes.waited((self._leader,), begun_by, host.now_ms() - since_ms)
+        self._give_up()
+
     def _connect(self) -> None:
         """Open a link; a leader that does not answer yet is asked again, but not for ever."""
         if self._attempts == CONNECT_ATTEMPTS_MAX:
-            self._give_up()
+            self._give_up_silent()
             return
         host = self._server.host
         self._link = ServerLink(host, self._leader, host.rng.getrandbits(62))
@@ -129,7 +144,8 @@ class Following:
         if not self._is_accepted:
             self._is_accepted = True
             config = self._server.config
-            self._timer.set(config.tick_time_ms * config.init_limit_ticks, self._give_up)
+            self._begin_waiting()
+            self._timer.set(config.tick_time_ms * config.init_limit_ticks, self._give_up_silent)
         self._handlers[type(message)](message)
         return True
 

@@ -77,7 +77,15 @@ class Leading:
     def start(self) -> None:
         config = self._server.config
         limit_ms = config.tick_time_ms * config.init_limit_ticks
-        self._timer.set(limit_ms, self._give_up)
+        causes = self._server.host.causes
+        begun_by = None if causes is None else causes.current()
+
+        def give_up() -> None:
+            if causes is not None:
+                causes.waited(self._others_but(set()), begun_by, limit_ms)
+            self._give_up()
+
+        self._timer.set(limit_ms, give_up)
 
     def stop(self) -> None:
         self.is_serving = False
@@ -243,16 +251,15 @@ class Leading:
 
     def _tell_silence(self, silent_ms: int) -> None:
         """Tell whoever records the run that too few followers are heard."""
-        server = self._server
-        causes = server.host.causes
+        causes = self._server.host.causes
         if causes is not None:
             heard = {follower.server_id for follower in self._followers.values()}
-            silent = [
-                name
-                for server_id, name in server.peers.items()
-                if server_id not in heard and server_id != server.server_id
-            ]
-            causes.waited(silent, causes.current(), silent_ms)
+            causes.waited(self._others_but(heard), causes.current(), silent_ms)
+
+    def _others_but(self, heard: set[int]) -> list[str]:
+        server = self._server
+        without = heard | {server.server_id}
+        return [name for server_id, name in server.peers.items() if server_id not in without]
 
     def _ping_interval_ms(self) -> float:
         """Half a tick, or less when short sessions need their heartbeats carried faster."""
