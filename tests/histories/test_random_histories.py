@@ -71,9 +71,9 @@ def test_a_replica_that_joined_while_it_was_dropped_stays_in_the_isr_until_2_6(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["2.8", "3.9"])
+@pytest.mark.parametrize(("version", "rebalances"), [("2.8", False), ("3.9", True)])
 def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller(
-    version: str,
+    version: str, rebalances: bool
 ) -> None:
     """As in Kafka nothing else elects but, since 3.4, the automatic leader rebalance; and nothing
     is lost (docs/kafka/reassignment.md#dropped-in-sync)."""
@@ -107,7 +107,6 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
         assert simulation.partition(*where).leader is None
         heal(world)
     assert verdict(world) == []
-    rebalances = simulation.behaviour.rebalance_during_reassignments
     assert (world.lost_from, world.relieved) == ({}, set() if rebalances else {where})
 
 

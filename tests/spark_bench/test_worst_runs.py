@@ -148,6 +148,7 @@ def test_a_partition_that_never_comes_back_is_in_every_figure(tmp_path: Path) ->
     assert "3 had not ended and are lower bounds" in about["headline"]
     assert "Of 7 of 10 runs" in about["phases"]
     assert "had not ended, beyond the ends of the curves" in about["distribution-response_ms"]
+    assert "had not ended, beyond" in about["distribution-partition_unavailable_ms"]
     assert "had not ended" not in about["distribution-service_ms"]
     assert bench("report", str(tmp_path / "dead"), "--no-pictures") == 0
     page = (tmp_path / "dead" / "report.html").read_text(encoding="utf-8")
