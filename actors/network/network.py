@@ -87,6 +87,8 @@ class Network:
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
         # Attempts to reach a process that had ended, over links now cut.
         self._attempts: dict[tuple[str, str], list[Attempt]] = {}
+        # Who is to hear that a process ended, over links from it that were cut then.
+        self._goodbyes: dict[tuple[str, str], list[tuple[Resident, frozenset[str]]]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
         self._numbered = 0  # messages that have a number, the last one's
 
@@ -108,15 +110,25 @@ class Network:
         self._held.clear()
         self._stalled.clear()
         self._attempts.clear()
+        self._goodbyes.clear()
         self._interceptors.clear()
         self._observers.clear()
 
     def process_died(self, machine: str, names: frozenset[str]) -> None:
-        """A process was killed: its peers' connections break, after the usual delay."""
+        """A process was killed: its peers' connections break, after the usual delay.
+
+        Its machine tells them, and tells them again until a cut link from it is mended.
+        """
         for node in list(self.nodes.values()):
-            if node.machine != machine and (node.machine, machine) not in self._cut:
-                lost = functools.partial(node.peer_lost, machine, names)
-                self._runtime.call_later(node, self.latency_us, lost)
+            link = (machine, node.machine)
+            if link in self._cut:
+                self._goodbyes.setdefault(link, []).append((node, names))
+            elif node.machine != machine:
+                self._break_connections(node, machine, names)
+
+    def _break_connections(self, node: Resident, machine: str, names: frozenset[str]) -> None:
+        lost = functools.partial(node.peer_lost, machine, names)
+        self._runtime.call_later(node, self.latency_us, lost)
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -545,6 +557,12 @@ class Network:
                 else:
                     self._trace(delivery, "release")
                     self._transmit_by_rules(delivery)
+        for link in [link for link in self._goodbyes if link not in self._cut]:
+            told, (machine, _) = self._goodbyes.pop(link), link
+            if not any(node.machine == machine for node in self.nodes.values()):  # it is not back
+                for node, names in told:
+                    if self.nodes.get(node.name) is node:
+                        self._break_connections(node, machine, names)
         for link in [link for link in self._attempts if link not in self._cut]:
             for attempt in self._attempts.pop(link):
                 if attempt.is_wanted():
@@ -552,6 +570,8 @@ class Network:
 
     def power_lost(self, machine: str) -> None:
         """A machine lost its power: what waited for its cut links is lost."""
+        for link in [link for link in self._goodbyes if link[0] == machine]:
+            del self._goodbyes[link]
         for link in [link for link in self._stalled if link[0] == machine]:
             for delivery in self._stalled.pop(link):
                 self._drop(delivery, "lost")

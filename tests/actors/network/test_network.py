@@ -193,17 +193,43 @@ def test_what_was_held_keeps_its_order_behind_what_is_under_way() -> None:
     assert all(time >= 9000 for time, _, _ in b.received)
 
 
-def test_a_process_behind_a_cut_does_not_hear_that_its_peer_died() -> None:
-    """No connection broke for it: its packets go nowhere, as before."""
-    runtime, (a, b, c) = _world()
+def _heard_of_deaths(*nodes: Any) -> list[str]:
     heard: list[str] = []
-    for node in (b, c):
+    for node in nodes:
         node.peer_lost = lambda machine, _names, node=node: heard.append(f"{node.name}: {machine}")
+    return heard
+
+
+@pytest.mark.parametrize(("cut", "told"), [(("a", "b"), ["c: a"]), (("b", "a"), ["b: a", "c: a"])])
+def test_what_ends_a_connection_comes_over_the_link_from_the_dead(
+    cut: tuple[str, str], told: list[str]
+) -> None:
+    """A cut of the other direction lets it pass."""
+    runtime, (a, b, c) = _world()
+    heard = _heard_of_deaths(b, c)
     runtime.network.set_latency(Constant(1))
-    runtime.network.cut("b", "a")
+    runtime.network.cut(*cut)
     runtime.kill_process(a.process)
     runtime.run(1_000_000)
-    assert heard == ["c: a"]
+    assert heard == told
+
+
+@pytest.mark.parametrize("ending", ["killed", "without power", "back"])
+def test_a_peer_behind_a_cut_hears_of_a_death_when_the_link_is_mended(ending: str) -> None:
+    """The machine tells it again and again, unless it has no power. The connections of a process
+    that is back are new ones."""
+    runtime, (a, b, _) = _world()
+    heard = _heard_of_deaths(b)
+    runtime.network.cut("a", "b")
+    runtime.kill_process(a.process)
+    runtime.run(1_000_000)
+    if ending == "without power":
+        runtime.network.power_lost("a")
+    if ending == "back":
+        runtime.spawn(Sink, "a", runtime.process("a"))
+    runtime.network.heal()
+    runtime.run(2_000_000)
+    assert heard == (["b: a"] if ending == "killed" else [])
 
 
 def test_nodes_of_one_process_are_not_touched_by_the_network() -> None:
