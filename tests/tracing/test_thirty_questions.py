@@ -1238,7 +1238,7 @@ SET_OTHERWISE = {
     "ZooKeeperActor.peer_lost",
 }
 SHOWN_AS = {
-    "Network.process_died": "Node.peer_lost",
+    "Network._break_connections": "Node.peer_lost",
     "SessionTracker._tick": "SessionTracker",
     "SystemTimer._advance": "WheelTimer._advance",
     "client.close": "ZooKeeperClient.close",
