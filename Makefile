@@ -7,7 +7,7 @@
 #   make fresh      new examples for the tests that use Hypothesis; SEED=123 repeats some
 #   make docs       generated pages, then the site in out/docs
 #   make gallery    five traces and their pages in out/gallery, each verified
-#   make bench      the figures that matter, beside baselines; NAMES='start memory' SIZE=small
+#   make bench      the figures that matter; NAMES='start memory' SIZE=small COMPARE=<commit>
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
@@ -30,6 +30,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 ARGS ?=
 NAMES ?=
+COMPARE ?=
 SIZE ?=
 
 help:
@@ -90,7 +91,8 @@ gallery: $(STAMP)
 	$(BIN)/python docs/trace_gallery.py
 
 bench: $(STAMP)
-	BENCH_SIZE=$(SIZE) $(BIN)/python -m benchmarks.run $(NAMES)
+	BENCH_SIZE=$(SIZE) $(BIN)/python -m \
+		$(if $(COMPARE),benchmarks.compare $(COMPARE),benchmarks.run) $(NAMES)
 
 clients: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.suites $(NAMES)

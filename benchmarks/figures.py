@@ -14,6 +14,9 @@ from typing import IO, Any, TypeVar
 
 IS_SMALL = os.environ.get("BENCH_SIZE") == "small"
 """Whether everything is measured at a small size: to see that it runs, its figures say nothing."""
+FIGURES_VARIABLE = "BENCH_FIGURES"
+"""Names the environment variable that names a file to which each figure goes, too: a line of JSON
+with what it is of and what was printed."""
 _Size = TypeVar("_Size")
 _TRACEBACK = "Traceback (most recent call last):"
 
@@ -52,6 +55,9 @@ def line(what: str, figure: str, target: str = "", ok: bool | None = None) -> No
         target, ok = "", None
     mark = "" if ok is None else (" ok" if ok else " MISSED")
     print(f"  {what:58} {figure:>24}  {target}{mark}", flush=True)
+    if path := os.environ.get(FIGURES_VARIABLE):
+        with open(path, "a", encoding="utf-8") as file:
+            print(json.dumps([what, figure]), file=file)
 
 
 def spread(values: list[float], digits: int) -> str:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +84,81 @@ def test_a_client_in_its_own_process_that_ends_ends_the_measurement(
 
     with pytest.raises(figures.MeasurementFailed, match="no cluster to be had"):
         failover.failover_ms(broken, {}, lambda cluster: None)
+
+
+@pytest.mark.parametrize(
+    ("figure", "number"),
+    [("66,496 msg/s", 66496.0), ("1.5 (1.2-9.0)", 1.5), ("-35 %", -35.0), ("not here", None)],
+)
+def test_a_comparison_reads_the_first_number_of_a_figure(
+    figure: str, number: float | None, benchmarks: Callable[[str], Any]
+) -> None:
+    assert benchmarks("compare").first_number(figure) == number
+
+
+def test_figures_of_several_runs_are_matched_without_their_numbers(
+    benchmarks: Callable[[str], Any],
+) -> None:
+    """Those that are called the same have numbers of their own."""
+    whats = ["5 brokers (1,234 messages)", "  to the first", "6 brokers (1.5 messages)"]
+    names = ["N brokers (N messages)", "to the first", "N brokers (N messages) (2)"]
+    assert benchmarks("compare").figure_names(whats) == names
+
+
+def test_a_comparison_tells_rounds_that_have_no_ratio(
+    benchmarks: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {
+        "rate": {"there": {0: 10.0, 1: 20.0}, "here": {0: 20.0, 1: 30.0, 2: 99.0}},
+        "new": {"there": {}, "here": {0: 1.0}},
+    }
+    benchmarks("compare").report("virtual", {"rate": "a rate", "new": "a new one"}, values, 3)
+    told = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert told[3:] == [
+        "a rate 15 30 1.750 (1.500 to 2.000), 2 of 3 rounds",
+        "a new one - 1 only on one side, 0 of 3 rounds",
+    ]
+
+
+@pytest.mark.slow
+def test_a_comparison_measures_the_package_that_it_is_given(
+    benchmarks: Callable[[str], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its failure is told, and no figure of it is kept."""
+    compare, figures = benchmarks("compare"), benchmarks("figures")
+    monkeypatch.setenv("BENCH_SIZE", "small")
+    (tmp_path / "fakekafka").mkdir()
+    (tmp_path / "fakekafka" / "__init__.py").write_text("raise ImportError('the other one')")
+    with pytest.raises(figures.MeasurementFailed, match="ImportError: the other one"):
+        compare.run_once("virtual", tmp_path)
+    found = compare.run_once("virtual", None)
+    assert [value > 0 for _, value in found.values()] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["HEAD", "nothing"], "unknown: nothing; there are start, throughput"),
+        (["HEAD", "--rounds", "0"], "--rounds 0: give at least 1"),
+    ],
+)
+def test_a_comparison_refuses_what_it_cannot_measure(
+    arguments: list[str],
+    told: str,
+    benchmarks: Callable[[str], Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert benchmarks("compare").main(arguments) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_comparison_with_no_commit_says_so(
+    benchmarks: Callable[[str], Any], tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit, match="COMPARE=no-such-thing: there is no such commit in "):
+        benchmarks("compare").check_out("no-such-thing", tmp_path)
 
 
 RUN = """

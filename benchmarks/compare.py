@@ -1,0 +1,157 @@
+"""``make bench COMPARE=<ref>``: what a commit and this checkout measure, in turns on one machine.
+
+python -m benchmarks.compare REF [NAME ...] [--rounds N]
+
+The measurements are this checkout's in both cases; only ``fakekafka`` is another one. Each round
+runs each measurement once with either, in the other order than the round before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from benchmarks.figures import FIGURES_VARIABLE, MeasurementFailed, require_success
+from benchmarks.run import MEASUREMENTS
+
+ROOT = Path(__file__).parents[1]
+USUAL = ("virtual", "throughput", "latency", "start")
+"""Measured where no name is given; all of them take a quarter of an hour a run."""
+THERE, HERE = "there", "here"
+
+Values = dict[str, dict[str, dict[int, float]]]
+"""Figure to side to round to its first number."""
+
+
+def check_out(ref: str, into: Path) -> str:
+    """Put the package as it was at a commit into a folder, and give the commit's short name.
+
+    Raises ``SystemExit`` where there is no such commit.
+    """
+    named = _git("rev-parse", "--verify", "--quiet", "--short", f"{ref}^{{commit}}")
+    if named.returncode:
+        raise SystemExit(f"COMPARE={ref}: there is no such commit in {ROOT}")
+    commit = named.stdout.decode().strip()
+    archive = _git("archive", "--format=tar", commit)
+    archive.check_returncode()
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        tar.extractall(into / "fakekafka", filter="data")
+    return commit
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(("git", *arguments), cwd=ROOT, capture_output=True, check=False)
+
+
+def first_number(figure: str) -> float | None:
+    """``66,496 msg/s`` is 66496; None where a figure has no number, or a number that is not one."""
+    found = re.search(r"-?\d[\d,]*(?:\.\d+)?", figure)
+    return float(found[0].replace(",", "")) if found else None
+
+
+def figure_names(whats: list[str]) -> list[str]:
+    """What the figures of a run are called in all runs: without numbers that differ between runs;
+    of several that are called the same, each has its number."""
+    seen: defaultdict[str, int] = defaultdict(int)
+    names = []
+    for what in whats:
+        name = re.sub(r"\d[\d,.]*", "N", what.strip())
+        seen[name] += 1
+        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return names
+
+
+def run_once(name: str, package: Path | None) -> dict[str, tuple[str, float | None]]:
+    """Figures of one run by name, as they were printed first and their numbers.
+
+    ``package`` holds another ``fakekafka`` than this checkout's. Raises ``MeasurementFailed``.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "figures"
+        environment = {**os.environ, FIGURES_VARIABLE: str(path)}
+        if package is not None:
+            environment["PYTHONPATH"] = str(package)
+        command = [sys.executable, "-m", "benchmarks.run", name]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
+        require_success(done, done.stderr)
+        rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
+    names = figure_names([what for what, _ in rows])
+    return {
+        name: (what.strip(), first_number(figure))
+        for name, (what, figure) in zip(names, rows, strict=True)
+    }
+
+
+def report(name: str, titles: dict[str, str], values: Values, rounds: int) -> None:
+    """Print each figure's medians, and the ratios of the rounds in which both sides have it."""
+    print(f"\n== {name}\n  {'':58} {'there':>12} {'here':>12}  here / there", flush=True)
+    for figure, title in titles.items():
+        there, here = values[figure][THERE], values[figure][HERE]
+        ratios = [here[r] / there[r] for r in sorted(there.keys() & here.keys()) if there[r]]
+        medians = [f"{statistics.median(v.values()):,.5g}" if v else "-" for v in (there, here)]
+        told = "only on one side" if not (there and here) else "no ratio"
+        if ratios:
+            told = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+        if len(ratios) < rounds:
+            told += f", {len(ratios)} of {rounds} rounds"
+        print(f"  {title:58} {medians[0]:>12} {medians[1]:>12}  {told}", flush=True)
+
+
+def compare(ref: str, names: list[str], rounds: int) -> int:
+    """Run and report; returns the number of runs that failed."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder)
+        commit = check_out(ref, package)
+        print(f"there: {commit}; here: this checkout; {rounds} rounds in turns, pure Python")
+        for name in names:
+            titles: dict[str, str] = {}
+            values: Values = defaultdict(lambda: {THERE: {}, HERE: {}})
+            for number in range(rounds):
+                sides = (THERE, HERE) if number % 2 == 0 else (HERE, THERE)
+                for side in sides:
+                    try:
+                        found = run_once(name, package if side == THERE else None)
+                    except MeasurementFailed as failure:
+                        print(f"{name}, round {number + 1}, {side}: {failure}", file=sys.stderr)
+                        failed += 1
+                        continue
+                    for figure, (title, value) in found.items():
+                        titles.setdefault(figure, title)
+                        if value is not None:
+                            values[figure][side][number] = value
+            report(name, titles, values, rounds)
+    return failed
+
+
+def main(arguments: list[str]) -> int:
+    """Compare; 1 if a run failed, 2 for an unknown name."""
+    parser = argparse.ArgumentParser(prog="make bench COMPARE=", description=__doc__)
+    parser.add_argument("ref", help="a commit, branch or tag")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="measurements to run")
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in MEASUREMENTS]
+    if unknown or given.rounds < 1:
+        named = f"unknown: {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}"
+        print(named if unknown else f"--rounds {given.rounds}: give at least 1", file=sys.stderr)
+        return 2
+    # The source on both sides: only this checkout may have compiled modules.
+    os.environ["FAKEKAFKA_BUILD"] = "pure"
+    return int(compare(given.ref, given.names or list(USUAL), given.rounds) > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
