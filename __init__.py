@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import builds as builds  # before any module that may be compiled
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:

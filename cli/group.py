@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from .. import __version__
+from ..builds import told_version
 from .commands import COMMANDS, available_commands, load_command
 from .exits import written_output
 
@@ -44,7 +44,7 @@ class LazyGroup(TyperGroup):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"fakekafka {__version__}")
+        typer.echo(told_version())
         raise typer.Exit
 
 

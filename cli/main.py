@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from .. import __version__
+from ..builds import told_version
 from ..protocol.errors import UsageError
 from .exits import end_with_error, written_output
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["--version"] or given == ["-V"]:
         with written_output():
-            print(f"fakekafka {__version__}")
+            print(told_version())
         raise SystemExit(0)
     from .group import build_root
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from .. import __version__
+from .. import __version__, builds
 from .format import FORMAT
 
 
@@ -29,6 +29,8 @@ def build_header(
     ``parameters`` what was set over it; ``virtual_epoch_ms`` what the run called the present when
     it began, since the Unix epoch; ``reproduce`` a command or expression that gives the run again.
     """
+    # Of the pure build nothing: its traces are the same bytes as before there was another.
+    build = {"build": "compiled"} if builds.is_compiled else {}
     return {
         "format": FORMAT,
         "fakekafka": __version__,
@@ -43,4 +45,5 @@ def build_header(
         "parameters": dict(parameters or {}),
         "virtual_epoch_ms": virtual_epoch_ms,
         "reproduce": reproduce,
+        **build,
     }

@@ -39,6 +39,8 @@ class DelayedFetch(DelayedOperation):
         "specs",
         "unread",
     )
+    __deletable__ = ("request", "respond", "session", "specs", "unread")
+    """Asked for by the compiler: what ``let_go`` takes away."""
 
     def __init__(
         self,
