@@ -27,6 +27,7 @@ INTERPRETED = {
 SETTINGS = """[mypy]
 strict = True
 explicit_package_bases = True
+warn_unreachable = True
 mypy_path = {source}
 """
 """Of mypy, for the copy; the checkout around it is a package and would take it in."""

@@ -215,8 +215,8 @@ class Upkeep:
                 continue
             try:
                 compact(log, wall_ms)
-            except (KafkaError, OSError) as error:
-                self._on_storage_failure(name, error)
+            except (KafkaError, OSError) as failure:
+                self._on_storage_failure(name, failure)
             except (ValueError, LookupError, struct.error) as error:
                 self._uncleanable[name] = log
                 if self.on_uncleanable is not None:

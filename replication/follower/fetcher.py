@@ -385,7 +385,9 @@ class ReplicaFetcher:
             else:
                 self._on_offsets_response(request, response)  # type: ignore[arg-type]
             return
-        answers: FetchResponse = response  # type: ignore[assignment]
+        self._on_fetch_response(request, response)  # type: ignore[arg-type]
+
+    def _on_fetch_response(self, request: FetchRequest, answers: FetchResponse) -> None:
         if answers.error is not _NONE:
             if not self._session.on_error(answers.error):
                 self._delayed_until_ms = self._now_ms() + self._backoff_ms

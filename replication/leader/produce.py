@@ -233,8 +233,8 @@ class ProduceHandler:
             )
         except KafkaError as error:
             return self._append_failed(topic_partition, error)
-        except OSError as error:
-            self._on_storage_failure(topic_partition, error)
+        except OSError as failure:
+            self._on_storage_failure(topic_partition, failure)
             return self.failed_produce(topic_partition, ErrorCode.KAFKA_STORAGE_ERROR)
         moved = partition.maybe_increment_high_watermark(now_ms)
         if not moved and partition.report is not None:

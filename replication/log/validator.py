@@ -230,10 +230,10 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
             settings.decompressed_bytes_max,
             settings.records_max,
         )
-    except codecs.PayloadTooLarge as error:
-        raise too_large(error) from None
-    except codecs.CorruptPayload as error:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    except codecs.PayloadTooLarge as excess:
+        raise too_large(excess) from None
+    except codecs.CorruptPayload as damage:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(damage)) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, str(error)) from None
 
@@ -319,8 +319,8 @@ def _convert(messages: list[LegacyMessage], context: ValidationContext) -> Valid
         raise KafkaError(ErrorCode.INVALID_RECORD, f"codec {source} in a message of an old format")
     try:
         body, count, base_timestamp, largest = up_converted(messages, settings, context.now_ms)
-    except codecs.PayloadTooLarge as error:
-        raise too_large(error) from None
+    except codecs.PayloadTooLarge as excess:
+        raise too_large(excess) from None
     except MalformedRecords as error:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
     if not count:

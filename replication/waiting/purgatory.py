@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from ...protocol.declaring.native import mypyc_attr
 from ...protocol.host import Causes
 from .timing_wheel import TimerEntry, WheelTimer
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation(TimerEntry):
     """An operation that completes when its condition holds or after ``delay_ms``.
 
@@ -170,10 +172,10 @@ class Purgatory:
         if watched is None:
             return 0
         if len(watched) == 1:
-            operation = watched[0]
-            if operation.is_completed:
+            if watched[0].is_completed:
                 self._drop_completed(key)
                 return 0
+            operation = watched[0]
             self._poked_key = operation._keys[0]
             completed = operation.try_complete()
             self._poked_key = None

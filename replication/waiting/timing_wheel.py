@@ -13,6 +13,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
+from ...protocol.declaring.native import mypyc_attr
 from ...protocol.host import Causes
 
 _WIDE_MS = 20
@@ -30,6 +31,7 @@ class _Bucket(dict["TimerEntry", None]):
         """End (exclusive) of the slot; 0 once the wheel has the bucket no more."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TimerEntry:
     """Something that runs once its time has come, unless it is cancelled before."""
 
@@ -233,6 +235,9 @@ class WheelTimer:
         self._host_timer = None
         now_ms = self._host.now_ms()
         self.wheel.advance_clock(now_ms)
+        self._wake_for_next(now_ms)
+
+    def _wake_for_next(self, now_ms: int) -> None:
         wakes_at_ms = self.wheel.next_expiration_ms()
         # What ran may have added an entry and with it a host timer.
         if wakes_at_ms is not None and (

@@ -222,6 +222,7 @@ def test_too_many_messages_of_old_are_refused_before_any_is_read(
     assert read == []
 
 
+@pytest.mark.pure
 def test_records_whose_offsets_change_are_looked_through_once(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:

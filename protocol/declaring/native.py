@@ -1,0 +1,13 @@
+"""What is said to the compiler about a class; nothing where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_extensions import mypyc_attr as mypyc_attr
+else:
+
+    def mypyc_attr(**_said: bool) -> Callable[[type], type]:
+        return lambda cls: cls
