@@ -4,6 +4,10 @@
 #   make lint       ruff: rules and format
 #   make check      lint, then strict mypy, then the tests
 #   make test       all tests: in parallel, then those that need the machine to themselves
+#   make compiled   compile the hot cores with mypyc; fakekafka --version says which build runs
+#   make pure       take the compiled build away
+#   make test-compiled  tests of both builds side by side, and of the cores on the compiled one
+#   make wheel      two wheels in dist: for any platform, and with the compiled cores
 #   make fresh      new examples for the tests that use Hypothesis; SEED=123 repeats some
 #   make docs       generated pages, then the site in out/docs
 #   make gallery    five traces and their pages in out/gallery, each verified
@@ -19,7 +23,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test fresh docs gallery bench clients oracle \
+.PHONY: help install lint format typecheck check test compiled pure test-compiled wheel fresh docs gallery bench clients oracle \
 	oracle-random demo \
 	constraints clean
 
@@ -64,8 +68,26 @@ check: lint typecheck test
 
 # pytest ends with 5 where no test is marked serial (or ARGS selects none): not a failure.
 test: $(STAMP)
-	$(BIN)/pytest -n auto --dist loadgroup -m 'not serial' $(ARGS)
-	$(BIN)/pytest -m serial $(ARGS) || test $$? -eq 5
+	FAKEKAFKA_BUILD=pure $(BIN)/pytest -n auto --dist loadgroup -m 'not serial' $(ARGS)
+	FAKEKAFKA_BUILD=pure $(BIN)/pytest -m serial $(ARGS) || test $$? -eq 5
+
+# Needs a C compiler. What is not changed is not compiled again.
+compiled: $(STAMP)
+	$(BIN)/python building/compile.py
+
+pure:
+	rm -rf compiled build/compiled
+
+wheel: compiled
+	$(BIN)/python building/wheels.py
+
+CORES := tests/replication tests/protocol tests/election tests/zkfake tests/statemachines \
+	tests/coordinators
+
+test-compiled: compiled
+	FAKEKAFKA_BUILD=compiled $(BIN)/pytest -n auto --dist loadgroup \
+		-m 'not slow and not serial' $(CORES) $(ARGS)
+	FAKEKAFKA_BUILD=compiled $(BIN)/pytest -m compiled tests/builds $(ARGS)
 
 # Other examples than those of the profiles dev and ci. What fails ends with the command that
 # repeats it. A whole number below 2^30, so that it can be typed.
@@ -126,4 +148,4 @@ constraints:
 	@touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) build dist out .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) build compiled dist out .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -13,13 +13,22 @@ import sys
 from pathlib import Path
 
 from fakekafka import builds
+from mypy.version import __version__ as mypy_version
 
-FOLDERS = ("protocol", "election", "zkfake", "replication")
+FOLDERS = ("protocol", "election", "zkfake", "replication", "statemachines", "coordinators")
 """What the compiled modules may import: any file of these that changes makes the build stale."""
 
-COMPILED = ("protocol/records", "replication")
+COMPILED = (
+    "protocol/records",
+    "election",
+    "zkfake",
+    "replication",
+    "statemachines",
+    "coordinators",
+)
 
 INTERPRETED = {
+    "statemachines/controller/events.py": "a decorator makes its classes",
     "replication/log/checkpoint_formats.py": "an error of it is an OSError, too",
 }
 """Files of compiled folders that are left alone, with the reason."""
@@ -85,8 +94,13 @@ def compile_modules(source: Path, paths: list[Path]) -> None:
 
 def main() -> int:
     """Compile, unless what was compiled last is what there is now."""
+    recipe = f"mypyc {mypy_version}, {builds.digest(Path(__file__))}"
     manifest = builds.read_manifest(TARGET)
-    if manifest is not None and not builds.find_problem(PACKAGE, manifest):
+    if manifest is not None and manifest["recipe"] == recipe:
+        problem = builds.find_problem(PACKAGE, manifest)
+    else:
+        problem = "there is no build of this recipe"
+    if not problem:
         print("compiled/ is up to date")
         return 0
     source = WORK / "source"
@@ -101,7 +115,12 @@ def main() -> int:
     for name in (builds.SHARED, *names):
         built = WORK / "lib" / (name.replace(".", "/") + builds.SUFFIX)
         shutil.copy(built, finished / (name + builds.SUFFIX))
-    manifest = {"suffix": builds.SUFFIX, "modules": names, "sources": sources}
+    manifest = {
+        "recipe": recipe,
+        "suffix": builds.SUFFIX,
+        "modules": names,
+        "sources": sources,
+    }
     (finished / "manifest.json").write_text(json.dumps(manifest, indent=1))
     shutil.rmtree(TARGET, ignore_errors=True)
     finished.rename(TARGET)

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import pytest
+from fakekafka import builds
 from fakekafka.tests.support.examples import EXAMPLES_VARIABLE, examples
 from hypothesis import HealthCheck, settings
 
@@ -84,13 +85,20 @@ def pytest_report_header() -> str:
     hash_seed = os.environ.get("PYTHONHASHSEED", "random")
     skips = "fail" if _skips_fail() else "allowed"
     return (
-        f"fakekafka: messages frozen, hypothesis {_PROFILE}, hash seed {hash_seed}, skips {skips}"
+        f"fakekafka ({builds.running}): messages frozen, hypothesis {_PROFILE}, "
+        f"hash seed {hash_seed}, skips {skips}"
     )
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all Spark tests in one worker: a second JVM would cost more than it saves."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep all Spark tests in one worker: a second JVM would cost more than it saves. And leave
+    out the tests that are about the other build."""
+    other = "pure" if builds.is_compiled else "compiled"
+    left_out = [item for item in items if item.get_closest_marker(other) is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker(other) is None]
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))

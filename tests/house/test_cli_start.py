@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from fakekafka import __version__
+from fakekafka.builds import told_version
 from fakekafka.cli import commands
 from fakekafka.cli.commands import COMMANDS, available_commands, load_command
 from fakekafka.cli.main import main
@@ -46,7 +46,7 @@ def leave_status(arguments: list[str]) -> object:
 def test_the_version_needs_no_library(option: str) -> None:
     """`fakekafka --version` answers before Typer, Rich or any cluster code is imported."""
     output, modules = modules_after(option)
-    assert output == f"fakekafka {__version__}\n"
+    assert output == f"{told_version()}\n"
     assert modules.isdisjoint({"typer", "rich", "pykka", "msgpack", "asyncio", "fakekafka.testing"})
 
 
@@ -55,7 +55,7 @@ def test_the_package_can_be_run_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "fakekafka", "--version"], capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"fakekafka {__version__}\n"
+    assert done.stdout == f"{told_version()}\n"
 
 
 def test_help_lists_the_commands_and_imports_none() -> None:

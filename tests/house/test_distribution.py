@@ -20,9 +20,12 @@ from fakekafka.tests.support.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("distribution")]
 
-NOT_PACKAGES = {"benchmarks", "docs", "examples", "tests"}
+NOT_PACKAGES = {"benchmarks", "building", "docs", "examples", "tests"}
 ASSETS = {".css", ".html", ".j2", ".js", ".json", ".properties", ".svg", ".toml", ".tsv"}
-IGNORED = (".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info", "out", "build")
+IGNORED = (
+    *(".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info"),
+    *("out", "build", "compiled"),
+)
 START_CPU_S_MAX = 2.0
 
 BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
@@ -65,7 +68,7 @@ def sdist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def package_files(root: Path) -> set[str]:
     """Every file of the package folders that an installation needs, relative to the root."""
     folders = [path.parent for path in root.glob("*/__init__.py")]
-    found = {"__init__.py", "__main__.py", "py.typed"}
+    found = {"__init__.py", "__main__.py", "builds.py", "py.typed"}
     for folder in folders:
         if folder.name not in NOT_PACKAGES:
             found |= {

@@ -1,0 +1,71 @@
+"""Which build runs: the compiled one where it is there and made of the source that is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fakekafka import builds
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package of one module with a compiled build."""
+    (tmp_path / "log.py").write_text("offset = 0\n")
+    (tmp_path / "compiled").mkdir()
+    describe(tmp_path, builds.SUFFIX)
+    return tmp_path
+
+
+def describe(package: Path, suffix: str) -> None:
+    sources = {"log.py": builds.digest(package / "log.py")}
+    manifest = {"suffix": suffix, "modules": ["fakekafka.log"], "sources": sources}
+    (package / "compiled" / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_the_compiled_build_runs_while_its_source_is_the_same(package: Path) -> None:
+    """Unless it is not wanted."""
+    assert builds.choose(package, "") == ("compiled: 1 modules", ["fakekafka.log"])
+    assert builds.choose(package, "compiled") == ("compiled: 1 modules", ["fakekafka.log"])
+    assert builds.choose(package, "pure") == ("pure Python", [])
+
+
+def test_a_stale_build_is_used_in_no_part(package: Path) -> None:
+    """One changed file is enough, and the version says which it is."""
+    (package / "log.py").write_text("offset = 1\n")
+    words = "the compiled build is stale, as log.py changed"
+    assert builds.choose(package, "") == (f"pure Python; {words}", [])
+    with pytest.raises(ImportError, match=words):
+        builds.choose(package, "compiled")
+
+
+def test_a_file_that_is_gone_makes_a_build_stale(package: Path) -> None:
+    """Its module would be found in the build alone."""
+    (package / "log.py").unlink()
+    assert builds.choose(package, "")[1] == []
+
+
+def test_the_build_of_another_python_is_not_used(package: Path) -> None:
+    """A folder that several installations share has one build."""
+    describe(package, ".of-another.so")
+    words = "pure Python; the compiled build is for .of-another.so"
+    assert builds.choose(package, "") == (words, [])
+
+
+def test_without_a_compiled_build_the_source_runs(tmp_path: Path) -> None:
+    """Who asks for the compiled one is told that there is none."""
+    assert builds.choose(tmp_path, "") == ("pure Python", [])
+    with pytest.raises(ImportError, match="there is no compiled build"):
+        builds.choose(tmp_path, "compiled")
+    with pytest.raises(ImportError, match="'fast'; it can be pure or compiled"):
+        builds.choose(tmp_path, "fast")
+
+
+def test_only_compiled_modules_are_found_in_the_build(tmp_path: Path) -> None:
+    """All others are looked for where they always were."""
+    modules = builds.CompiledModules(tmp_path, ["fakekafka.log"])
+    found = modules.find_spec("fakekafka.log", None)
+    assert found is not None
+    assert found.origin == str(tmp_path / f"fakekafka.log{builds.SUFFIX}")
+    assert modules.find_spec("fakekafka.other", None) is None

@@ -1,0 +1,87 @@
+"""What the compiler would take otherwise than Python does, in the modules that it is given.
+
+mypy finds one thing more (``warn_unreachable``): a field that was narrowed stays narrowed behind a
+call, and the compiler leaves out what it takes for unreachable.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+from fakekafka.building.compile import COMPILED, FOLDERS, INTERPRETED
+
+
+def shared_error_names(path: str, text: str) -> list[str]:
+    """``except A as error`` and ``except B as error`` in one function: the compiler gives the name
+    one type, that of the first, and refuses the second when it is raised."""
+    found = []
+    for function in ast.walk(ast.parse(text)):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        kinds: dict[str, str] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.ExceptHandler) and node.name and node.type:
+                kind = ast.unparse(node.type)
+                if kinds.setdefault(node.name, kind) != kind:
+                    found.append(f"{path}:{node.lineno}: {node.name} is a {kinds[node.name]}, too")
+    return found
+
+
+def starred_tests(path: str, text: str) -> list[str]:
+    """``x in (*some, y)``: the compiler breaks off."""
+    return [
+        f"{path}:{node.lineno}: a starred expression to compare with"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Compare)
+        and any(
+            isinstance(part, ast.Starred)
+            for side in node.comparators
+            if isinstance(side, ast.Tuple)
+            for part in side.elts
+        )
+    ]
+
+
+def test_a_shared_name_is_found() -> None:
+    """Not if the types are the same, and not in two functions."""
+    handlers = "    try: ...\n    except A as e: ...\n    except {} as e: ...\n"
+    assert shared_error_names("a.py", "def f():\n" + handlers.format("B")) == [
+        "a.py:4: e is a A, too"
+    ]
+    assert shared_error_names("a.py", "def f():\n" + handlers.format("A")) == []
+
+
+def test_a_starred_test_is_found() -> None:
+    """A loop over such a tuple does no harm."""
+    assert starred_tests("a.py", "x in (*some, 1)") == [
+        "a.py:1: a starred expression to compare with"
+    ]
+    assert starred_tests("a.py", "for x in (*some, 1): ...") == []
+
+
+def test_compiled_modules_have_none(texts: dict[str, str]) -> None:
+    """Of all that is compiled; what is left alone may do as it likes."""
+    found: list[str] = []
+    for path, text in texts.items():
+        if path.endswith(".py") and path.startswith(COMPILED) and path not in INTERPRETED:
+            found += shared_error_names(path, text) + starred_tests(path, text)
+    assert found == []
+
+
+def test_what_is_left_alone_is_there(root: Path) -> None:
+    """Each file lies in a compiled folder, and those are among what makes a build stale."""
+    assert all((root / path).is_file() and path.startswith(COMPILED) for path in INTERPRETED)
+    assert all(folder.startswith(FOLDERS) for folder in COMPILED)
+
+
+def test_mypy_looks_for_unreachable_code_in_all_that_is_compiled(root: Path) -> None:
+    """The table of pyproject.toml names the same folders."""
+    config = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    (named,) = [
+        override["module"]
+        for override in config["tool"]["mypy"]["overrides"]
+        if override.get("warn_unreachable")
+    ]
+    assert named == [f"fakekafka.{folder.replace('/', '.')}.*" for folder in COMPILED]
