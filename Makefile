@@ -23,7 +23,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test compiled pure test-compiled wheel fresh docs gallery bench clients oracle \
+.PHONY: help install lint format typecheck check test compiled pure test-compiled \
+	wheel fresh docs gallery bench clients oracle \
 	oracle-random demo \
 	constraints clean
 

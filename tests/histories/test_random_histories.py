@@ -170,6 +170,7 @@ def test_what_0_10_cuts_at_its_high_watermark_is_excused() -> None:
     assert record_problems(world)[0].startswith("1 acknowledged records are lost")
 
 
+@pytest.mark.pure  # notes what a log answers by patching it
 @pytest.mark.slow
 def test_what_1_1_does_not_cut_after_two_quick_elections_is_excused() -> None:
     """Broker 3 wrote records in epoch 1, of which its leader never heard, and keeps them
