@@ -15,20 +15,12 @@ from pathlib import Path
 from fakekafka import builds
 from mypy.version import __version__ as mypy_version
 
-FOLDERS = ("protocol", "election", "zkfake", "replication", "statemachines", "coordinators")
+FOLDERS = ("protocol", "election", "zkfake", "replication")
 """What the compiled modules may import: any file of these that changes makes the build stale."""
 
-COMPILED = (
-    "protocol/records",
-    "election",
-    "zkfake",
-    "replication",
-    "statemachines",
-    "coordinators",
-)
+COMPILED = ("protocol/records", "replication")
 
 INTERPRETED = {
-    "statemachines/controller/events.py": "a decorator makes its classes",
     "replication/log/checkpoint_formats.py": "an error of it is an OSError, too",
 }
 """Files of compiled folders that are left alone, with the reason."""

@@ -111,8 +111,8 @@ class ConfigChanges:
                 results.append((resource, ErrorCode.NONE, None))
             except KafkaError as error:
                 results.append((resource, error.code, error.message or None))
-            except ConfigException as refusal:
-                results.append((resource, *self._refused_value(resource, str(refusal))))
+            except ConfigException as error:
+                results.append((resource, *self._refused_value(resource, str(error))))
         return AlterConfigsResponse(tuple(results))
 
     def _refused_value(self, resource: ConfigResource, text: str) -> tuple[ErrorCode, str]:

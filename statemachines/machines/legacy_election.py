@@ -147,8 +147,7 @@ class LegacyElection:
         recipients: tuple[int, ...],
     ) -> None:
         context = self._context
-        is_clean = written.leader in previous.isr or written.leader == -1
-        context.unclean_leader_elections += not is_clean
+        context.unclean_leader_elections += written.leader not in (*previous.isr, -1)
         leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
         context.topics.put_partition_leadership_info(topic_partition, leadership)
         self._batch.add_leader_and_isr_request_for_brokers(
