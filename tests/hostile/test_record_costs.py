@@ -53,6 +53,7 @@ def test_no_produced_record_is_decoded(
     assert offsets == (list(range(300)) if rebuilt else [7] * 300)
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("offset", [0, 7])
 def test_produced_records_are_decompressed_once(
