@@ -21,6 +21,8 @@ def pure_wheel(root: Path, target: Path) -> Path:
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
     command = (sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", target, root)
     subprocess.run(command, check=True)
+    # Python takes it for an installation of its own, and pytest loads the plugin of that.
+    shutil.rmtree(root / "fakekafka.egg-info", ignore_errors=True)
     (built,) = target.glob("fakekafka-*-none-any.whl")
     return built
 

@@ -33,6 +33,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     copy = tmp_path_factory.mktemp("source") / "fakekafka"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*IGNORED, "build"))
     assert main(copy) == 0
+    assert list(copy.glob("*.egg-info")) == []  # a second installation, for whoever runs there
     return sorted((copy / "dist").iterdir(), key=lambda wheel: "none-any" not in wheel.name)
 
 
