@@ -44,7 +44,8 @@ def story_lines(result: StoryResult) -> list[str]:
 
 
 def news(state: StoryState, before: StoryState | None) -> list[str]:
-    """What clients were told since the step before; neighbours with one answer stand together."""
+    """Return what clients were told since the step before; neighbours with one answer stand
+    together."""
     told: list[tuple[list[str], str]] = []
     for name, answer in state.answers.items():
         if before is not None and before.answers.get(name) == answer:

@@ -89,7 +89,8 @@ def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
 def offered_ranges(
     kafka_version: str, implemented: Mapping[int, VersionRange]
 ) -> dict[int, VersionRange]:
-    """What a broker advertises: the release's ranges cut to what is implemented, in key order.
+    """Return what a broker advertises: the release's ranges cut to what is implemented, in key
+    order.
 
     An API none of whose versions is left is not offered, so no range is ever empty.
     Raises ``UsageError`` for a version that is not emulated.

@@ -199,7 +199,8 @@ def _is_replica_or_nothing(item: str) -> bool:
 
 
 def listener_base_name(name: str) -> str | None:
-    """What ``listener.name.internal.ssl.keystore.type`` sets for one listener; None for others."""
+    """Return what ``listener.name.internal.ssl.keystore.type`` sets for one listener; None for
+    others."""
     found = _OF_LISTENER.match(name)
     return None if found is None else found.group(1)
 

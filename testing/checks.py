@@ -72,7 +72,8 @@ def replicas_identical(cluster: EmulatedCluster, topics: Iterable[str]) -> Verdi
 
 
 def fully_replicated(cluster: EmulatedCluster, topics: Iterable[str]) -> bool:
-    """Whether every partition has all its replicas in the ISR, and all at the leader's end."""
+    """Return whether every partition has all its replicas in the ISR, and all at the leader's
+    end."""
     for topic in topics:
         for number in range(_partition_count(cluster, topic)):
             view = cluster.partition(topic, number)

@@ -14,7 +14,8 @@ _VALUE_LENGTH_MAX = 200
 
 
 def is_not_yet(error: Exception) -> bool:
-    """Whether a condition that raises this may hold later: what it asks for does not exist yet."""
+    """Return whether a condition that raises this may hold later: what it asks for does not exist
+    yet."""
     return isinstance(error, NotThereYet) or (
         isinstance(error, KafkaError) and error.code.is_retriable
     )

@@ -218,7 +218,7 @@ class Creations:
         self._asked.update(dict.fromkeys(names, who))
 
     def by_whom(self, topic: str) -> str:
-        """Who asked for a topic, as far as it was seen."""
+        """Return who asked for a topic, as far as it was seen."""
         return self._asked.get(topic, "by a request that was under way before")
 
 

@@ -81,7 +81,7 @@ class Fingerprint:
         self._seq += count
 
     def copy(self) -> Self:
-        """One that goes on by itself."""
+        """Return one that goes on by itself."""
         self.absorb()
         other = type(self)()
         other._digest = self._digest.copy()

@@ -195,7 +195,8 @@ class PayloadPacker:
 
 
 def _is_row(shape: Shape) -> bool:
-    """Whether it is a sequence of messages; named tuples of plain values are packed as they are."""
+    """Return whether it is a sequence of messages; named tuples of plain values are packed as they
+    are."""
     return (
         isinstance(shape, list)
         and shape[0] == "*"

@@ -156,13 +156,14 @@ class AcceptingListener(Generic[ConnectionT]):
     # Called by connections.
 
     def log_refusal(self, peer: str, reason: str) -> None:
-        """One line for a connection that is closed for what its client did."""
+        """Write one line for a connection that is closed for what its client did."""
         self.bounded_log.log(
             logging.WARNING, "%s closed the connection from %s: %s", self._owner, peer, reason
         )
 
     def on_connection_made(self, connection: ConnectionT) -> bool:
-        """Whether the connection is welcome; not if the listener closed while it was made."""
+        """Return whether the connection is welcome; not if the listener closed while it was
+        made."""
         if self._accepting:
             self._connections[connection] = None
         return self._accepting

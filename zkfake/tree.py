@@ -51,7 +51,8 @@ def _is_own(node: Znode) -> bool:
 
 
 def _is_read_only(node: Znode, path: str) -> bool:
-    """Whether clients may only read: what describes the ensemble, changed by ``reconfig`` alone."""
+    """Return whether clients may only read: what describes the ensemble, changed by ``reconfig``
+    alone."""
     return _is_own(node) and path == CONFIG_NODE
 
 

@@ -195,5 +195,6 @@ def is_valid_path(path: str) -> bool:
 
 
 def is_creatable_path(path: str, sequential: bool) -> bool:
-    """Whether a node can be created there; a sequential name may be empty before its counter."""
+    """Return whether a node can be created there; a sequential name may be empty before its
+    counter."""
     return (_VALID_PREFIX if sequential else _VALID_PATH).fullmatch(path) is not None

@@ -180,7 +180,8 @@ class PartitionQueue:
                 self.ready_for = None
 
     def shows_gap(self, batch: ProducerBatch) -> bool:
-        """Whether a batch refused as out of order proves that something before it is missing.
+        """Return whether a batch refused as out of order proves that something before it is
+        missing.
 
         Otherwise it waits for others that are sent again first (``TransactionManager.canRetry``).
         """

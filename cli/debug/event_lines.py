@@ -141,7 +141,7 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
     # -- drawing -------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+        """Return one line of the screen."""
         left, top = self.scroll_offset
         number = self._number_at(top + y)
         width = self.size.width

@@ -143,7 +143,8 @@ class Migration:
     # -- downwards -----------------------------------------------------------------------------
 
     def may_downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> bool:
-        """Whether the last member that speaks the consumer protocol leaves, and others stay."""
+        """Return whether the last member that speaks the consumer protocol leaves, and others
+        stay."""
         left = len(group.members) - 1
         return (
             leaving.classic is None

@@ -49,7 +49,8 @@ class GroupOffsets:
         return None if commit is None else commit.value
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Whether a commit of the partition is under way, in a transaction or not (KIP-447)."""
+        """Return whether a commit of the partition is under way, in a transaction or not
+        (KIP-447)."""
         return partition in self.pending or any(
             partition in commits for commits in self.pending_in_transactions.values()
         )

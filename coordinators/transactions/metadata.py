@@ -23,7 +23,8 @@ _DEAD = TransactionState.DEAD
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """Whether a client may have no epoch beyond this one: the last one is kept for fencing."""
+    """Return whether a client may have no epoch beyond this one: the last one is kept for
+    fencing."""
     return producer_epoch >= EPOCH_MAX - 1
 
 
@@ -101,7 +102,8 @@ class TransactionMetadata:
         return is_epoch_exhausted(self.producer_epoch)
 
     def may_belong_to(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether that may be the id's own producer; its epoch is checked later (KIP-360)."""
+        """Return whether that may be the id's own producer; its epoch is checked later
+        (KIP-360)."""
         return (
             self.producer_epoch == NO_PRODUCER_EPOCH
             or producer_id == self.producer_id

@@ -229,7 +229,7 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
 
 
 def _decompress_snappy_block(block: bytes, left: int, limit: int) -> bytes:
-    """One raw block, which says its length first."""
+    """Decompress one raw block, which says its length first."""
     if cramjam.snappy.decompress_raw_len(block) > left:
         raise PayloadTooLarge(SNAPPY, limit)
     return bytes(cramjam.snappy.decompress_raw(block))

@@ -139,7 +139,10 @@ def decode_records(
 def _decode_record(
     body: Readable, position: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> tuple[Record, int]:
-    """One record and the position after it. Varints of one byte are read in place."""
+    """Decode one record, and return it and the position after it.
+
+    Varints of one byte are read in place.
+    """
     byte = body[position]
     if byte < 0x80:
         size, position = (byte >> 1) ^ -(byte & 1), position + 1

@@ -158,8 +158,8 @@ def parse_inside(payload: bytes, position: int) -> LegacyMessage:
 
 
 def _holds_more(payload: bytes, messages_max: int) -> bool:
-    """Whether a message set has more entries than that, by their sizes alone: each message that is
-    read takes hundreds of bytes."""
+    """Return whether a message set has more entries than that, by their sizes alone: each message
+    that is read takes hundreds of bytes."""
     position = count = 0
     last = len(payload) - _ENTRY.size
     while position <= last and count <= messages_max:

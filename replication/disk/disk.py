@@ -98,8 +98,8 @@ class Disk(ABC):
         return None if storage is None else storage.directory.path
 
     def is_online(self, path: str) -> bool:
-        """Whether a log directory can be used; ``KafkaError`` LOG_DIR_NOT_FOUND if there is no
-        such directory."""
+        """Return whether a log directory can be used; ``KafkaError`` LOG_DIR_NOT_FOUND if there is
+        no such directory."""
         directory = self._directories.get(path)
         if directory is None:
             raise KafkaError(

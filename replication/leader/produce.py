@@ -308,7 +308,8 @@ class ProduceHandler:
 
 
 def _is_alone(records: Readable) -> bool:
-    """Whether it is the only whole batch; a torn one behind it is trimmed when it is appended."""
+    """Return whether it is the only whole batch; a torn one behind it is trimmed when it is
+    appended."""
     size = int.from_bytes(records[8:12], "big", signed=True) + LENGTH_OVERHEAD
     left = len(records) - size
     if not left or size < _BATCH_OVERHEAD:  # a senseless size is found out with the checksum

@@ -72,7 +72,8 @@ class PartitionReader:
         self.selector = replica_selector(config["replica.selector.class"])
 
     def is_plain_consumer(self, request: FetchRequest) -> bool:
-        """Whether a consumer reads everything below the high watermark, here and nowhere else."""
+        """Return whether a consumer reads everything below the high watermark, here and nowhere
+        else."""
         return (
             request.replica_id == CONSUMER_REPLICA_ID
             and request.isolation_level == READ_UNCOMMITTED
@@ -236,8 +237,8 @@ class PartitionReader:
         )
 
     def holds_back(self, partition: Partition, replica_id: int) -> bool:
-        """Whether a follower gets nothing of a partition for now: it is throttled, too much was
-        sent already, and the follower is not in the ISR, which is to suffer no harm
+        """Return whether a follower gets nothing of a partition for now: it is throttled, too much
+        was sent already, and the follower is not in the ISR, which is to suffer no harm
         (``ReplicaManager.shouldLeaderThrottle``)."""
         quota = self.quota
         return (

@@ -150,7 +150,8 @@ class CachedPartition:
             self.fall_idle()
 
     def must_respond(self, response: FetchPartitionResponse) -> bool:
-        """Whether an incremental response has to name the partition; remembers what it says."""
+        """Return whether an incremental response has to name the partition; remembers what it
+        says."""
         respond = (
             bool(response.records)
             or response.high_watermark != self.sent_high_watermark
@@ -211,7 +212,8 @@ class FetchSession:
         """Number of ``partitions``."""
 
     def is_evictable_by(self, is_privileged: bool) -> bool:
-        """Whether it may be pushed out: old at its last use, or a consumer's by a follower."""
+        """Return whether it may be pushed out: old at its last use, or a consumer's by a
+        follower."""
         if is_privileged and not self.is_privileged:
             return True
         return self.last_used_ms - self.created_ms > SESSION_EVICTION_MS

@@ -215,7 +215,7 @@ class MetadataCache:
             yield self.metadata_topic(name, listener)
 
     def metadata_topic(self, name: str, listener: str) -> MetadataTopic:
-        """One topic of a Metadata answer."""
+        """Return one topic of a Metadata answer."""
         if name not in self._topics:
             error = (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -96,7 +96,8 @@ def _shipped(package: Path) -> Iterator[Path]:
 
 
 def _is_shipped(parent: Path, name: str, is_at_the_top: bool) -> bool:
-    """Whether a folder belongs to the package: at the top only those that Python imports do."""
+    """Return whether a folder belongs to the package: at the top only those that Python imports
+    do."""
     if name.startswith((".", "__pycache__")):
         return False
     return not is_at_the_top or (name not in _LEFT_OUT and (parent / name / "__init__.py").exists())

@@ -146,8 +146,8 @@ def varied(plan: BatchPlan) -> dict[str, list[Any]]:
 
 
 def labels(plan: BatchPlan) -> list[str]:
-    """What a configuration is called: by what is varied. If one thing after the other is varied
-    from the defaults, by what is not the default."""
+    """Return what a configuration is called: by what is varied. If one thing after the other is
+    varied from the defaults, by what is not the default."""
     own = {
         spec.configuration: {column_name(name): value for name, value in spec.parameters}
         for spec in plan.specs

@@ -180,7 +180,7 @@ def _module_suite(source: SuiteSource, module: types.ModuleType) -> Suite:
 
 
 def _checked_matrix(where: str, matrix: Any) -> Matrix:
-    """One table or several; raises ``UsageError`` for what is no table of lists."""
+    """Check one table or several; raises ``UsageError`` for what is no table of lists."""
     tables: Iterable[Any] = [matrix] if isinstance(matrix, Mapping) else matrix
     found = []
     for table in tables:

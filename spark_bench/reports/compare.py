@@ -118,7 +118,8 @@ class BatchComparison:
         return [one for one in self.differences if one.is_sure]
 
     def fails(self, percent: float) -> bool:
-        """Whether something is surely worse by more, or promises are broken that were kept."""
+        """Return whether something is surely worse by more, or promises are broken that were
+        kept."""
         kept = not any(one.before for one in self.proportions if one.what == VIOLATIONS)
         breaks = any(one.after for one in self.proportions if one.what == VIOLATIONS)
         worse = any(one.is_surely_worse for one in self.proportions)

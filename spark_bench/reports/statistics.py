@@ -84,7 +84,8 @@ class Observed:
         return self.rank(_rank(self.count, percent))
 
     def interval(self, percent: float, confidence: float = CONFIDENCE) -> Interval | None:
-        """Where the percentile of all possible runs lies; None where the runs are too few."""
+        """Return where the percentile of all possible runs lies; None where the runs are too
+        few."""
         tail = (1 - confidence) / 2
         below = _ranks_below(self.count, percent / 100, tail)
         above = _ranks_below(self.count, 1 - percent / 100, tail)
@@ -133,7 +134,8 @@ def paired_difference(
 
 
 def proportion_p(before: int, after: int, runs_before: int, runs_after: int) -> float:
-    """How likely proportions that differ so much are where there is no difference (Boschloo).
+    """Return how likely proportions that differ so much are where there is no difference
+    (Boschloo).
 
     Raises ``UsageError`` without scipy.
     """

@@ -78,7 +78,7 @@ def _metric(name: str, over: str, count: int, ranks: list[Reading], incomplete: 
 
 
 def unfinished_lines(batch: BatchResult) -> Iterator[str]:
-    """What had not ended when the runs did, in sentences."""
+    """Return what had not ended when the runs did, in sentences."""
     for name, (runs, count) in batch.unfinished.items():
         if runs:
             yield f"{runs} of {batch.runs} runs ended {UNFINISHED[name]}: {count:,} in all"

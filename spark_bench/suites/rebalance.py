@@ -93,7 +93,8 @@ def scenario(
 def _is_shared(
     simulation: Simulation, group: list[SimulatedGroupConsumer], partitions: int
 ) -> bool:
-    """Whether each partition has exactly one reader, and every member the last generation."""
+    """Return whether each partition has exactly one reader, and every member the last
+    generation."""
     if simulation.group(GROUP).state != "Stable":
         return False
     owned = [where for consumer in group for where in consumer.owned]

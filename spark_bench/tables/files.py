@@ -37,7 +37,8 @@ class DamagedFile(UsageError):
 
 
 def read_facts(out: Path) -> dict[str, Any]:
-    """What ``batch.json`` says. Raises ``UsageError`` where it is not JSON, or of no batch."""
+    """Return what ``batch.json`` says. Raises ``UsageError`` where it is not JSON, or of no
+    batch."""
     path = out / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -166,7 +167,8 @@ def drop_damaged(out: Path) -> list[str]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file can be read to its end, a piece at a time: it may be larger than memory."""
+    """Return whether a file can be read to its end, a piece at a time: it may be larger than
+    memory."""
     pyarrow = arrow()
     try:
         _check_seal(path)

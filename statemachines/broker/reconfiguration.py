@@ -153,7 +153,8 @@ def _refuse_any(text: str, names: Iterable[str], collection: str = "Set") -> Non
 
 
 def is_password(name: str, release: ReleaseConfigs) -> bool:
-    """Whether a dynamic configuration is stored in cipher, with the secret of the brokers."""
+    """Return whether a dynamic configuration is stored in cipher, with the secret of the
+    brokers."""
     return any(
         name.endswith(config.name)
         for config in release.broker.values()

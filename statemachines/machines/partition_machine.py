@@ -255,7 +255,7 @@ class PartitionStateMachine:
     async def _do_elect_leaders(
         self, partitions: Sequence[TopicPartition], strategy: Strategy
     ) -> tuple[ElectionOutcomes, list[TopicPartition]]:
-        """One round: (outcomes, partitions whose stored state changed meanwhile)."""
+        """Elect once: (outcomes, partitions whose stored state changed meanwhile)."""
         try:
             answers = await self._zk.topics.get_topic_partition_states_raw(partitions)
         except Exception as error:

@@ -369,7 +369,8 @@ class ReplicaStateMachine:
         return found
 
     async def _may_empty_isr(self, topic_partition: TopicPartition) -> bool:
-        """Whether the last member may leave the ISR: only before 1.1, with unclean election on."""
+        """Return whether the last member may leave the ISR: only before 1.1, with unclean election
+        on."""
         if self._behaviour.last_isr_member_always_kept:
             return False
         topic = topic_partition.topic

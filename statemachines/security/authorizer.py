@@ -117,7 +117,8 @@ class Authorizer:
     def is_allowed_for_any(
         self, principal: str, host: str, operation: AclOperation, kind: ResourceType
     ) -> bool:
-        """Whether there is any resource of the type that the principal may do that to (KIP-679)."""
+        """Return whether there is any resource of the type that the principal may do that to
+        (KIP-679)."""
         if principal in self._super_users:
             return True
         resources = [resource for resource in self._acls if resource.type is kind]

@@ -88,7 +88,7 @@ class Comparison:
         self._missing_since: dict[str, int] = {}
 
     def changes(self, look: Look) -> Iterator[Event]:
-        """What differs from the previous look."""
+        """Return what differs from the previous look."""
         last, self._last = self._last, look
         for kind, name, before, now in (
             ("broker", "broker", last.brokers, look.brokers),

@@ -278,9 +278,9 @@ class Debugger:
         return stop
 
     def _asking_again(self, asking: list[Breakpoint], after: int) -> Going[Stop | None]:
-        """Where a condition about the cluster came to hold for the last time before the place, if
-        it did so behind ``after``. What went before cannot be asked any more: the run is made
-        again from its beginning."""
+        """Return where a condition about the cluster came to hold for the last time before the
+        place, if it did so behind ``after``. What went before cannot be asked any more: the run is
+        made again from its beginning."""
         if not asking:
             return None
         source = yield from self._source.coming_to_life(self._source.stored.first_seq)

@@ -181,7 +181,8 @@ class AdminClient:
         self._running.wait_until(lambda: self._deletion_ended(names))
 
     def _deletion_ended(self, topics: Sequence[str]) -> bool:
-        """Whether topics that no broker knows any more have gone, or their deletion is suspended.
+        """Return whether topics that no broker knows any more have gone, or their deletion is
+        suspended.
 
         With a broker down it stays suspended; else their znodes go a moment after the metadata.
         """

@@ -224,7 +224,8 @@ class Injection:
         }
 
     def _asked(self, answer: Answer, request: Any) -> Any:
-        """What the user's function gives, if it fits; else it is ended, as an observer is."""
+        """Return what the user's function gives, if it fits; else it is ended, as an observer
+        is."""
         try:
             found = answer(request)
             if found is None or isinstance(found, ErrorCode):

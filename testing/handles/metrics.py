@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def broker_metrics(broker: Broker) -> dict[str, Any]:
-    """Those of its replica manager, and those of its controller, which are 0 when inactive.
+    """Return those of its replica manager, and those of its controller, which are 0 when inactive.
 
     Meters (``...PerSec``) are given as their counts since the broker started.
     """

@@ -71,7 +71,8 @@ def topics_of(request: Any, broker: Any) -> list[str] | None:
 
 
 def is_about(request: Any, broker: Any, topic: str, partition: int | None) -> bool:
-    """Whether a request names a topic, or one partition of it; one for all topics names each."""
+    """Return whether a request names a topic, or one partition of it; one for all topics names
+    each."""
     if type(request) is data.MetadataRequest:
         return request.topics is None or topic in request.topics
     if partition is None:

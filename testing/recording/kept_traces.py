@@ -133,7 +133,7 @@ def command_of(item: pytest.Item) -> str:
 
 
 def _options(given: Any) -> Iterator[str]:
-    """What shaped the run among the arguments of pytest."""
+    """Return what shaped the run among the arguments of pytest."""
     arguments = iter([str(argument) for argument in given])
     for argument in arguments:
         if argument in _WITH_VALUE:

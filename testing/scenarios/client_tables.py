@@ -13,7 +13,7 @@ from .spec import GroupSpec, TransformerSpec, WorkloadSpec
 
 
 def read_workload(values: Mapping[str, Any], number: int, context: FileContext) -> WorkloadSpec:
-    """One entry of ``workload``."""
+    """Read one entry of ``workload``."""
     given = read(parameters_of(WorkloadSpec), values, context)
     topics = list(context.topics)
     topic = given.setdefault("topic", topics[0] if len(topics) == 1 else "")
@@ -42,7 +42,7 @@ def read_workload(values: Mapping[str, Any], number: int, context: FileContext) 
 
 
 def read_group(values: Mapping[str, Any], number: int, context: FileContext) -> GroupSpec:
-    """One entry of ``groups``."""
+    """Read one entry of ``groups``."""
     given = read(parameters_of(GroupSpec), values, context)
     if not given.get("topics") and len(context.topics) == 1:
         given["topics"] = tuple(context.topics)
@@ -55,7 +55,7 @@ def read_group(values: Mapping[str, Any], number: int, context: FileContext) -> 
 def read_transformer(
     values: Mapping[str, Any], number: int, context: FileContext
 ) -> TransformerSpec:
-    """One entry of ``transformers``."""
+    """Read one entry of ``transformers``."""
     given = read(parameters_of(TransformerSpec), values, context)
     if given["input"] == given["output"]:
         raise BadArgument("must be another topic than the input", "output")

@@ -14,7 +14,7 @@ from .spec import FaultSpec, StopSpec
 
 
 def read_fault(values: Mapping[str, Any], context: FileContext, stop: StopSpec) -> FaultSpec:
-    """One entry of ``faults``: its own keys, and those of its action beside them."""
+    """Read one entry of ``faults``: its own keys, and those of its action beside them."""
     own = parameters_of(FaultSpec)
     names = [parameter.name for parameter in own]
     name = action_name(values, ACTIONS, context)

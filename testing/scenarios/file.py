@@ -116,7 +116,7 @@ def with_parameters(spec: ScenarioSpec, parameters: Mapping[str, Any]) -> Scenar
 
 
 def expand_matrix(spec: ScenarioSpec) -> list[ScenarioSpec]:
-    """One scenario per combination of the matrix, the last key changing fastest.
+    """Return one scenario per combination of the matrix, the last key changing fastest.
 
     Each has its combination in ``parameters`` and no matrix of its own; a scenario without a
     matrix gives itself.

@@ -182,7 +182,8 @@ class RecordsFate:
 
 
 def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
-    """Whether acknowledged records may get lost: it powers off, elects uncleanly, or deletes."""
+    """Return whether acknowledged records may get lost: it powers off, elects uncleanly, or
+    deletes."""
     config = {**spec.cluster.config}
     for topic_spec in spec.cluster.topics:
         if topic_spec.name == topic:

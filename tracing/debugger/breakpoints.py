@@ -318,5 +318,5 @@ def undo(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
 
 
 def conditions(breakpoints: list[Breakpoint]) -> Iterator[Breakpoint]:
-    """Those that ask the running cluster."""
+    """Return those that ask the running cluster."""
     return (point for point in breakpoints if point.condition is not None)

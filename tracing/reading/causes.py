@@ -220,7 +220,8 @@ def fold(chain: list[Event]) -> list[Event]:
 
 
 def _is_repeated(kept: list[Event], event: Event) -> bool:
-    """Whether a timer only went on, or a client only tried again: the last time says it all."""
+    """Return whether a timer only went on, or a client only tried again: the last time says it
+    all."""
     return event.kind in _REPEATED and any(
         (later.kind, later.actor, later.type) == (event.kind, event.actor, event.type)
         for later in kept[-2:]

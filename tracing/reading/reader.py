@@ -140,7 +140,7 @@ class Trace:
         return causes.effects(self.stored, seq_of(self.stored, position), limit, depth)
 
     def story(self) -> list[tuple[float, str]]:
-        """Who died, who noticed, who was elected: (milliseconds, text) lines."""
+        """Return who died, who noticed, who was elected: (milliseconds, text) lines."""
         return timeline(self.stored)
 
     # -- the file ------------------------------------------------------------------------------

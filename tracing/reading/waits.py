@@ -52,7 +52,8 @@ def waited_in_turn(trace: StoredTrace, event: Event) -> Event | None:
 
 
 def topics_found(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
-    """Who made the topics that a controller found at its start, for partitions that it set up."""
+    """Return who made the topics that a controller found at its start, for partitions that it set
+    up."""
     seqs = {event.seq for event in chain}
     topics: dict[str, int] = {}
     for event in chain:

@@ -31,7 +31,8 @@ def is_worthwhile() -> bool:
 
 
 def is_possible() -> bool:
-    """Whether this process has a single thread now, those that Python does not know included."""
+    """Return whether this process has a single thread now, those that Python does not know
+    included."""
     try:
         return len(os.listdir("/proc/self/task")) == 1
     except OSError:
@@ -60,8 +61,8 @@ class Aside:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def outcome(self) -> Any:
-        """What the work gave, once it is done; None when it failed or was killed. A buffer in it
-        is a view of memory that goes with the last such view."""
+        """Return what the work gave, once it is done; None when it failed or was killed. A buffer
+        in it is a view of memory that goes with the last such view."""
         if os.getpid() != self._parent:
             return None  # this is a copy itself, made by somebody else
         with contextlib.suppress(ChildProcessError):  # when somebody waited for all children

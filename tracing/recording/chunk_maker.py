@@ -199,5 +199,5 @@ class ChunkMaker:
 
 
 def _within(numbers: list[int], first: int, stop: int) -> list[int]:
-    """Those of ascending numbers that are in a range."""
+    """Return those of ascending numbers that are in a range."""
     return numbers[bisect_left(numbers, first) : bisect_left(numbers, stop)]

@@ -198,7 +198,7 @@ class Recorder:
             taken.told += (seq, self._maker.state.of(actor), None, None, False, None)
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
-        """Who hears of the changes of an actor's state."""
+        """Return who hears of the changes of an actor's state."""
         state, taken, tagged = self._maker.state.of(actor), self._taken, self._tagger.tagged
 
         def changed(path: str, old: Any, new: Any) -> None:
@@ -217,7 +217,7 @@ class Recorder:
     def log_listener(
         self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
-        """Who hears of the offsets of an actor's log."""
+        """Return who hears of the offsets of an actor's log."""
         state, taken = self._maker.state.of(actor), self._taken
 
         def moved(log: LogOffsets) -> None:
@@ -459,7 +459,7 @@ class Recorder:
         return view.of_trace(self.trace(), first, begin) + view.of_rows(batch, begin)
 
     def decoded(self, raw: list[Any]) -> Event:
-        """One of them as readers see it."""
+        """Return one of them as readers see it."""
         return self._view.decoded(raw, self._maker.packer)
 
     @property

@@ -64,7 +64,7 @@ class RowView:
         return found
 
     def decoded(self, raw: list[Any], packer: PayloadPacker) -> Event:
-        """One of them as readers see it."""
+        """Return one of them as readers see it."""
         plain = unpack(packer.pack(raw))
         schema = Schema(packer.schema.items())
         if plain[9] is not None and plain[5] is not None:

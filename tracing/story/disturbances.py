@@ -71,8 +71,8 @@ class Disturbance:
         return self.begun_us <= ended_us and (self.ended_us is None or self.ended_us >= begun_us)
 
     def explains(self, length_us: int) -> bool:
-        """Whether it can be why something took so long: a latency only if a few messages, one
-        after the other, would take about as long."""
+        """Return whether it can be why something took so long: a latency only if a few messages,
+        one after the other, would take about as long."""
         return self.kind != "latency" or length_us <= _MESSAGES * _longest_us(self.text)
 
     def rank(self, leader: int | None, isr: Iterable[int], controller: int | None) -> int | None:
@@ -203,8 +203,8 @@ class Disturbances:
         isr: Iterable[int],
         controller: int | None,
     ) -> Disturbance | None:
-        """What is to blame for a partition's outage over a span: of what was in force the nearest,
-        and of the equally near the last that began."""
+        """Return what is to blame for a partition's outage over a span: of what was in force the
+        nearest, and of the equally near the last that began."""
         best: tuple[int, int] | None = None
         cause = None
         members = tuple(isr)

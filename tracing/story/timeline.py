@@ -107,8 +107,8 @@ def _place_of(path: str) -> tuple[str, str, str] | None:
 
 
 def _is_told(place: tuple[str, str, str] | None, old: Any, new: Any) -> bool:
-    """Whether a change of state is news: of the ends of logs only what does not grow, of their
-    beginnings what does."""
+    """Return whether a change of state is news: of the ends of logs only what does not grow, of
+    their beginnings what does."""
     if place is None:
         return False
     if place[2] == _START_OFFSET:

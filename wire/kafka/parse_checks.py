@@ -81,7 +81,7 @@ def _check_topic_configs(request: CreateTopicsRequest, _version: int) -> None:
 
 
 def parse_checks(flags: Behaviour) -> dict[int, Callable[[Any, int], None]]:
-    """Those of a release by API key; each raises ``ClientError``."""
+    """Return those of a release by API key; each raises ``ClientError``."""
     checking: tuple[tuple[int, bool, Callable[[Any, int], None]], ...] = (
         (0, flags.produce_checked_while_parsing, _check_produce),
         (1, not flags.fetch_generated, _check_isolation),

@@ -153,7 +153,7 @@ class ZooKeeperClient(HandlerRegistry):
     # --- requests
 
     async def handle_request(self, request: Request) -> ZkResponse:
-        """One request, as ``handle_requests``."""
+        """Return one request, as ``handle_requests``."""
         return (await self.handle_requests((request,)))[0]
 
     async def handle_requests(self, requests: Sequence[Request]) -> list[ZkResponse]:

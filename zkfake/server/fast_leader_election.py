@@ -29,8 +29,8 @@ class _Heard(NamedTuple):
 
 
 def _agree(one: _Heard, other: _Heard) -> bool:
-    """Whether two votes count as the same. What those who are done with electing name differs in
-    the zxid at which they joined, and in the round; leader and epoch must match."""
+    """Return whether two votes count as the same. What those who are done with electing name
+    differs in the zxid at which they joined, and in the round; leader and epoch must match."""
     if ServerState.LOOKING in (one.state, other.state):
         return one.vote == other.vote and one.round == other.round
     return (one.vote.leader, one.vote.peer_epoch) == (other.vote.leader, other.vote.peer_epoch)
@@ -207,7 +207,8 @@ class FastLeaderElection:
         return agreeing >= self.quorum
 
     def _is_confirmed(self, heard: _Heard) -> bool:
-        """Whether the leader named says so itself; else a dead one might be elected for ever."""
+        """Return whether the leader named says so itself; else a dead one might be elected for
+        ever."""
         if heard.vote.leader == self._server_id:
             return heard.round == self.round
         leader = self._decided.get(heard.vote.leader)

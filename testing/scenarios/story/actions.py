@@ -158,7 +158,7 @@ STEP_ACTIONS: dict[str, StepAction] = {
 
 
 def read_action(values: Mapping[str, Any], context: StoryContext) -> ActionSpec:
-    """One entry of a step's ``do``."""
+    """Read one entry of a step's ``do``."""
     name = action_name(values, STEP_ACTIONS, context)
     rest = {key: value for key, value in values.items() if key != "action"}
     action = STEP_ACTIONS[name]

@@ -42,7 +42,7 @@ class StoryContext(FileContext):
         return int(self.names[broker])
 
     def broker(self, broker: int | str) -> int:
-        """One with a name, or one without a part in the story, by its id."""
+        """Return one with a name, or one without a part in the story, by its id."""
         return self.named(broker) if isinstance(broker, str) else int(super().broker(broker))
 
     def machine(self, machine: int | str) -> int | str:

@@ -48,8 +48,8 @@ def _produce(
 
 
 def _takes_long(partitions: Sequence[ProducePartition]) -> bool:
-    """Whether these are so many records, or may be when they are decompressed, that others would
-    notice it if they were looked through in one go."""
+    """Return whether these are so many records, or may be when they are decompressed, that others
+    would notice it if they were looked through in one go."""
     compressed_bytes = record_count = 0
     for entry in partitions:
         records = entry.records

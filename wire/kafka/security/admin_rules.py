@@ -37,7 +37,8 @@ def topics(operation: AclOperation) -> Rule:
 
 
 def delete_topics(permissions: Permissions, request: admin.DeleteTopicsRequest) -> Decision:
-    """What names a topic by name and id at once goes on: the controller refuses all of it."""
+    """Return what names a topic by name and id at once goes on: the controller refuses all of
+    it."""
     results: list[admin.TopicResult] = []
     names: list[str] = []
     for name in request.topics:

@@ -59,7 +59,8 @@ class ListenerSecurity:
     sasl: SaslSettings | None = None
 
     def principal(self, transport: asyncio.BaseTransport) -> str | None:
-        """Who a client is before it says anything; None where its certificate gives no name."""
+        """Return who a client is before it says anything; None where its certificate gives no
+        name."""
         if self.protocol != SSL or self.rules is None:
             return ANONYMOUS
         return peer_principal(transport, self.rules)

@@ -95,7 +95,7 @@ Rule = Callable[[Permissions, Any], Decision]
 
 
 def refused(request: Any, error: ErrorCode) -> Decision:
-    """One error for everything that was asked."""
+    """Return one error for everything that was asked."""
     return Decision(answer=error_response(request, error))
 
 

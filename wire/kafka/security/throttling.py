@@ -137,7 +137,8 @@ class ThrottlingBackend:
     def _fetch(
         self, request: FetchRequest, context: RequestContext, respond: Respond
     ) -> tuple[FetchRequest, Respond]:
-        """Who is beyond the quota gets no records, which then do not count; before 2.0 it got them.
+        """Return who is beyond the quota gets no records, which then do not count; before 2.0 it
+        got them.
 
         Since 2.5 no more is fetched than the quota allows at once (KAFKA-9677).
         """
@@ -172,7 +173,8 @@ class ThrottlingBackend:
     def _mutate(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
     ) -> tuple[Any, Respond]:
-        """What goes on of the request, and how it is answered; None: it is answered already."""
+        """Return what goes on of the request, and how it is answered; None: it is answered
+        already."""
         user = context.principal.partition(":")[2]
         found = self._quotas.mutations(user, context.client_id)
         if found is None or getattr(request, "validate_only", False):
