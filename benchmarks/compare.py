@@ -100,7 +100,7 @@ def report(name: str, titles: dict[str, str], values: Values, rounds: int) -> No
     for figure, title in titles.items():
         there, here = values[figure][THERE], values[figure][HERE]
         ratios = [here[r] / there[r] for r in sorted(there.keys() & here.keys()) if there[r]]
-        medians = [f"{statistics.median(v.values()):,.5g}" if v else "-" for v in (there, here)]
+        medians = [f"{statistics.median(v.values()):,.6g}" if v else "-" for v in (there, here)]
         told = "only on one side" if not (there and here) else "no ratio"
         if ratios:
             told = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
