@@ -190,6 +190,40 @@ def test_what_1_1_does_not_cut_after_two_quick_elections_is_excused() -> None:
     assert [p.partition(" (")[0] for p in verdict(world)] == ["main-1-0: replicas differ"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "steps", "where", "stays"),
+    [
+        pytest.param(
+            500162,
+            "reassign:2859404:4000,create:12476367:1000,expire:3324906:1,cut:36133:200,"
+            "shutdown:96884:8000",
+            TopicPartition("main-1", 0),
+            52,
+            id="heard of no epoch since",
+        ),
+        pytest.param(
+            500209,
+            "kill_controller:5655798:1000,start:8380652:1000,kill_leader:5205516:200,"
+            "start:9174227:1000,pause:8396474:4000,kill_controller:4330995:8000",
+            TopicPartition("main-1", 0),
+            0,
+            id="heard only of the last",
+        ),
+    ],
+)
+def test_what_1_1_goes_on_behind_when_a_leader_leads_again_is_excused(
+    seed: int, steps: str, where: TopicPartition, stays: int
+) -> None:
+    """The leader cut records while another one led. A follower that missed that keeps them
+    (KIP-320, docs/kafka/replica-fetchers.md#releases)."""
+    world = build(seed, "1.1")
+    assert play(world, tuple(map(parse_step, steps.split(","))), []) == []
+    assert world.cut_from == {where: stays}
+    world.cut_from.clear()
+    assert [p.partition(" (")[0] for p in verdict(world)] == [f"{where}: replicas differ"]
+
+
 def test_a_cluster_that_is_not_whole_is_told() -> None:
     """A dead broker, and then one that has not caught up yet, keep a cluster from being whole."""
     world = build(1, "3.9")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from sys import maxsize
 from typing import Any
@@ -12,10 +12,13 @@ from unittest import mock
 
 from fakekafka import FakeKafkaError, Simulation
 from fakekafka.protocol.awaiting import Task
+from fakekafka.protocol.control import LeaderAndIsrPartitionState
 from fakekafka.protocol.data import EpochEndOffset
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import ReplicaAssignment, TopicPartition
 from fakekafka.replication.log.log import Log
+from fakekafka.replication.partition.partition import Partition
 from fakekafka.statemachines.machines.known_topics import KnownTopics
 from fakekafka.testing.handles.admin import AdminClient
 
@@ -205,14 +208,18 @@ class World:
         """
         return offset >= min(self.cut_from.get(where, maxsize), self.lost_from.get(where, maxsize))
 
-    def note_cuts(self) -> contextlib.AbstractContextManager[Any]:
+    @contextlib.contextmanager
+    def note_cuts(self) -> Iterator[None]:
         """Note where releases before the KIPs cut wrongly, as long as this is entered."""
         flags = self.simulation.behaviour
-        if flags.truncation == "high_watermark":
-            return self._note_cuts_at_high_watermark()
-        if not flags.epoch_truncation_rounds:
-            return self._note_epochs_unheard_of()
-        return contextlib.nullcontext()
+        with contextlib.ExitStack() as noting:
+            if flags.truncation == "high_watermark":
+                noting.enter_context(self._note_cuts_at_high_watermark())
+            elif not flags.epoch_truncation_rounds:
+                noting.enter_context(self._note_epochs_unheard_of())
+            if flags.epoch_cache and not flags.fetch_epoch_fencing:
+                noting.enter_context(self._note_fetches_of_another_epoch())
+            yield
 
     def _note_cuts_at_high_watermark(self) -> contextlib.AbstractContextManager[Any]:
         truncate_to = Log.truncate_to
@@ -239,13 +246,56 @@ class World:
 
         return mock.patch.object(Log, "end_offset_for_epoch", noting)
 
+    @contextlib.contextmanager
+    def _note_fetches_of_another_epoch(self) -> Iterator[None]:
+        """Until 2.1 a follower that missed that its leader led no more goes on behind what that
+        leader has cut meanwhile: it heard of no epoch since, or only of the one in which its
+        leader leads again (KIP-320, ``Partition.makeFollower``)."""
+        make_follower = Partition.make_follower
+        append_as_follower = Partition.append_as_follower
+        going_on: set[Partition] = set()
+
+        def noting_role(partition: Partition, state: LeaderAndIsrPartitionState) -> bool:
+            missed = state.leader_epoch > partition.leader_epoch + 1
+            starts_anew = make_follower(partition, state)
+            if starts_anew:
+                going_on.discard(partition)
+            elif missed:
+                going_on.add(partition)
+            return starts_anew
+
+        def noting(partition: Partition, batches: Sequence[RecordBatch], *marks: Any) -> bool:
+            log = partition.log
+            if log is not None and batches:
+                first = batches[0]
+                if first.partition_leader_epoch > partition.leader_epoch or partition in going_on:
+                    self._note_what_stays(log, first)
+            return append_as_follower(partition, batches, *marks)
+
+        with (
+            mock.patch.object(Partition, "make_follower", noting_role),
+            mock.patch.object(Partition, "append_as_follower", noting),
+        ):
+            yield
+
+    def _note_what_stays(self, log: Log, first: RecordBatch) -> None:
+        """A log is about to grow by what another one has behind the begin of a later epoch."""
+        for other in self._logs(log.topic_partition):
+            begun = [start for epoch, start in other.epochs if epoch > log.latest_epoch]
+            if begun and begun[0] < log.log_end_offset == first.base_offset:
+                self._differs_from(log.topic_partition, begun[0])
+
     def _starts(self, where: TopicPartition, epoch: int) -> Iterator[int]:
         """Where an epoch begins in each log that has it."""
+        for log in self._logs(where):
+            yield from (start for known, start in log.epochs if known == epoch)
+
+    def _logs(self, where: TopicPartition) -> Iterator[Log]:
         for process in self.simulation.processes.values():
             broker = process.broker
             partition = None if broker is None else broker.replica_manager.partition(where)
             if partition is not None and partition.log is not None:
-                yield from (start for known, start in partition.log.epochs if known == epoch)
+                yield partition.log
 
     def _differs_from(self, where: TopicPartition, offset: int) -> None:
         self.cut_from[where] = min(offset, self.cut_from.get(where, offset))
