@@ -21,6 +21,8 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from fakekafka import builds
+
 from benchmarks.figures import FIGURES_VARIABLE, MeasurementFailed, require_success
 from benchmarks.run import MEASUREMENTS
 
@@ -95,13 +97,17 @@ def run_once(name: str, package: Path | None) -> dict[str, tuple[str, float | No
 
 
 def report(name: str, titles: dict[str, str], values: Values, rounds: int) -> None:
-    """Print each figure's medians, and the ratios of the rounds in which both sides have it."""
+    """Print the medians of each figure's first number, and the ratios of the rounds in which both
+    sides have it."""
     print(f"\n== {name}\n  {'':58} {'there':>12} {'here':>12}  here / there", flush=True)
     for figure, title in titles.items():
         there, here = values[figure][THERE], values[figure][HERE]
         ratios = [here[r] / there[r] for r in sorted(there.keys() & here.keys()) if there[r]]
         medians = [f"{statistics.median(v.values()):,.6g}" if v else "-" for v in (there, here)]
-        told = "only on one side" if not (there and here) else "no ratio"
+        if there and here:
+            told = "no ratio"
+        else:
+            told = "only on one side" if there or here else "no number"
         if ratios:
             told = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
         if len(ratios) < rounds:
@@ -149,7 +155,7 @@ def main(arguments: list[str]) -> int:
         print(named if unknown else f"--rounds {given.rounds}: give at least 1", file=sys.stderr)
         return 2
     # The source on both sides: only this checkout may have compiled modules.
-    os.environ["FAKEKAFKA_BUILD"] = "pure"
+    os.environ[builds.VARIABLE] = "pure"
     return int(compare(given.ref, given.names or list(USUAL), given.rounds) > 0)
 
 

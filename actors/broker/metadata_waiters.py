@@ -41,17 +41,14 @@ class MetadataWaiters:
         def give_up() -> None:
             if causes is not None:
                 causes.waited(peers(), begun_by, timeout_ms)
-            self._give_up(pending)
+            self._waiting.pop(pending, None)
+            pending.set_result(False)
 
         timer = self._node.call_later_ms(timeout_ms, give_up)
         try:
             return await pending
         finally:
             timer.cancel()
-
-    def _give_up(self, pending: Pending[bool]) -> None:
-        self._waiting.pop(pending, None)
-        pending.set_result(False)
 
     def examine(self) -> None:
         """Metadata changed: wake those whose predicate holds now."""

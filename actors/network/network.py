@@ -558,11 +558,11 @@ class Network:
                     self._trace(delivery, "release")
                     self._transmit_by_rules(delivery)
         for link in [link for link in self._goodbyes if link not in self._cut]:
-            told, (machine, _) = self._goodbyes.pop(link), link
-            if not any(node.machine == machine for node in self.nodes.values()):  # it is not back
-                for node, names in told:
-                    if self.nodes.get(node.name) is node:
-                        self._break_connections(node, machine, names)
+            machine, _ = link
+            is_back = any(node.machine == machine for node in self.nodes.values())
+            for node, names in self._goodbyes.pop(link):
+                if not is_back and self.nodes.get(node.name) is node:
+                    self._break_connections(node, machine, names)
         for link in [link for link in self._attempts if link not in self._cut]:
             for attempt in self._attempts.pop(link):
                 if attempt.is_wanted():

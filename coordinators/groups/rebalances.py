@@ -76,19 +76,19 @@ class Rebalances:
         ):
             return
         self._log("info", f"member {member.member_id} of group {group.group_id} has failed")
-        if self._host.state_listener is not None:
-            self._tell_silence(group, member.client_id, member.member_id, member.session_timeout_ms)
+        self._tell_silence(group, member.client_id, member.member_id, member.session_timeout_ms)
         self.remove_member(
             group, member, f"removing member {member.member_id} on heartbeat expiration"
         )
 
     def _tell_silence(self, group: Group, client_id: str, member_id: str, timeout_ms: int) -> None:
-        self._host.blame_silence(
-            client_id,
-            timeout_ms,
-            f"member {member_id} of group {group.group_id} has not been heard of for "
-            f"{timeout_ms} ms",
-        )
+        if self._host.state_listener is not None:
+            self._host.blame_silence(
+                client_id,
+                timeout_ms,
+                f"member {member_id} of group {group.group_id} has not been heard of for "
+                f"{timeout_ms} ms",
+            )
 
     def expect_pending(self, group: Group, client_id: str, member_id: str, timeout_ms: int) -> None:
         """A member id was given out: it is to be used within the session timeout (KIP-394)."""

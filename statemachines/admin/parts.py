@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Protocol
 
 from ...protocol.config import BrokerConfig
@@ -79,9 +78,8 @@ class AdminParts:
     def hosts_of(self, partitions: Iterable[TopicPartition]) -> list[str]:
         """Return the brokers that host replicas of partitions, as the controller knows them."""
         replicas_of = self.controller.context.topics.partition_replica_assignment
-        return [
-            broker_name(b) for b in dict.fromkeys(chain.from_iterable(map(replicas_of, partitions)))
-        ]
+        hosts = dict.fromkeys(b for partition in partitions for b in replicas_of(partition))
+        return [broker_name(broker_id) for broker_id in hosts]
 
     def facts(self) -> dict[str, str]:
         """Settings the broker's own file would name: its id, its listeners and so on."""

@@ -13,7 +13,7 @@ import pykka
 import pytest
 from fakekafka import builds
 from fakekafka.building.wheels import main
-from fakekafka.tests.support.paths import ROOT
+from fakekafka.tests.support.paths import NOT_SOURCE, ROOT
 
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
@@ -24,14 +24,13 @@ with fakekafka.Cluster(brokers=3) as cluster:
     cluster.produce("orders", [b"one", b"two"])
     print(fakekafka.builds.told_version(), fakekafka.__file__)
 """
-IGNORED = (".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info", "out", "dist")
 
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Both, built in a copy of the tree."""
     copy = tmp_path_factory.mktemp("source") / "fakekafka"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*IGNORED, "build"))
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_SOURCE))
     assert main(copy) == 0
     assert list(copy.glob("*.egg-info")) == []  # a second installation, for whoever runs there
     return sorted((copy / "dist").iterdir(), key=lambda wheel: "none-any" not in wheel.name)

@@ -16,16 +16,14 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+from fakekafka.building.wheels import pure_wheel
+from fakekafka.tests.support.paths import NOT_SOURCE
 from fakekafka.tests.support.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("distribution")]
 
 NOT_PACKAGES = {"benchmarks", "building", "docs", "examples", "tests"}
 ASSETS = {".css", ".html", ".j2", ".js", ".json", ".properties", ".svg", ".toml", ".tsv"}
-IGNORED = (
-    *(".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info"),
-    *("out", "build", "compiled"),
-)
 START_CPU_S_MAX = 2.0
 
 BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
@@ -41,20 +39,13 @@ def _run(*command: str | Path, cwd: Path) -> str:
 def source(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree: building leaves its traces there and not in the checkout."""
     copy = tmp_path_factory.mktemp("source") / "fakekafka"
-    shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*IGNORED))
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*NOT_SOURCE, "compiled"))
     return copy
 
 
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("wheel")
-    _run(
-        *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"),
-        *("--disable-pip-version-check", "--wheel-dir", target, source),
-        cwd=target,
-    )
-    (built,) = target.glob("*.whl")
-    return built
+    return pure_wheel(source, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")

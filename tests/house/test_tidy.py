@@ -17,16 +17,8 @@ LINE_COLUMNS_MAX = 100
 Rule = Callable[[str, str], list[str]]
 
 CODE_SUFFIXES = (".py", ".js", ".css", ".sh")
-NO_PRINT_EXEMPT = (
-    *(
-        "benchmarks/",
-        "building/",
-        "cli/",
-        "docs/",
-        "examples/",
-        "tests/",
-    ),  # output is their purpose
-)
+NO_PRINT_EXEMPT = ("benchmarks/", "building/", "cli/", "docs/", "examples/", "tests/")
+"""Output is their purpose."""
 GENERATED = ("constraints.txt", "docs/reference/coverage.md", "docs/reference/configuration.md")
 
 EXCEPTIONS: dict[tuple[str, str], str] = {

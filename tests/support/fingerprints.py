@@ -17,7 +17,7 @@ VERSIONS = ("1.1", "2.4", "2.8", "3.9")
 
 
 def fingerprints(seeds: int) -> Iterator[str]:
-    """A line for each history: version, seed, events, fingerprint."""
+    """A line for each history: version, seed, fingerprint, the end in virtual ms, problems."""
     for seed in range(1, seeds + 1):
         version = VERSIONS[seed % len(VERSIONS)]
         history = draw_history(version, seed)

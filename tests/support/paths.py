@@ -8,6 +8,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = Path(__file__).resolve().parent
+NOT_SOURCE = (
+    ".git", ".venv", "*_cache", ".hypothesis", "__pycache__", "*.egg-info", "out", "build", "dist",
+)  # fmt: skip
+"""What a copy of the tree to build from leaves out, as patterns."""
 
 
 def own_programs() -> dict[str, str]:

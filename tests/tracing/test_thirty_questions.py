@@ -1240,7 +1240,6 @@ SET_OTHERWISE = {
 SHOWN_AS = {
     "Network._break_connections": "Node.peer_lost",
     "SessionTracker._tick": "SessionTracker",
-    "SystemTimer._advance": "WheelTimer._advance",
     "client.close": "ZooKeeperClient.close",
     "self._wake.notify": "Signal.notify",
     "signal.notify": "Signal.notify",
@@ -1265,7 +1264,7 @@ LIVE_ONLY = {
 """The runtimes and the ways to them, which hand on what they are given, and what has no trace."""
 
 
-def timers_set_in(path: Path, tree: ast.Module) -> Iterator[str]:
+def timers_set_in(tree: ast.Module) -> Iterator[str]:
     """The names under which a recorded run shows the timers that a file sets.
 
     What is set for no node is no event: it only lets what is under way arrive later.
@@ -1308,7 +1307,7 @@ def test_every_timer_of_the_project_is_asked_about_or_named_with_a_reason() -> N
     for room in (*rooms, "testing", "zkfake"):
         for path in sorted((root / room).rglob("*.py")):
             if path.name not in LIVE_ONLY and path.parent.name != "control_api":
-                for name in timers_set_in(path, ast.parse(path.read_text())):
+                for name in timers_set_in(ast.parse(path.read_text())):
                     found.setdefault(SHOWN_AS.get(name, name), str(path.relative_to(root)))
     told = {*ASKED, *NOT_ASKED, *HELPERS}
     assert {name: path for name, path in found.items() if name not in told} == {}

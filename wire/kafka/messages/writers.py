@@ -145,8 +145,7 @@ class _WriterSource(Lines):
 
     @contextlib.contextmanager
     def _unless(self, condition: str, code: str, values: Sequence[str]) -> Iterator[None]:
-        """What is written within, unless a condition holds: then it is what the code
-        packs."""
+        """What is written within, unless a condition holds: then it is what the code packs."""
         codes, before = self._codes, self._values
         self._codes, self._values = codes + code, [*before, *values]
         self.line(f"if {condition}:")

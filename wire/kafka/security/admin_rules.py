@@ -37,8 +37,7 @@ def topics(operation: AclOperation) -> Rule:
 
 
 def delete_topics(permissions: Permissions, request: admin.DeleteTopicsRequest) -> Decision:
-    """Return what names a topic by name and id at once goes on: the controller refuses all of
-    it."""
+    """What names a topic by name and id at once goes on: the controller refuses all of it."""
     results: list[admin.TopicResult] = []
     names: list[str] = []
     for name in request.topics:

@@ -130,7 +130,7 @@ def delete_groups(permissions: Permissions, request: groups.DeleteGroupsRequest)
 def add_partitions(
     permissions: Permissions, request: transactions.AddPartitionsToTxnRequest
 ) -> Decision:
-    """Return one topic that is refused keeps the others of its transaction from being tried."""
+    """One topic that is refused keeps the others of its transaction from being tried."""
     refusals: list[transactions.AddPartitionsToTxnResult] = []
     allowed: list[transactions.TransactionPartitions] = []
     for one in request.transactions:
