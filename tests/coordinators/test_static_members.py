@@ -193,7 +193,7 @@ def test_who_waits_at_a_coordinator_that_resigns_is_told_to_look_for_another(
     desk.follow()
     assert desk.answers["a"].error == ErrorCode.NOT_COORDINATOR
     assert desk.coordinator.groups == {}
-    assert desk.host.timers == [600_000]
+    assert desk.host.clock.timers == [600_000]
     assert desk.heartbeat("b", generation=1) == ErrorCode.NOT_COORDINATOR
     other = GroupDesk()
     other.join("a")

@@ -1,10 +1,11 @@
-"""A log to try things on, and a clock that the test moves."""
+"""A log to try things on, and a host whose time the test moves."""
 
 from __future__ import annotations
 
 import pytest
 from fakekafka.replication.log.log import Log
-from fakekafka.tests.support.logs import HandClock, Tools
+from fakekafka.tests.support.hosts import FakeHost
+from fakekafka.tests.support.logs import Tools
 
 
 @pytest.fixture
@@ -18,5 +19,5 @@ def log(tools: type[Tools]) -> Log:
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def host() -> FakeHost:
+    return FakeHost()

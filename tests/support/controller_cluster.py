@@ -7,6 +7,7 @@ runs by itself: ``settle`` runs what is due now, ``advance`` lets time pass.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -31,8 +32,8 @@ from fakekafka.tests.support.fake_brokers import (
     FakeBroker,
     OwnMailbox,
     RecordingChannels,
-    VirtualHost,
 )
+from fakekafka.tests.support.hosts import FakeClock, FakeHost
 from fakekafka.tests.support.local_zookeeper import LocalZooKeeper, LocalZooKeeperClient
 from fakekafka.tests.support.run_now import run_now
 
@@ -72,7 +73,7 @@ class ControllerCluster:
         self.kafka_version = kafka_version
         self.behaviour = behaviour(kafka_version)
         self.config = {name.replace("_", "."): value for name, value in config.items()}
-        self.host = VirtualHost()
+        self.host = FakeHost(clock=FakeClock(0), rng=random.Random(0))
         self.zookeeper = LocalZooKeeper(self.host.now_ms)
         self.processes: dict[int, Process] = {}
         self.brokers: dict[int, FakeBroker] = {}
@@ -130,7 +131,7 @@ class ControllerCluster:
         return task
 
     def settle(self) -> None:
-        self.host.settle()
+        self.host.advance(0)
 
     # --- the controller
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
-import random
 from collections import deque
 from collections.abc import Callable, Iterable
-from itertools import count
 from typing import Any, Protocol
 
 from fakekafka.protocol.awaiting import Pending
@@ -21,68 +18,20 @@ from fakekafka.protocol.control import (
     UpdateMetadataResponse,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.host import Causes, StateListener
 from fakekafka.protocol.values import BrokerInfo, TopicPartition
 from fakekafka.replication.partition.metadata_cache import MetadataCache
 from fakekafka.statemachines.controller.histogram import Histogram
 from fakekafka.statemachines.controller.queue import QueuedEvent
-
-_STEPS_MAX = 1_000_000
+from fakekafka.tests.support.hosts import FakeHost
 
 
 class Surroundings(Protocol):
     """What channels need to know of the cluster they belong to."""
 
-    host: VirtualHost
+    host: FakeHost
     brokers: dict[int, FakeBroker]
     held: set[int]
     sent: list[tuple[int, Any]]
-
-
-class VirtualHost:
-    """Time, timers and randomness, by hand."""
-
-    def __init__(self, name: str = "host", seed: int = 0) -> None:
-        self.name = name
-        self.rng = random.Random(seed)
-        self.state_listener: StateListener | None = None
-        self.causes: Causes | None = None
-        self.now = 0
-        self._sequence = count()
-        self._timers: list[tuple[int, int, _Timer]] = []
-
-    def now_ms(self) -> int:
-        return self.now
-
-    wall_ms = now_ms
-
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
-        timer = _Timer(callback)
-        heapq.heappush(self._timers, (self.now + int(delay_ms), next(self._sequence), timer))
-        return timer
-
-    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
-        """No run is recorded, so nothing is told."""
-
-    def send(self, destination: str, message: Any) -> None:
-        raise AssertionError(f"nothing here sends: {message!r} to {destination}")
-
-    def settle(self) -> None:
-        """Run everything due now."""
-        self.advance(0)
-
-    def advance(self, delay_ms: int) -> None:
-        """Let time pass, running what falls due on the way."""
-        until = self.now + delay_ms
-        for _ in range(_STEPS_MAX):
-            if not self._timers or self._timers[0][0] > until:
-                self.now = until
-                return
-            due, _sequence, timer = heapq.heappop(self._timers)
-            self.now = max(self.now, due)
-            if not timer.cancelled:
-                timer.callback()
-        raise AssertionError("the cluster does not come to rest")
 
 
 class OwnMailbox:
@@ -96,15 +45,6 @@ class OwnMailbox:
 
     def withdraw(self, queued: QueuedEvent) -> None:
         """Nobody keeps a record."""
-
-
-class _Timer:
-    def __init__(self, callback: Callable[[], object]) -> None:
-        self.callback = callback
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
 
 
 class FakeBroker:

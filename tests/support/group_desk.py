@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -28,70 +27,18 @@ from fakekafka.protocol.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fakekafka.protocol.host import Causes
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
 from fakekafka.protocol.records.batch import RecordBatch, build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.support.batches import parse_batches
+from fakekafka.tests.support.hosts import FakeClock, FakeHost
 
 ORDERS = TopicPartition("orders", 0)
 AUDIT = TopicPartition("audit", 3)
 START_MS = 1_000_000
 NONE = ErrorCode.NONE
-
-
-class ManualTimer:
-    def __init__(self) -> None:
-        self.is_cancelled = False
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-
-
-class ManualHost:
-    """A ``Host`` whose time stands until the test moves it."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self.name = "broker-1"
-        self.rng = random.Random(seed)
-        self.state_listener: Any = None
-        self.causes: Causes | None = None
-        self.now = START_MS
-        self._timers: list[tuple[int, int, ManualTimer, Callable[[], object]]] = []
-        self._made = 0
-
-    def now_ms(self) -> int:
-        return self.now
-
-    wall_ms = now_ms
-
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> ManualTimer:
-        timer = ManualTimer()
-        self._made += 1
-        heapq.heappush(self._timers, (self.now + int(delay_ms), self._made, timer, callback))
-        return timer
-
-    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
-        """No run is recorded, so nothing is told."""
-
-    def send(self, destination: str, message: Any) -> None:
-        raise AssertionError("a coordinator sends nothing by itself")
-
-    def advance(self, duration_ms: int) -> None:
-        """Let time pass; what falls due is called in order."""
-        until = self.now + duration_ms
-        while self._timers and self._timers[0][0] <= until:
-            self.now, _, timer, callback = heapq.heappop(self._timers)
-            if not timer.is_cancelled:
-                callback()
-        self.now = until
-
-    @property
-    def timers(self) -> list[int]:
-        """How far away the timers are that still run."""
-        return sorted(at - self.now for at, _, timer, _ in self._timers if not timer.is_cancelled)
 
 
 class StubLog:
@@ -200,7 +147,7 @@ class GroupDesk:
     ) -> None:
         values = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 1000}
         values.update({name.replace("_", "."): value for name, value in config.items()})
-        self.host = ManualHost()
+        self.host = FakeHost(clock=FakeClock(START_MS), rng=random.Random(0))
         self.replicas = Replicas(partition_count, metadata_cache)
         self.behaviour = behaviour(kafka_version)
         self.replicas.looks_at_topics_only = self.behaviour.offsets_of_unknown_partitions

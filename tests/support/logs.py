@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from fakekafka.protocol.config import BrokerConfig, TopicConfig
@@ -96,46 +95,3 @@ class Tools:
         """Append a transaction marker."""
         data = cls.marker(producer_id, epoch, is_commit, coordinator_epoch)
         return append_as_leader(log, data, 0, NOW_MS, "coordinator")
-
-
-class HandClock:
-    """A host whose time the test moves; timers fire on the way."""
-
-    def __init__(self) -> None:
-        self.time_ms = NOW_MS
-        self.timers: list[HandTimer] = []
-        self.timers_made = 0
-
-    def now_ms(self) -> int:
-        return self.time_ms
-
-    wall_ms = now_ms
-
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> HandTimer:
-        timer = HandTimer(self, self.time_ms + int(delay_ms), callback)
-        self.timers.append(timer)
-        self.timers_made += 1
-        return timer
-
-    def advance(self, delay_ms: int) -> None:
-        end_ms = self.time_ms + delay_ms
-        while True:
-            due = [timer for timer in self.timers if timer.at_ms <= end_ms]
-            if not due:
-                break
-            first = min(due, key=lambda timer: timer.at_ms)
-            self.timers.remove(first)
-            self.time_ms = max(self.time_ms, first.at_ms)
-            first.callback()
-        self.time_ms = end_ms
-
-
-class HandTimer:
-    def __init__(self, clock: HandClock, at_ms: int, callback: Callable[[], object]) -> None:
-        self.clock = clock
-        self.at_ms = at_ms
-        self.callback = callback
-
-    def cancel(self) -> None:
-        if self in self.clock.timers:
-            self.clock.timers.remove(self)

@@ -33,12 +33,21 @@ from fakekafka.protocol.data import (
     RequestContext,
 )
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.records.batch import build_batch
+from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.values import BrokerInfo, EndPoint, LeaderAndIsr, TopicPartition
 from fakekafka.protocol.versions import behaviour
-from fakekafka.tests.support.replica_hosts import START_MS, TP, FakeClock, FakeHost, encode
-from fakekafka.tests.support.replica_node import Node
+from fakekafka.tests.support.hosts import START_MS, FakeClock
+from fakekafka.tests.support.replica_node import TP, Node
 
-__all__ = ["START_MS", "TP", "FakeClock", "FakeHost", "Node", "ReplicaCluster", "encode", "led"]
+__all__ = ["TP", "Node", "ReplicaCluster", "encode", "led"]
+
+
+def encode(*values: str, timestamp: int = START_MS, **more: Any) -> bytes:
+    """One batch as a producer sends it."""
+    return build_batch(
+        [Record(i, timestamp, None, value.encode()) for i, value in enumerate(values)], **more
+    )
 
 
 class ReplicaCluster:

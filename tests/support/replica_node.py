@@ -15,11 +15,13 @@ from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKee
 from fakekafka.replication.partition.metadata_cache import MetadataCache
 from fakekafka.replication.partition.partition import Partition
 from fakekafka.replication.replica_manager import ReplicaManager
+from fakekafka.tests.support.hosts import FakeHost
 from fakekafka.tests.support.present import present
-from fakekafka.tests.support.replica_hosts import TP, FakeHost
 
 if TYPE_CHECKING:
     from fakekafka.tests.support.replica_cluster import ReplicaCluster
+
+TP = TopicPartition("t", 0)
 
 
 class Node:

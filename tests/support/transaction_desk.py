@@ -25,8 +25,8 @@ from fakekafka.protocol.transactions import (
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.support.batches import parse_batches
+from fakekafka.tests.support.hosts import FakeClock, FakeHost
 from fakekafka.tests.support.present import present
-from fakekafka.tests.support.replica_hosts import FakeClock, FakeHost
 
 ORDERS = TopicPartition("orders", 0)
 AUDIT = TopicPartition("audit", 1)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
 from fakekafka.protocol.awaiting import Task
-from fakekafka.protocol.host import Causes, StateListener
+from fakekafka.tests.support.hosts import FakeClock, FakeHost
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import CreateRequest, ZkCode
@@ -18,52 +17,15 @@ from fakekafka.zkfake.server.server import ZooKeeperServer
 from fakekafka.zkfake.server.storage import ZooKeeperStorage
 
 EPOCH_MS = 1_767_225_600_000
+_LATENCY_MS = 1
 
 
-class _Timer:
-    __slots__ = ("callback",)
-
-    def __init__(self, callback: Callable[[], object]) -> None:
-        self.callback: Callable[[], object] | None = callback
-
-    def cancel(self) -> None:
-        self.callback = None
-
-
-class _Host:
+class _Host(FakeHost):
     """A node of the test network; dead once ``is_alive`` is False."""
 
     def __init__(self, network: ZkNetwork, name: str) -> None:
+        super().__init__(name, network.clock, network.rng)
         self.network = network
-        self.name = name
-        self.rng = network.rng
-        self.state_listener: StateListener | None = None
-        self.causes: Causes | None = None
-        self.is_alive = True
-
-    def now_ms(self) -> int:
-        return EPOCH_MS + self.network.now_us // 1000
-
-    wall_ms = now_ms
-
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> _Timer:
-        timer = _Timer(callback)
-
-        def fire() -> None:
-            if self.is_alive and timer.callback is not None:
-                timer.callback()
-
-        self.network.schedule(int(delay_ms * 1000), fire)
-        return timer
-
-    def own_session(self, session_id: int, client: str) -> None:
-        """Nobody records causes."""
-
-    def blame_session(self, session_id: int, timeout_ms: int) -> None:
-        """Causes are not recorded."""
-
-    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
-        """No run is recorded, so nothing is told."""
 
     def send(self, destination: str, message: Any) -> None:
         if self.is_alive:
@@ -75,10 +37,7 @@ class ZkNetwork:
 
     def __init__(self, seed: int = 0) -> None:
         self.rng = random.Random(seed)
-        self.now_us = 0
-        self.latency_us = 1000
-        self.events: list[tuple[int, int, Callable[[], object]]] = []
-        self.sequence = 0
+        self.clock = FakeClock(EPOCH_MS)
         self.handlers: dict[str, Any] = {}
         self.hosts: dict[str, _Host] = {}
         self.storages: dict[int, ZooKeeperStorage] = {}
@@ -92,29 +51,18 @@ class ZkNetwork:
 
     # --- time
 
-    def schedule(self, delay_us: int, callback: Callable[[], object]) -> None:
-        self.sequence += 1
-        heapq.heappush(self.events, (self.now_us + delay_us, self.sequence, callback))
-
-    def step(self) -> bool:
-        if not self.events:
-            return False
-        self.now_us, _, callback = heapq.heappop(self.events)
-        callback()
-        return True
+    @property
+    def now_us(self) -> int:
+        return self.clock.now_us - EPOCH_MS * 1000
 
     def run_for(self, ms: float) -> None:
-        end_us = self.now_us + int(ms * 1000)
-        while self.events and self.events[0][0] <= end_us:
-            self.step()
-        self.now_us = end_us
+        self.clock.advance(ms)
 
     def run_until(self, condition: Callable[[], bool], limit_ms: int = 300_000) -> None:
-        end_us = self.now_us + limit_ms * 1000
+        end_ms = self.clock.now_ms + limit_ms
         while not condition():
-            assert self.events, "nothing is left to happen"
-            assert self.events[0][0] <= end_us, "the condition did not come true in time"
-            self.step()
+            assert self.clock.step(), "nothing is left to happen"
+            assert self.clock.now_ms <= end_ms, "the condition did not come true in time"
 
     def run(self, coroutine: Coroutine[Any, Any, Any], limit_ms: int = 300_000) -> Any:
         task = Task(coroutine)
@@ -127,7 +75,7 @@ class ZkNetwork:
         self.log.append((source, destination, message))
         if (source, destination) in self.cuts or self.lose(source, destination, message):
             return
-        self.schedule(self.latency_us, lambda: self.deliver(source, destination, message))
+        self.clock.call_later_ms(_LATENCY_MS, lambda: self.deliver(source, destination, message))
 
     def deliver(self, source: str, destination: str, message: Any) -> None:
         handler = self.handlers.get(destination)
@@ -172,7 +120,7 @@ class ZkNetwork:
         del self.handlers[name]
         self.servers.pop(server_id).crash()
         for peer in list(self.handlers.values()):
-            self.schedule(self.latency_us, partial(peer.on_disconnect, name))
+            self.clock.call_later_ms(_LATENCY_MS, partial(peer.on_disconnect, name))
 
     def client(
         self, name: str = "client", session_timeout_ms: int = 6000, **options: Any

@@ -12,7 +12,7 @@ from fakekafka.protocol.awaiting import Disconnected, Pending, RequestTimeout, T
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.control import AlterIsrRequest, AlterIsrResponse
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.tests.support.replica_hosts import FakeClock, FakeHost
+from fakekafka.tests.support.hosts import FakeClock, FakeHost
 
 REQUEST = AlterIsrRequest(1, 42, ())
 MOVED = AlterIsrResponse(ErrorCode.NOT_CONTROLLER, ())

@@ -17,7 +17,7 @@ from fakekafka.protocol.transactions import (
     TransactionPartitions,
 )
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.tests.support.replica_hosts import FakeClock, FakeHost
+from fakekafka.tests.support.hosts import FakeClock, FakeHost
 
 E = ErrorCode
 ORDERS = TopicPartition("orders", 0)

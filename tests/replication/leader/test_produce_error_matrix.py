@@ -14,8 +14,8 @@ from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.records.legacy import build_message
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.log.leader_append import append_as_leader
+from fakekafka.tests.support.hosts import START_MS
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode, led
-from fakekafka.tests.support.replica_hosts import START_MS
 
 GOOD = TopicPartition("good", 0)
 INTERNAL = TopicPartition("__consumer_offsets", 0)

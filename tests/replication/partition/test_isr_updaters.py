@@ -9,7 +9,7 @@ from fakekafka.protocol.control import AlterIsrPartitionResponse, AlterIsrRespon
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.replication.partition.isr_updaters import AlterIsrManager, ZooKeeperIsrManager
-from fakekafka.tests.support.replica_cluster import FakeClock, FakeHost
+from fakekafka.tests.support.hosts import FakeClock, FakeHost
 
 TPS = [TopicPartition("t", n) for n in range(10)]
 STATE = LeaderAndIsr(1, 5, (1, 2), 10)
@@ -179,7 +179,7 @@ def test_publication_waits_for_quiet() -> None:
     store.submit(TPS[1], version=11)
     store.clock.advance(60000)
     assert store.published == [(7500, (TPS[0], TPS[1]))]
-    assert store.clock.pending == 0, "nothing to check, nothing scheduled"
+    assert len(store.clock.timers) == 0, "nothing to check, nothing scheduled"
 
 
 def test_publication_is_forced_after_a_minute() -> None:
@@ -210,7 +210,7 @@ def test_what_could_not_be_published_is_published_with_the_next() -> None:
     store.manager.publication_failed(failed)
     store.clock.advance(60000)
     assert store.published[1:] == [(15000, (TPS[0], TPS[1]))]
-    assert store.clock.pending == 0
+    assert len(store.clock.timers) == 0
 
 
 def test_what_fails_after_the_shutdown_is_not_tried_again() -> None:
@@ -219,4 +219,4 @@ def test_what_fails_after_the_shutdown_is_not_tried_again() -> None:
     store.clock.advance(7500)
     store.manager.shutdown()
     store.manager.publication_failed((TPS[0],))
-    assert store.clock.pending == 0
+    assert len(store.clock.timers) == 0

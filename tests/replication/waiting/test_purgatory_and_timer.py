@@ -15,7 +15,7 @@ from fakekafka.replication.waiting.timing_wheel import (
     TimerEntry,
     WheelTimer,
 )
-from fakekafka.tests.support.logs import HandClock
+from fakekafka.tests.support.hosts import FakeHost
 
 
 class Operation(DelayedOperation):
@@ -43,8 +43,8 @@ class Operation(DelayedOperation):
 
 
 @pytest.fixture
-def purgatory(clock: HandClock) -> Purgatory:
-    return Purgatory("Test", WheelTimer(clock), 1000)
+def purgatory(host: FakeHost) -> Purgatory:
+    return Purgatory("Test", WheelTimer(host), 1000)
 
 
 def watch(purgatory: Purgatory, *keys: str, delay_ms: int = 10_000) -> Operation:
@@ -78,12 +78,12 @@ def test_operation_needs_a_key(purgatory: Purgatory) -> None:
         purgatory.try_complete_else_watch(Operation(), ())
 
 
-def test_expiry_waits_for_the_delay(purgatory: Purgatory, clock: HandClock) -> None:
+def test_expiry_waits_for_the_delay(purgatory: Purgatory, host: FakeHost) -> None:
     """DP-101: not before the delay, and others are left alone."""
     early, late = watch(purgatory, "a", delay_ms=200), watch(purgatory, "a", delay_ms=5000)
-    clock.advance(199)
+    host.advance(199)
     assert early.expirations == 0
-    clock.advance(1)
+    host.advance(1)
     assert (early.expirations, early.completions) == (1, 1)
     assert (late.expirations, late.is_completed) == (0, False)
     assert purgatory.delayed_count == 1
@@ -132,9 +132,9 @@ def test_counts_of_watched_and_delayed(purgatory: Purgatory) -> None:
     assert (purgatory.delayed_count, purgatory.watched_count) == (0, 0)
 
 
-def test_purge_follows_the_interval(clock: HandClock) -> None:
+def test_purge_follows_the_interval(host: FakeHost) -> None:
     """DP-102: more completions than the interval sweep the lists of what lingers."""
-    purgatory = Purgatory("Test", WheelTimer(clock), 3)
+    purgatory = Purgatory("Test", WheelTimer(host), 3)
     for number in range(4):
         operation = watch(purgatory, "poked", f"other-{number}")
         operation.may_complete = True
@@ -178,12 +178,12 @@ def test_completion_may_watch_anew(purgatory: Purgatory) -> None:
     assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
 
 
-def test_first_completion_wins(purgatory: Purgatory, clock: HandClock) -> None:
+def test_first_completion_wins(purgatory: Purgatory, host: FakeHost) -> None:
     """DP-104: however often it is completed, ``on_complete`` runs once."""
     operation = watch(purgatory, "a", delay_ms=5)
     assert operation.force_complete()
     assert not operation.force_complete()
-    clock.advance(10)
+    host.advance(10)
     assert (operation.completions, operation.expirations) == (1, 0)
 
 
@@ -218,102 +218,102 @@ def test_due_entries_are_not_taken() -> None:
     assert wheel.size == 1
 
 
-def test_tasks_run_in_deadline_order(clock: HandClock) -> None:
+def test_tasks_run_in_deadline_order(host: FakeHost) -> None:
     """DP-105: whatever the order they came in, tasks run by deadline, never early."""
-    timer = WheelTimer(clock)
+    timer = WheelTimer(host)
     ran: list[tuple[int, int]] = []
     delays = [random.Random(7).randrange(20_000) for _ in range(300)]
-    start = clock.now_ms()
+    start = host.now_ms()
 
     def note(planned_ms: int) -> None:
-        ran.append((planned_ms, clock.now_ms() - start))
+        ran.append((planned_ms, host.now_ms() - start))
 
     for delay_ms in delays:
         task = TimerTask(0, partial(note, delay_ms))
         timer.add(task, delay_ms)
-    clock.advance(20_000)
+    host.advance(20_000)
     assert [delay for delay, _ in ran] == sorted(delays)
     assert all(delay == when for delay, when in ran)
     assert timer.wheel.size == 0
 
 
 @pytest.mark.parametrize("delay_ms", [1, 19, 20, 399, 400, 7999, 8000, 160_001, 10_000_000])
-def test_every_level_keeps_the_time(clock: HandClock, delay_ms: int) -> None:
+def test_every_level_keeps_the_time(host: FakeHost, delay_ms: int) -> None:
     """Overflow wheels hand an entry down in time, whatever their tick."""
-    timer = WheelTimer(clock)
+    timer = WheelTimer(host)
     ran: list[int] = []
-    start = clock.now_ms()
-    timer.add(TimerTask(0, lambda: ran.append(clock.now_ms() - start)), delay_ms)
-    clock.advance(delay_ms - 1)
+    start = host.now_ms()
+    timer.add(TimerTask(0, lambda: ran.append(host.now_ms() - start)), delay_ms)
+    host.advance(delay_ms - 1)
     assert ran == []
-    clock.advance(1)
+    host.advance(1)
     assert ran == [delay_ms]
 
 
-def test_cancelled_entry_never_runs(clock: HandClock) -> None:
+def test_cancelled_entry_never_runs(host: FakeHost) -> None:
     """Cancelling takes the entry out of its bucket; a second time does nothing."""
-    timer = WheelTimer(clock)
+    timer = WheelTimer(host)
     ran: list[int] = []
     task = TimerTask(0, lambda: ran.append(1))
     timer.add(task, 50)
     assert task.is_waiting
     task.cancel()
     task.cancel()
-    clock.advance(100)
+    host.advance(100)
     assert (ran, timer.wheel.size, task.is_waiting) == ([], 0, False)
 
 
 @pytest.mark.parametrize("delay_ms", [19, 20, 450, 30_000])
-def test_entries_of_one_delay_keep_the_time(clock: HandClock, delay_ms: int) -> None:
+def test_entries_of_one_delay_keep_the_time(host: FakeHost, delay_ms: int) -> None:
     """An entry that follows another of its delay into the same bucket is not late."""
-    timer = WheelTimer(clock)
-    start = clock.now_ms()
+    timer = WheelTimer(host)
+    start = host.now_ms()
     ran: list[tuple[int, int]] = []
     added: list[TimerTask] = []
 
     def note(planned_ms: int) -> None:
-        ran.append((planned_ms, clock.now_ms() - start))
+        ran.append((planned_ms, host.now_ms() - start))
 
     for at_ms in range(0, 3000, 7):
-        clock.advance(at_ms - (clock.now_ms() - start))
+        host.advance(at_ms - (host.now_ms() - start))
         task = TimerTask(0, partial(note, at_ms))
         timer.add(task, delay_ms)
         added.append(task)
         if at_ms % 3 == 0:
             added.pop(0).cancel()  # empties buckets while others still go there
-    clock.advance(delay_ms + 3000)
+    host.advance(delay_ms + 3000)
     assert ran
     assert all(when == at_ms + delay_ms for at_ms, when in ran)
     assert sorted(ran) == ran
     assert timer.wheel.size == 0
 
 
-def test_one_host_timer_serves_all(clock: HandClock) -> None:
+def test_one_host_timer_serves_all(host: FakeHost) -> None:
     """A thousand entries of the same delay need a single host timer at a time."""
-    timer = WheelTimer(clock)
+    timer = WheelTimer(host)
     for _ in range(1000):
         timer.add(TimerTask(0, lambda: None), 30_000)
-    assert len(clock.timers) == 1
-    assert clock.timers_made == 1
+    assert len(host.clock.timers) == 1
+    assert host.clock.timers_made == 1
 
 
-def test_closing_drops_everything(clock: HandClock) -> None:
+def test_closing_drops_everything(host: FakeHost) -> None:
     """A closed timer runs nothing any more and holds no host timer."""
-    timer = WheelTimer(clock)
+    timer = WheelTimer(host)
     ran: list[int] = []
     timer.add(TimerTask(0, lambda: ran.append(1)), 5)
     timer.close()
-    clock.advance(100)
-    assert (ran, clock.timers, timer.wheel.size) == ([], [], 0)
+    host.advance(100)
+    assert (ran, host.clock.timers, timer.wheel.size) == ([], [], 0)
 
 
 @pytest.mark.slow
-def test_hundred_thousand_pending_operations_stay_cheap(clock: HandClock) -> None:
+def test_hundred_thousand_pending_operations_stay_cheap(host: FakeHost) -> None:
     """With 100,000 pending, inserting and completing take the steps they take with none.
 
     How long they take is what ``make bench NAMES=storage`` measures (issue 4: at most 3 us).
     """
-    purgatory = Purgatory("Test", WheelTimer(clock), 1000)
+    purgatory = Purgatory("Test", WheelTimer(host), 1000)
     wave = 1000
 
     def steps_of_a_wave(first: int) -> int:
@@ -346,10 +346,10 @@ def test_hundred_thousand_pending_operations_stay_cheap(clock: HandClock) -> Non
 
 
 class NotedCauses:
-    """What entries tell of their causes; timers are those of the clock."""
+    """What entries tell of their causes; timers are those of the host."""
 
-    def __init__(self, clock: HandClock) -> None:
-        self.clock = clock
+    def __init__(self, host: FakeHost) -> None:
+        self.host = host
         self.event: int | None = None
         self.told: list[tuple[Any, ...]] = []
 
@@ -357,13 +357,13 @@ class NotedCauses:
         return self.event
 
     def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Any:
-        return self.clock.call_later_ms(delay_ms, callback)
+        return self.host.call_later_ms(delay_ms, callback)
 
     def serve(self, name: str, cause: int | None) -> None:
-        self.told.append((self.clock.now_ms(), name, cause))
+        self.told.append((self.host.now_ms(), name, cause))
 
     def waited(self, peers: Any, cause: int | None, waited_ms: float) -> None:
-        self.told.append((self.clock.now_ms(), [*peers], cause, waited_ms))
+        self.told.append((self.host.now_ms(), [*peers], cause, waited_ms))
 
 
 class Dependent(Operation):
@@ -373,11 +373,11 @@ class Dependent(Operation):
         return ["broker-2"]
 
 
-def test_each_operation_tells_what_it_follows_from(clock: HandClock) -> None:
+def test_each_operation_tells_what_it_follows_from(host: FakeHost) -> None:
     """Not from what the timer was set by first; one that waited for an actor tells for whom."""
-    causes = NotedCauses(clock)
-    purgatory = Purgatory("Test", WheelTimer(clock, causes=causes))
-    start_ms = clock.now_ms()
+    causes = NotedCauses(host)
+    purgatory = Purgatory("Test", WheelTimer(host, causes=causes))
+    start_ms = host.now_ms()
     operations = [Operation(300), Dependent(300), Operation(300)]
     for number, operation in enumerate(operations):
         causes.event = number
@@ -385,7 +385,7 @@ def test_each_operation_tells_what_it_follows_from(clock: HandClock) -> None:
     operations[0].may_complete = True
     purgatory.check_and_complete("a")
     assert causes.told == []
-    clock.advance(400)
+    host.advance(400)
     assert [operation.completions for operation in operations] == [1, 1, 1]
     assert [(told[0] - start_ms, *told[1:]) for told in causes.told] == [
         (300, ["broker-2"], 1, 300),

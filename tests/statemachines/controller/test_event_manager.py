@@ -22,7 +22,8 @@ from fakekafka.statemachines.controller.events import (
 )
 from fakekafka.statemachines.controller.queue import ControllerEventManager, QueuedEvent
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
-from fakekafka.tests.support.fake_brokers import OwnMailbox, VirtualHost
+from fakekafka.tests.support.fake_brokers import OwnMailbox
+from fakekafka.tests.support.hosts import FakeHost
 from fakekafka.tests.support.run_now import run_now
 
 TP = TopicPartition("t", 0)
@@ -31,7 +32,7 @@ TP = TopicPartition("t", 0)
 class Recorder:
     """Processes events by noting them; may take time, park or fail."""
 
-    def __init__(self, host: VirtualHost) -> None:
+    def __init__(self, host: FakeHost) -> None:
         self.host = host
         self.seen: list[ControllerEvent] = []
         self.states: list[ControllerState] = []
@@ -44,7 +45,7 @@ class Recorder:
         assert self.manager is not None
         self.seen.append(event)
         self.states.append(self.manager.state)
-        self.host.now += self.takes_ms
+        self.host.clock.now_us += self.takes_ms * 1000
         if self.parked is not None:
             await self.parked
         if self.error is not None:
@@ -53,8 +54,8 @@ class Recorder:
 
 def started(
     mailbox: OwnMailbox | None = None, **options: Any
-) -> tuple[VirtualHost, Recorder, ControllerEventManager]:
-    host = VirtualHost()
+) -> tuple[FakeHost, Recorder, ControllerEventManager]:
+    host = FakeHost()
     recorder = Recorder(host)
     manager = ControllerEventManager(host, recorder, mailbox or OwnMailbox(), **options)
     recorder.manager = manager
@@ -68,7 +69,7 @@ def test_an_event_is_processed_exactly_once_under_its_state(error: Exception | N
     host, recorder, manager = started()
     recorder.error = error
     manager.put(TopicChange())
-    host.settle()
+    host.advance(0)
     assert recorder.seen == [TopicChange()]
     assert recorder.states == [ControllerState.TOPIC_CHANGE]
     assert manager.state is ControllerState.IDLE
@@ -80,7 +81,7 @@ def test_an_event_without_a_timer_is_processed() -> None:
     host, recorder, manager = started()
     event = UpdateMetadataResponseReceived(UpdateMetadataResponse(ErrorCode.NONE), 1)
     manager.put(event)
-    host.settle()
+    host.advance(0)
     assert recorder.seen == [event]
     assert ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED not in manager.timers
     assert sum(timer.count for timer in manager.timers.values()) == 0
@@ -102,7 +103,7 @@ def test_queue_times_are_forgotten_after_an_idle_while() -> None:
     """CP-62: five idle minutes reset the histogram."""
     host, _recorder, manager = started()
     manager.put(TopicChange())
-    host.settle()
+    host.advance(0)
     host.advance(300_000)
     assert manager.queue_times.count == 1
     host.advance(1)
@@ -113,7 +114,7 @@ def test_closing_removes_the_metrics() -> None:
     """CP-63."""
     host, _recorder, manager = started()
     closing = Task(manager.close())
-    host.settle()
+    host.advance(0)
     assert closing.done
     assert manager.timers == {}
     assert manager.is_closed
@@ -127,7 +128,7 @@ def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
     manager.on_event = lambda event, phase: phases.append((event.name, phase))
     recorder.parked = Pending()
     manager.put(TopicChange())
-    host.settle()
+    host.advance(0)
     manager.put(ControlledShutdown(1, -1, outcomes.append))
     manager.put(ApiPartitionReassignment(((TP, (1,)),), outcomes.append))
     closing = Task(manager.close())
@@ -135,7 +136,7 @@ def test_closing_preempts_what_waits_and_finishes_what_runs() -> None:
     assert isinstance(outcomes[0], ControllerMoved)
     assert outcomes[1] is ErrorCode.NOT_CONTROLLER
     recorder.parked.set_result(None)
-    host.settle()
+    host.advance(0)
     assert closing.done
     assert recorder.seen == [TopicChange()]
     assert ("ControlledShutdown", "preempted") in phases
@@ -165,7 +166,7 @@ def test_cleared_events_vanish_silently_before_2_0() -> None:
     outcomes: list[Any] = []
     manager.put(ListPartitionReassignments(None, outcomes.append))
     manager.clear_and_put(TopicChange())
-    host.settle()
+    host.advance(0)
     assert outcomes == []
     assert recorder.seen == [TopicChange()]
 
@@ -176,12 +177,12 @@ def test_a_waiter_hears_when_its_event_starts() -> None:
     host, recorder, manager = started()
     recorder.parked = Pending()
     manager.put(TopicChange())
-    host.settle()
+    host.advance(0)
     expiring = manager.clear_and_put(BrokerChange())
     waiting = Task(expiring.await_processing())
     assert not waiting.done
     recorder.parked.set_result(None)
-    host.settle()
+    host.advance(0)
     assert waiting.done
     assert run_now(expiring.await_processing()) is None
 
@@ -192,11 +193,11 @@ def test_events_wait_while_another_one_is_parked() -> None:
     recorder.parked = Pending()
     manager.put(TopicChange())
     manager.put(BrokerChange())
-    host.settle()
+    host.advance(0)
     assert recorder.seen == [TopicChange()]
     assert len(manager) == 1
     recorder.parked.set_result(None)
-    host.settle()
+    host.advance(0)
     assert recorder.seen == [TopicChange(), BrokerChange()]
 
 
@@ -215,11 +216,11 @@ def test_an_event_that_is_delivered_late_takes_its_turn_again() -> None:
     recorder.parked = Pending()
     manager.put(TopicChange())
     manager.put(BrokerChange())
-    host.settle()
+    host.advance(0)
     kept[0].take()
     assert recorder.seen == [BrokerChange()]
     recorder.parked.set_result(None)
-    host.settle()
+    host.advance(0)
     assert recorder.seen == [BrokerChange(), TopicChange()]
 
 
@@ -228,5 +229,5 @@ def test_putting_does_not_process() -> None:
     host, recorder, manager = started()
     manager.put(TopicChange())
     assert recorder.seen == []
-    host.settle()
+    host.advance(0)
     assert recorder.seen == [TopicChange()]

@@ -93,7 +93,7 @@ def test_killing_and_restarting_any_server_at_any_step_loses_nothing() -> None:
             client = network.client(session_timeout_ms=30_000)
             task = Task(client.handle_requests([CreateRequest(f"/{i}") for i in range(3)]))
             for _ in range(steps):
-                network.step()
+                network.clock.step()
             network.kill(victim)
             network.run_for(700)
             network.start(victim)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.tests.support.zookeeper_network import ZkNetwork
+from fakekafka.tests.support.zookeeper_network import EPOCH_MS, ZkNetwork
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CloseSession,
@@ -97,7 +97,7 @@ def journalled(network: ZkNetwork, size: int, limit: int = 1 << 30) -> dict[int,
 def in_another_process(network: ZkNetwork, journals: Any, start: bool = True) -> ZkNetwork:
     """A network of the same ensemble, later, with nothing but what the journals say."""
     other = ZkNetwork(seed=1)
-    other.now_us = network.now_us + 1_000_000
+    other.clock.now_us = network.clock.now_us + 1_000_000
     for server_id, journal in journals.items():
         other.storages[server_id] = journal.restored(server_id)
     other.ensemble(len(journals), start)
@@ -201,7 +201,7 @@ def test_session_ids_are_not_given_out_twice(network: ZkNetwork) -> None:
         if save:
             network.storages[1].save()
         other = in_another_process(network, journals)
-        other.now_us = 0
+        other.clock.now_ms = EPOCH_MS
         assert other.connected().session_id > max(ids)
 
 

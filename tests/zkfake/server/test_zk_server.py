@@ -72,7 +72,7 @@ def test_an_idle_server_has_no_timers(single: ZkNetwork) -> None:
     closed = client.close()
     single.run_until(lambda: closed.done)
     single.run_for(10_000)
-    assert single.events == []
+    assert single.clock.timers == []
 
 
 def test_a_server_behind_its_client_does_not_serve_it(single: ZkNetwork) -> None:
@@ -225,7 +225,7 @@ def test_only_the_earliest_bucket_has_a_timer(single: ZkNetwork) -> None:
     for _ in range(50):
         single.run_for(100)
         tracker.touch_all(range(500))
-    assert len(single.events) <= 2
+    assert len(single.clock.timers) <= 2
     single.run_for(3500)
     assert expired == list(range(500, 1000))
     assert 5 in tracker
