@@ -2,8 +2,10 @@
 #
 #   make install    .venv with the package, its extras and the tools, pinned by constraints.txt
 #   make lint       ruff: rules and format
-#   make check      lint, then strict mypy, then the tests
-#   make test       all tests: in parallel, then those that need the machine to themselves
+#   make check      lint, then strict mypy, then make test
+#   make test       the tests but for the slow ones, in parallel; at most five minutes
+#   make test-slow  the slow tests: Spark, browsers, sites, waiting clients, large runs
+#   make test-all   both
 #   make compiled   compile the hot cores with mypyc; fakekafka --version says which build runs
 #   make pure       take the compiled build away
 #   make test-compiled  tests of both builds side by side, and of the cores on the compiled one
@@ -23,9 +25,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install lint format typecheck check test compiled pure test-compiled test-cores \
-	wheel fresh docs gallery bench clients oracle \
-	oracle-random demo \
+.PHONY: help install lint format typecheck check test test-slow test-all compiled pure \
+	test-compiled test-cores wheel fresh docs gallery bench clients oracle oracle-random demo \
 	constraints clean
 
 VENV := .venv
@@ -67,10 +68,24 @@ typecheck: $(STAMP)
 
 check: lint typecheck test
 
-# pytest ends with 5 where no test is marked serial (or ARGS selects none): not a failure.
+# Every worker, and every process that a test starts, would compile all of the sources again where
+# the surroundings forbid to keep bytecode: collecting alone takes thrice as long then.
+test test-slow test-cores fresh: export PYTHONDONTWRITEBYTECODE :=
+
+PURE_TESTS := FAKEKAFKA_BUILD=pure $(BIN)/pytest --dist loadgroup
+
 test: $(STAMP)
-	FAKEKAFKA_BUILD=pure $(BIN)/pytest -n auto --dist loadgroup -m 'not serial' $(ARGS)
-	FAKEKAFKA_BUILD=pure $(BIN)/pytest -m serial $(ARGS) || test $$? -eq 5
+	$(PURE_TESTS) -n auto -m 'not slow' $(ARGS)
+
+# Tests of real clients wait more than they work, so that more workers than cores take turns. Those
+# marked serial come last, one by one. pytest ends with 5 where ARGS selects none of a part.
+test-slow: export FAKEKAFKA_LARGE_TESTS := 1
+test-slow: $(STAMP)
+	$(PURE_TESTS) -n auto -m 'slow and not clients and not serial' $(ARGS) || test $$? -eq 5
+	$(PURE_TESTS) -n 8 -m 'slow and clients and not serial' $(ARGS) || test $$? -eq 5
+	$(PURE_TESTS) -m 'slow and serial' $(ARGS) || test $$? -eq 5
+
+test-all: test test-slow
 
 # Needs a C compiler. What is not changed is not compiled again.
 compiled: $(STAMP)

@@ -68,6 +68,8 @@ settings.register_profile(
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
 settings.load_profile(_PROFILE)
 
+_WRITTEN_OUT = ("clients", "serial")
+"""Marks that stand in the file of each test that has them."""
 _REPEATED_MAX = 10
 """So many failed tests are named to be repeated; where there are more, all tests are."""
 
@@ -94,6 +96,7 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep all Spark tests in one worker: a second JVM would cost more than it saves. And leave
     out the tests that are about the other build."""
+    _check_marks(items)
     other = "pure" if builds.is_compiled else "compiled"
     left_out = [item for item in items if item.get_closest_marker(other) is not None]
     if left_out:
@@ -104,12 +107,40 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """With fresh examples only files are read that use Hypothesis: the others would take longer."""
-    if _PROFILE != "fresh" or collection_path.suffix != ".py":
+def _check_marks(items: list[pytest.Item]) -> None:
+    """Refuse marks by which a part of the suite would miss a test."""
+    texts = {item.path: "" for item in items}
+    for item in items:
+        for name in _WRITTEN_OUT:
+            if item.get_closest_marker(name) is None:
+                continue
+            texts[item.path] = texts[item.path] or item.path.read_text(encoding="utf-8")
+            if f"mark.{name}" not in texts[item.path]:
+                raise pytest.UsageError(
+                    f"{item.nodeid}: write pytest.mark.{name} into the file, as others are not "
+                    "read when such tests are asked for"
+                )
+        if item.get_closest_marker("serial") and not item.get_closest_marker("slow"):
+            raise pytest.UsageError(
+                f"{item.nodeid}: mark it slow, too: make test runs none that is serial"
+            )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files unread that hold no test that is asked for: reading all takes longer than some
+    parts of the suite. With fresh examples only files are read that use Hypothesis."""
+    needed = [f"mark.{name}" for name in _WRITTEN_OUT if name in _needed_marks(config)]
+    if _PROFILE == "fresh":
+        needed.append("from hypothesis")
+    if not needed or collection_path.suffix != ".py":
         return None
     text = collection_path.read_text(encoding="utf-8")
-    return None if "from hypothesis" in text else True
+    return None if all(words in text for words in needed) else True
+
+
+def _needed_marks(config: pytest.Config) -> set[str]:
+    """Marks without which ``-m`` selects no test, such as ``serial`` in ``slow and serial``."""
+    return set(config.getoption("markexpr").split(" and "))
 
 
 def _repeating_command(seed: str, failed: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 import subprocess
 import sys
@@ -225,3 +226,49 @@ def test_a_strange_number_of_examples_is_refused(
     monkeypatch.setenv(EXAMPLES_VARIABLE, text)
     with pytest.raises(ValueError, match=f"{EXAMPLES_VARIABLE}={text}"):
         examples(7)
+
+
+PARTS = re.findall(
+    r"PURE_TESTS\).* -m '?([^'$]+?)'? \$\(ARGS\)", (ROOT / "Makefile").read_text(encoding="utf-8")
+)
+"""What ``make test`` selects, then what ``make test-slow`` does."""
+
+
+@pytest.mark.parametrize(
+    "marks", [dict(zip(("slow", "clients", "serial"), given, strict=True)) for given in
+              itertools.product((False, True), repeat=3)]
+)  # fmt: skip
+def test_every_test_is_in_one_part_of_the_suite(marks: dict[str, bool]) -> None:
+    """Whatever its marks; one that is serial but not slow is refused."""
+    assert len(PARTS) == 4
+    chosen = [eval(part, dict(marks)) for part in PARTS]
+    assert chosen.count(True) == 1
+    assert chosen[0] is not marks["slow"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "told"),
+    [
+        ("pytest.mark.serial", "*test_marks.py::test_it: mark it slow, too*"),
+        ("[getattr(pytest.mark, 'clients')]", "*::test_it: write pytest.mark.clients into*"),
+    ],
+)
+def test_marks_by_which_a_part_would_miss_a_test_are_refused(
+    suite: pytest.Pytester, marks: str, told: str
+) -> None:
+    suite.makepyfile(
+        test_marks=f"import pytest\npytestmark = {marks}\ndef test_it(): pass", test_other=""
+    )
+    result = suite.runpytest_subprocess(*RUN)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([told])
+
+
+def test_files_without_the_mark_that_is_asked_for_are_unread(suite: pytest.Pytester) -> None:
+    """Reading all files takes longer than the few tests do that need the machine alone."""
+    suite.makepyfile(
+        test_alone="import pytest\n@pytest.mark.slow\n@pytest.mark.serial\ndef test_it(): pass",
+        test_broken="raise ValueError",
+    )
+    suite.runpytest_subprocess(*RUN, "-m", "slow and serial").assert_outcomes(passed=1)
+    suite.runpytest_subprocess(*RUN, "-m", "slow and not serial").assert_outcomes(errors=1)
