@@ -58,7 +58,6 @@ def test_show_tells_parameters_matrix_and_measures(capsys: pytest.CaptureFixture
     assert "  full_isr_ms: from the crash until" in output
 
 
-@pytest.mark.slow
 def test_run_prints_percentiles_and_writes_tables(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -70,7 +69,6 @@ def test_run_prints_percentiles_and_writes_tables(
     assert (tmp_path / "runs" / "runs.parquet").is_file()
 
 
-@pytest.mark.slow
 def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench("run", "failover", "--runs", "2", "--json", *QUICK) == 0
     captured = capsys.readouterr()
@@ -97,7 +95,6 @@ def test_run_as_json_says_the_same_and_nothing_else(capsys: pytest.CaptureFixtur
     assert captured.err == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", ["20", "40", "80", "200"])
 def test_no_terminal_is_so_narrow_that_numbers_are_cut(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
@@ -124,7 +121,6 @@ def test_broken_runs_are_in_the_json(capsys: pytest.CaptureFixture[str], tmp_pat
     assert broken["reproduce"].startswith(f"fakekafka bench run {suite} --seed 8 --runs 1")
 
 
-@pytest.mark.slow
 def test_a_version_that_looks_like_a_number_stays_what_was_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -158,7 +154,6 @@ def test_any_file_is_a_suite_and_what_it_varies_can_be_chosen(
     assert "small: records=3, 1 runs" in output
 
 
-@pytest.mark.slow
 def test_a_run_of_a_scenario_file_can_be_recorded(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -50,7 +50,6 @@ def control(facts: dict[str, Any], path: str) -> Any:
         return json.loads(answer.read())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_where_it_is_serves_and_ends_cleanly(
     number: signal.Signals, tmp_path: Path
@@ -83,7 +82,6 @@ def test_it_says_where_it_is_serves_and_ends_cleanly(
         socket.create_connection((host, int(port)), timeout=5)
 
 
-@pytest.mark.slow
 def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
     """At brokers with the ids that the command line gives them."""
     from confluent_kafka.admin import AdminClient
@@ -102,7 +100,6 @@ def test_a_client_reaches_a_topic_of_the_command_line(tmp_path: Path) -> None:
         assert process.wait(WAIT_S) == 0
 
 
-@pytest.mark.slow
 def test_every_broker_has_the_rack_that_the_command_line_gives_it(tmp_path: Path) -> None:
     """Nothing between two commas is no rack."""
     from confluent_kafka.admin import AdminClient
@@ -134,7 +131,6 @@ def test_everything_stays_in_the_data_directory(tmp_path: Path) -> None:
     assert [found.name for found in data.rglob("orders-0")] == ["orders-0"]
 
 
-@pytest.mark.slow
 def test_ports_follow_the_first(tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
     with socket.socket() as probe:
@@ -224,7 +220,6 @@ def test_a_port_in_use_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         assert port in refused("--brokers", "1", "--control-port", port, capsys=capsys)
 
 
-@pytest.mark.slow
 def test_listeners_ports_zookeeper_and_trace_are_where_they_were_asked_for(tmp_path: Path) -> None:
     """A port for each broker on the first listener, users on the second, one for ZooKeeper."""
     first, second, third, zookeeper = free_ports(4)
@@ -265,7 +260,6 @@ def test_two_at_once_have_nothing_in_common(tmp_path: Path) -> None:
         assert [process.wait(WAIT_S) for process, _ in found] == [0, 0]
 
 
-@pytest.mark.slow
 def test_it_ends_when_the_process_that_started_it_was_killed(tmp_path: Path) -> None:
     """``--exit-with-parent``: also after ``kill -9``, which nobody can clean up after."""
     path = tmp_path / "ready.json"
@@ -287,7 +281,6 @@ def test_it_ends_when_the_process_that_started_it_was_killed(tmp_path: Path) -> 
         socket.create_connection((host, int(port)), timeout=5)
 
 
-@pytest.mark.slow
 def test_a_configuration_file_counts_and_options_count_more(tmp_path: Path) -> None:
     """What has no effect is named on standard error."""
     path, file = tmp_path / "ready.json", tmp_path / "server.properties"

@@ -12,7 +12,6 @@ from fakekafka import Cluster
 from fakekafka.tests.support.wire_trees import frame, read
 from fakekafka.wire.kafka.messages.table import message
 
-pytestmark = pytest.mark.slow
 UNKNOWN_TOPIC_OR_PARTITION = 3
 OFFSET_METADATA_TOO_LARGE = 12
 

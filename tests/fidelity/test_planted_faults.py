@@ -113,7 +113,6 @@ def _differs(name: str) -> bool:
     return bool(stage.notes or differences.split("3.9", name, found)[0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", _STRATEGIES)
 def test_a_fault_in_an_election_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the scenario that the table names."""
@@ -122,7 +121,6 @@ def test_a_fault_in_an_election_is_found(fault: str, monkeypatch: pytest.MonkeyP
     assert _differs(name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", _CLASSES)
 def test_a_fault_in_replication_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the scenario that the table names."""
@@ -131,7 +129,6 @@ def test_a_fault_in_replication_is_found(fault: str, monkeypatch: pytest.MonkeyP
     assert _differs(name)
 
 
-@pytest.mark.slow
 def test_without_a_fault_the_scenarios_are_equal() -> None:
     """So what the tests above find is the fault."""
     names = {name for *_, name in _STRATEGIES.values()}

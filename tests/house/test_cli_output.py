@@ -43,7 +43,6 @@ def status_of(*arguments: object) -> object:
     return ended.value.code
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["trace show {trace}", "run {scenario}", "--help"])
 def test_a_reader_that_goes_away_ends_a_command_quietly(
     arguments: str, trace: Path, scenario: Path
@@ -59,7 +58,6 @@ def test_a_reader_that_goes_away_ends_a_command_quietly(
     assert process.returncode == 141
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("arguments", ["trace show {trace}", "run {scenario}", "--version"])
 def test_a_full_disk_is_one_line_and_status_2(arguments: str, trace: Path, scenario: Path) -> None:

@@ -164,7 +164,6 @@ def test_fresh_examples_differ_from_seed_to_seed(fresh_suite: pytest.Pytester) -
     assert len(found) == 2
 
 
-@pytest.mark.slow
 def test_fresh_examples_leave_files_without_hypothesis_unread(
     fresh_suite: pytest.Pytester,
 ) -> None:

@@ -120,14 +120,15 @@ def real_pages() -> list[ParameterSet]:
         text = page.read_text(encoding="utf-8")
         if python_blocks(text):
             timeout_s = (SPARK_TIMEOUT_S if starts_spark(text) else TIMEOUT_S) + 10
-            name = page.relative_to(ROOT).as_posix()
-            pages.append(pytest.param(page, id=name, marks=pytest.mark.timeout(timeout_s)))
+            marks = [pytest.mark.timeout(timeout_s)]
+            if starts_spark(text):
+                marks.append(pytest.mark.slow)
+            pages.append(pytest.param(page, id=page.relative_to(ROOT).as_posix(), marks=marks))
     return pages
 
 
 if ENABLED:
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("page", real_pages())
     def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
         """What the documents show is what happens."""
@@ -135,14 +136,12 @@ if ENABLED:
         run_page(name, page.read_text(encoding="utf-8"), tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     """The examples end well, and leave nothing outside the folder they are run in."""
     _run([sys.executable, str(ROOT / "examples" / name)], tmp_path)
 
 
-@pytest.mark.slow
 def test_the_picture_is_drawn_from_a_run() -> None:
     """A lane per broker, a leader before and after, and a gap as long as the session at least."""
     facts = draw_failover.observe()

@@ -57,7 +57,6 @@ def test_a_child_that_ends_well_gives_its_figures(benchmarks: Callable[[str], An
     assert benchmarks("figures").in_child(code) == [1, 2]
 
 
-@pytest.mark.slow
 def test_a_load_client_that_ends_is_told_with_its_error(
     benchmarks: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +169,6 @@ sys.exit(run.main(["broken"]))
 """
 
 
-@pytest.mark.slow
 def test_a_run_tells_a_failure_in_one_line() -> None:
     """Its status is 1, and there is no traceback of the measurement itself."""
     done = subprocess.run(
@@ -185,7 +183,6 @@ def test_a_run_tells_a_failure_in_one_line() -> None:
     assert done.stderr == "broken: the child ended with status 1: no cluster to be had\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("statuses", "status"), [([0, -9, 0], 1), ([1, 0, 0], 1), ([0] * 3, 0)])
 def test_a_run_goes_on_after_a_measurement_that_failed(
     statuses: list[int],

@@ -22,8 +22,6 @@ from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.spark_bench.tables.store import BatchStore
 from fakekafka.tests.spark_bench.suites_for_tests import SMALL, written
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def small(tmp_path: Path) -> str:

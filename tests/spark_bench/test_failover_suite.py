@@ -16,7 +16,6 @@ from fakekafka.tracing.story.timeline import Story, read_story
 from fakekafka.tracing.trace_file import TraceReader
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka_version", "seed", "more"),
     [
@@ -64,7 +63,6 @@ def test_the_story_of_a_run_tells_the_figures_of_its_row(
     assert any(length in text for text in texts)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("replication_factor", "partitions"), [(3, 3), (2, 2)])
 def test_a_partition_whose_isr_holds_the_dead_broker_is_unavailable_too(
     replication_factor: int, partitions: int
@@ -164,7 +162,6 @@ def play_fault(tmp_path: Path, **values: str | int) -> tuple[dict[str, Any], Sto
     return row, story
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "least_ms", "phase", "cause"),
     [
@@ -196,7 +193,6 @@ def test_an_outage_is_counted_whatever_its_cause(
     }
 
 
-@pytest.mark.slow
 def test_an_outage_without_an_end_is_the_same_in_a_batch_and_in_the_story(tmp_path: Path) -> None:
     row, story = play_fault(tmp_path, fault="dead")
     (outage,) = story.open_outages
@@ -205,7 +201,6 @@ def test_an_outage_without_an_end_is_the_same_in_a_batch_and_in_the_story(tmp_pa
     assert "unavailable_ms" in row["at_least"].split(",")
 
 
-@pytest.mark.slow
 def test_what_a_deposed_leader_acknowledges_ends_an_outage_of_who_asks_it(tmp_path: Path) -> None:
     """With acks=1 it is an acknowledgement all the same; who asks the new leader waits on."""
     row, story = play_fault(tmp_path, fault="pause", acks="1")
@@ -218,7 +213,6 @@ def test_what_a_deposed_leader_acknowledges_ends_an_outage_of_who_asks_it(tmp_pa
     assert row["outages"] == 2
 
 
-@pytest.mark.slow
 def test_a_leader_writes_its_isr_itself_before_2_7(tmp_path: Path) -> None:
     """Its time is that of the shrinking, not of the client."""
     row, _ = play_fault(tmp_path, fault="follower", kafka_version="1.1", session_ms=40_000)

@@ -53,7 +53,6 @@ def test_a_row_has_what_was_measured_and_what_the_plan_says(tmp_path: Path) -> N
     assert outcome.wall_ms > 0
 
 
-@pytest.mark.slow
 def test_a_run_gives_the_same_whatever_ran_before_it_in_the_process(tmp_path: Path) -> None:
     """Nothing of a run outlives it: two orders, equal rows, histograms and series."""
     plan = make_plan(written(tmp_path, SMALL, "small.py"), 2)
@@ -97,7 +96,6 @@ def test_a_stall_has_its_full_weight_in_an_open_loop_and_not_in_a_closed_one() -
     assert closed_loop.percentile(100) == pytest.approx(2000, rel=0.02)
 
 
-@pytest.mark.slow
 def test_a_scenario_file_is_measured_like_any_suite(tmp_path: Path) -> None:
     """Outages, latencies and what the file itself promises."""
     path = written(tmp_path, SCENARIO, "dies.toml")

@@ -240,7 +240,6 @@ def test_dead_runs_fail_the_gate(
     assert bench("compare", str(bad), str(good), "--fail-over", "0") == 0
 
 
-@pytest.mark.slow
 def test_runs_without_a_partner_are_counted(virtual: Any) -> None:
     found = compared(virtual("first"), virtual("second", 10))
     assert (found.by_order, found.pairs, found.unpaired) == (False, 10, (10, 10))
@@ -264,7 +263,6 @@ def test_an_interval_holds_whatever_the_lower_bounds_hide() -> None:
             assert found.low <= exact.low <= exact.high <= found.high
 
 
-@pytest.mark.slow
 def test_open_values_are_infinite_in_the_tables(tmp_path: Path) -> None:
     """An infinite value stands in ``hist``, so that it ranks as worst in any tool."""
     suite = written(tmp_path, DEAD, "dead.py")

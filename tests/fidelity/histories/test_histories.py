@@ -77,7 +77,6 @@ def test_a_difference_is_made_as_short_as_it_can_be() -> None:
     assert judging.shrink(made, differs) == history("freeze 2\nmove a 0 3")
 
 
-@pytest.mark.slow
 def test_a_simulation_does_not_differ_from_itself() -> None:
     """A history is judged with another simulation in Kafka's place."""
     side = SimulatedSide("3.9", judging.SHAPE)

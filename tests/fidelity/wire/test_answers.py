@@ -18,7 +18,6 @@ RECORDED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kafka_version", "api"), RECORDED)
 def test_raw_requests_are_answered_as_kafka_answered_them(kafka_version: str, api: str) -> None:
     """Every API that clients use, in every version, right and wrong in each field.
@@ -32,7 +31,6 @@ def test_raw_requests_are_answered_as_kafka_answered_them(kafka_version: str, ap
     assert otherwise == [], "\n" + "\n".join(map(str, otherwise))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kafka_version", "asked", "least_equal"),
     [

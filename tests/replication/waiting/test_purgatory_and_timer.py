@@ -307,7 +307,6 @@ def test_closing_drops_everything(host: FakeHost) -> None:
     assert (ran, host.clock.timers, timer.wheel.size) == ([], [], 0)
 
 
-@pytest.mark.slow
 def test_hundred_thousand_pending_operations_stay_cheap(host: FakeHost) -> None:
     """With 100,000 pending, inserting and completing take the steps they take with none.
 

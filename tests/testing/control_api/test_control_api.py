@@ -65,7 +65,6 @@ def test_brokers_are_listed_with_what_they_are(cluster: Cluster) -> None:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("action", ["kill", "power_off", "shutdown"])
 def test_a_broker_goes_and_comes_back(cluster: Cluster, action: str) -> None:
     ask(cluster, POST, f"/brokers/2/{action}")
@@ -75,7 +74,6 @@ def test_a_broker_goes_and_comes_back(cluster: Cluster, action: str) -> None:
     assert ask(cluster, GET, "/brokers")[1]["state"] == "running"
 
 
-@pytest.mark.slow
 def test_a_broker_restarts(cluster: Cluster) -> None:
     incarnation = cluster.processes[3].broker
     ask(cluster, POST, "/brokers/3/restart")
@@ -122,7 +120,6 @@ def test_a_partition_is_shown_with_its_replicas(cluster: Cluster) -> None:
     assert [name for name in shown if name.startswith("_")] == []
 
 
-@pytest.mark.slow
 def test_a_partition_with_a_dead_replica_is_shown_too(cluster: Cluster) -> None:
     ask(cluster, POST, "/brokers/2/kill")
     cluster.wait_until(lambda: cluster.partition("orders", 1).leader == 3)
@@ -146,7 +143,6 @@ def test_records_go_in_and_come_out(cluster: Cluster) -> None:
     assert ask(cluster, GET, path)[3]["value"] == "\\xff\x00"
 
 
-@pytest.mark.slow
 def test_leaders_are_elected(cluster: Cluster) -> None:
     cluster.broker(2).kill()
     cluster.wait_until(lambda: cluster.partition("orders", 1).leader == 3)
@@ -177,7 +173,6 @@ def test_the_controller_is_shown_and_resigns(cluster: Cluster) -> None:
     assert ask(cluster, GET, "/controller")["epoch"] > before["epoch"]
 
 
-@pytest.mark.slow
 def test_a_session_expires(cluster: Cluster) -> None:
     before = cluster.zookeeper.stat("/brokers/ids/2").czxid
     ask(cluster, POST, "/zookeeper/expire_session/2")
@@ -206,7 +201,6 @@ def test_an_injected_error_is_met_once(cluster: Cluster) -> None:
     ask(cluster, POST, "/topics", name="late")
 
 
-@pytest.mark.slow
 def test_the_cluster_is_emptied(cluster: Cluster) -> None:
     ask(cluster, POST, "/brokers/3/kill")
     ask(cluster, POST, "/reset")

@@ -54,7 +54,6 @@ class Stream:
         self._answer.close()
 
 
-@pytest.mark.slow
 def test_a_failover_is_told_event_by_event(served: Served) -> None:
     """Broker down, leader elected, ISR smaller, broker back, ISR whole; what was asked, too."""
     with Stream(served.url + "/events") as stream:
@@ -111,7 +110,6 @@ def test_every_event_has_the_id_to_ask_for_what_follows(served: Served) -> None:
     assert [event["type"] for event in events] == ["broker", "broker", "zookeeper", "controller"]
 
 
-@pytest.mark.slow
 def test_a_new_controller_is_told_and_no_topic_goes(served: Served) -> None:
     """It forgets all partitions before it reads them again; that is no news."""
     with Stream(served.url + "/events") as stream:
@@ -167,7 +165,6 @@ def test_nothing_changed_is_no_event(served: Served) -> None:
     assert list(comparison.changes(Look(served.cluster))) == []
 
 
-@pytest.mark.slow
 def test_a_closed_server_ends_its_streams_at_once() -> None:
     """Nobody waits for a reader."""
     with Cluster(1) as cluster:

@@ -188,7 +188,6 @@ def test_znodes_are_created_read_set_and_deleted(served: Served) -> None:
     assert ":" in served.ask(GET, "/zookeeper")["connect"]
 
 
-@pytest.mark.slow
 def test_a_zookeeper_server_goes_and_comes_back() -> None:
     with Cluster(1, zookeepers=3) as cluster:
         server = ControlServer(cluster)
@@ -201,7 +200,6 @@ def test_a_zookeeper_server_goes_and_comes_back() -> None:
         server.close()
 
 
-@pytest.mark.slow
 def test_log_directories_fail_and_are_repaired(served: Served) -> None:
     """The directory that holds a partition is named with it."""
     shown = served.ask(GET, "/brokers/3/log_dirs")
@@ -215,7 +213,6 @@ def test_log_directories_fail_and_are_repaired(served: Served) -> None:
     served.ask(POST, "/brokers/3/restart")
 
 
-@pytest.mark.slow
 def test_health_and_readiness(served: Served) -> None:
     """The process answers also while the cluster does not serve."""
     assert served.ask(GET, "/ready") == {"is_ready": True, "controller": 1, "not_running": []}
@@ -260,14 +257,12 @@ def test_records_are_read_from_an_offset(served: Served) -> None:
     assert served.call(GET, "/topics/orders/0/records?offset=-1")[0] == 400
 
 
-@pytest.mark.slow
 def test_the_controller_moves(served: Served) -> None:
     served.ask(POST, "/controller/move_to/3")
     assert served.ask(GET, "/controller")["id"] == 3
     served.ask(POST, "/controller/move_to/1")
 
 
-@pytest.mark.slow
 @pytest.mark.clients
 def test_a_group_is_shown_with_members_offsets_and_lag(served: Served) -> None:
     """As its coordinator describes it; a group without members can be deleted."""
@@ -300,7 +295,6 @@ def test_a_group_is_shown_with_members_offsets_and_lag(served: Served) -> None:
     assert served.call(GET, "/groups/shop/eu")[0] == 400
 
 
-@pytest.mark.slow
 @pytest.mark.clients
 def test_a_transaction_is_shown_with_its_partitions(served: Served) -> None:
     """While it is open, and when it is complete."""

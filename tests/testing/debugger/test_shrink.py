@@ -47,7 +47,6 @@ that = "alive(1)"
 """
 
 
-@pytest.mark.slow
 def test_only_what_breaks_the_promise_is_left() -> None:
     """One fault of four and one expectation of two; the smaller scenario is one to run."""
     told: list[str] = []

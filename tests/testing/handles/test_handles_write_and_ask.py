@@ -117,7 +117,6 @@ def test_a_broker_that_does_not_run_cannot_be_chosen() -> None:
         cluster.run_until(lambda: cluster.controller.id == 1)
 
 
-@pytest.mark.slow
 def test_the_controller_of_a_cluster_is_chosen() -> None:
     with Cluster(3) as cluster:
         for chosen in (3, 1, 2):

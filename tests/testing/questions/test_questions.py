@@ -89,7 +89,6 @@ def test_question_4_the_last_isr_member_leads_not_the_first_to_start(version: st
     assert facts["all at once, unclean on"]["leaders"] == [2, 2, 2]
 
 
-@pytest.mark.slow
 @every_version
 def test_question_5_leadership_returns_only_by_a_preferred_election(version: str) -> None:
     """None at broker start; the rebalance every 300 s (docs/kafka/brokers.md#a-broker-appears)."""
@@ -101,7 +100,6 @@ def test_question_5_leadership_returns_only_by_a_preferred_election(version: str
     assert (facts["off_later"], facts["off_elected"]) == (3, 2)
 
 
-@pytest.mark.slow
 @every_version
 def test_question_6_clients_retry_and_lose_nothing(version: str) -> None:
     """acks=all over a crash and a move: everything acknowledged, stored once, read once."""
@@ -114,7 +112,6 @@ def test_question_6_clients_retry_and_lose_nothing(version: str) -> None:
     assert facts["crash"]["metadata_producer"] > 10
 
 
-@pytest.mark.slow
 @every_version
 def test_question_7_a_crash_costs_the_session_a_move_the_back_off(version: str) -> None:
     """Clients wait for a session to expire or for a controlled shutdown; 6 s sessions before 2.5,

@@ -27,6 +27,7 @@ EXAMPLES = [
     for path in sorted((ROOT / "examples" / "scenarios").glob("*.toml"))
     if load_scenario(path).story is None
 ]
+LONG_EXAMPLES = {"asymmetric_partition", "rolling_restart"}
 SHORT = """
 name = "short"
 
@@ -82,8 +83,14 @@ def fakekafka_elsewhere(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.slow if path.stem in LONG_EXAMPLES else [])
+        for path in EXAMPLES
+    ],
+    ids=lambda path: path.stem,
+)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_examples_hold(path: Path, seed: int) -> None:
     """Every expectation and every promise, for more than one seed."""
@@ -436,7 +443,6 @@ def test_a_trace_is_verified_in_another_process(
     assert f"fingerprint {verdict['recorded']}" in output
 
 
-@pytest.mark.slow
 def test_the_parameters_of_a_run_are_part_of_its_trace(scenario: Path, tmp_path: Path) -> None:
     """``--set`` changes the run, and ``trace verify`` applies it again."""
     plain, trace = tmp_path / "plain.fktrace", tmp_path / "set.fktrace"
@@ -450,7 +456,6 @@ def test_the_parameters_of_a_run_are_part_of_its_trace(scenario: Path, tmp_path:
     assert fakekafka("trace", "diff", plain, trace) == 1
 
 
-@pytest.mark.slow
 def test_the_first_event_in_which_two_seeds_differ_is_named(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
