@@ -122,7 +122,7 @@ fresh: $(STAMP)
 PAGES := out/docs/.built
 # Pages show what runs print, which any module may change.
 PAGE_SOURCES := mkdocs.yml README.md $(shell find actors cli coordinators docs election examples \
-	protocol replication spark_bench statemachines testing tests tracing wire zkfake \
+	exploration protocol replication spark_bench statemachines testing tests tracing wire zkfake \
 	-name '*.md' -o -name '*.py' -o -name '*.toml' -o -name '*.svg')
 
 docs: $(PAGES)

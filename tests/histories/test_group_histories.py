@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.tests.support.group_histories import run
+from fakekafka.exploration.cluster_steps import Kill
+from fakekafka.exploration.history import History, run
+from fakekafka.exploration.judges.groups import TOPIC, ClassicGroups, ConsumerGroups, Leave
+from fakekafka.protocol.values import TopicPartition
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_history_of_a_group_ends_whole(seed: int) -> None:
     """DP-135: members join, leave and die, brokers die, often in the middle of a rebalance."""
-    assert run(seed) == [], f"python -m fakekafka.tests.support.group_histories --seed {seed}"
+    version = ("2.8", "3.9", "1.1", "2.8", "3.9", "0.10")[seed % 6]
+    outcome = run(History(ClassicGroups, version, seed))
+    assert outcome.problems == (), outcome.history.command
+    assert dict(outcome.figures)["committed"] > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_history_of_a_group_of_the_consumer_protocol_ends_whole(seed: int) -> None:
     """KIP-848: no partition is read by two members at any moment, whichever broker dies."""
-    found = run(seed, protocol="consumer")
-    assert found == [], (
-        f"python -m fakekafka.tests.support.group_histories --protocol consumer --seed {seed}"
-    )
+    outcome = run(History(ConsumerGroups, "3.9", seed))
+    assert outcome.problems == (), outcome.history.command
+
+
+def test_a_second_owner_and_a_lost_offset_are_told() -> None:
+    """The judge notes who owned what, and what the coordinator said it kept."""
+    judge = ClassicGroups("3.9", 1)
+    partition = TopicPartition(TOPIC, 0)
+    judge.world.acknowledged[partition] = 1000
+    judge.world.claims[1, partition] = "another"
+    told = " ".join(judge.end())
+    assert f"{partition} has two owners in generation 1: another and member-1" in told
+    assert f"{partition}: 1000 was committed" in told
+
+
+def test_the_last_member_stays_and_two_brokers_live() -> None:
+    """Steps that would leave too little behind do not apply."""
+    world = ClassicGroups("3.9", 1).world
+    assert not Leave("member-1").do(world)
+    assert [Kill(broker).do(world) for broker in (1, 2)] == [True, False]

@@ -18,6 +18,7 @@ FLOORS = (
     "wire",
     "testing",
     "spark_bench",
+    "exploration",
     "cli",
 )
 """From the ground up: a folder imports itself and what stands before it."""

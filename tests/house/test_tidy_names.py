@@ -10,9 +10,13 @@ from fakekafka.tests.support.imports import in_package
 SHARED: dict[str, str] = {
     "BrokerChannels": "the controller's channels, and the protocol of what its batches ask of them",
     "ControlledShutdown": "Kafka's name of the controller's event and of the election it asks for",
-    "Outcome": "how an experiment and how a story ended; neither is imported elsewhere",
+    "Expire": "a step of a history is called by its verb, and an event of the controller",
+    "Outcome": "how an experiment, a story and a history ended; none is imported elsewhere",
+    "Reassign": "a step of a history is called by its verb, and Kafka's election strategy",
     "ReplicaState": "the controller's state of a replica, and a line of a story about one",
     "ReplicaView": "Kafka's name of what a selector chooses from, and a view for tests",
+    "Stop": "a step of a history is called by its verb, and where a debugger stands",
+    "Wait": "a step of a history is called by its verb, and what an admin request waits with",
 }
 """Names of several classes, with the reason."""
 

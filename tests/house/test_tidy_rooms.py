@@ -64,6 +64,15 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("reports",),
         ("*",),
     ),
+    "exploration": (
+        ("step",),
+        ("world",),
+        ("cluster_steps",),
+        ("generator",),
+        ("faults",),
+        ("judges",),
+        ("*",),
+    ),
 }
 """Folder to its rooms, from the ground up. A room imports itself and what stands in groups before
 it; rooms of one group do not import each other. ``*`` stands for every file beside the rooms."""

@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterator
 
 from fakekafka import builds
-from fakekafka.tests.support.history_world import build
-from fakekafka.tests.support.random_histories import draw_history, play
+from fakekafka.exploration.history import Play, drawn_steps
+from fakekafka.exploration.judges.whole import Whole
 from fakekafka.tracing.recording.recorder import Recorder
 
 VERSIONS = ("1.1", "2.4", "2.8", "3.9")
@@ -20,13 +20,13 @@ def fingerprints(seeds: int) -> Iterator[str]:
     """A line for each history: version, seed, fingerprint, the end in virtual ms, problems."""
     for seed in range(1, seeds + 1):
         version = VERSIONS[seed % len(VERSIONS)]
-        history = draw_history(version, seed)
-        world = build(seed, version, True)
-        problems = play(world, history.steps, [])
-        recorder = world.simulation.recorder
+        judge = Whole(version, seed, True)
+        problems = Play(judge).run(drawn_steps(judge, seed))
+        simulation = judge.world.simulation
+        recorder = simulation.recorder
         assert isinstance(recorder, Recorder)
-        yield f"{version} {seed} {recorder.fingerprint()} {world.simulation.now_ms} {problems}"
-        world.simulation.stop()
+        yield f"{version} {seed} {recorder.fingerprint()} {simulation.now_ms} {problems}"
+        simulation.stop()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ FLOORS = (
     "wire",
     "testing",
     "spark_bench",
+    "exploration",
     "cli",
 )
 """The top folders from the ground up: a folder imports itself and what stands before it."""

@@ -19,6 +19,8 @@ import fakekafka
 import pytest
 from fakekafka import Simulation, Trace
 from fakekafka.actors.network.costs import Costs
+from fakekafka.exploration.history import Play, drawn_steps
+from fakekafka.exploration.judges.whole import Whole
 from fakekafka.protocol.admin import (
     CreateTopicsRequest,
     ElectLeadersRequest,
@@ -30,9 +32,6 @@ from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.security.delegation_tokens import CreateDelegationTokenRequest
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.tests.support.history_steps import draw_steps
-from fakekafka.tests.support.history_world import build
-from fakekafka.tests.support.random_histories import play
 from fakekafka.tracing.events import ROOT_KINDS
 from fakekafka.tracing.text import format_event
 
@@ -1218,7 +1217,7 @@ NOT_ASKED = {
     "Upkeep.clean_logs": "changes files, of which a trace has no event",
     "Upkeep.expire_producer_ids": "forgets producers, of which a trace has no event",
     "Upkeep.flush_dirty_logs": "changes files, of which a trace has no event",
-    "World._send_later": "of the load of the random histories",
+    "Load._send_later": "of the load of the random histories",
     "ZooKeeperActor.peer_lost": "tells that a connection broke, as Node.peer_lost does",
     "ZooKeeperClient._reinitialize": "its credentials were refused, which no simulated server does",
     "_Inbox.put": "waits for nothing: a message by way of Pykka's own proxies",
@@ -1234,7 +1233,7 @@ SET_OTHERWISE = {
     "FollowerFetch",
     "TransactionCoordinator.abort_timed_out",  # served by one look, as the next
     "TransactionStateManager.expire",
-    "World._send_later",  # set by a test
+    "Load._send_later",  # set by a test
     "ZooKeeperActor.peer_lost",
 }
 SHOWN_AS = {
@@ -1325,10 +1324,10 @@ def test_there_is_a_question_over_every_timer_that_fires() -> None:
     fired = {question.text: fired_in(_trace_of(n)) for n, question in enumerate(QUESTIONS)}
     seen = set().union(*fired.values())
     for version, seed in (("3.9", 4), ("3.9", 5), ("2.8", 2), ("1.1", 1), ("0.10", 3)):
-        world = build(seed, version, True)
-        play(world, draw_steps(seed), [])
-        seen |= fired_in(world.simulation.trace())
-        world.simulation.stop()
+        judge = Whole(version, seed, True)
+        Play(judge).run(drawn_steps(judge, seed))
+        seen |= fired_in(judge.world.simulation.trace())
+        judge.world.simulation.stop()
     assert seen - set(ASKED) - set(NOT_ASKED) == set(), "ask about it, or say why not"
     for timer, beginning in ASKED.items():
         (text,) = [text for text in fired if text.startswith(beginning)]

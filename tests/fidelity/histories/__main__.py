@@ -10,8 +10,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from fakekafka.exploration.generator import shrink
+from fakekafka.exploration.step import written
 from fakekafka.tests.fidelity.histories import generator, judging, keeping
-from fakekafka.tests.fidelity.histories.verbs import History, written
+from fakekafka.tests.fidelity.histories.verbs import Coordinator, History
+from fakekafka.tests.fidelity.histories.world import possible
 from fakekafka.tests.fidelity.sides.kafka import KafkaSide
 from fakekafka.tests.fidelity.sides.releases import CannotJudge
 
@@ -29,7 +32,7 @@ class _Judge:
         self.runs += 1
         if self._side is None:
             self._side = KafkaSide(self._kafka_version, judging.SHAPE, judging.OF_KAFKA)
-        has_groups = any(step.verb == "coordinator" for step in history)
+        has_groups = any(isinstance(step, Coordinator) for step in history)
         try:
             if has_groups and self._has_coordinated:
                 judging.end_processes(self._side)
@@ -83,7 +86,7 @@ def run(kafka_version: str, seeds: Sequence[int], folder: Path, *, shrinks: bool
                 print(f"{seed}: {took}, differs", *verdict.differences, sep="\n", flush=True)
                 short: History = history[: verdict.number + 1]
                 if shrinks and judge.differs(short):
-                    short = judging.shrink(short, judge.differs)
+                    short = shrink(short, judge.differs, possible)
                 _keep(folder / f"seed_{seed}.txt", seed, short)
     except CannotJudge as error:
         print(error, file=sys.stderr)

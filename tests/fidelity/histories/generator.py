@@ -1,16 +1,14 @@
-"""Histories from a seed."""
+"""Histories from a seed, drawn from what the steps before say of the cluster."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from fakekafka.tests.fidelity.histories.verbs import (
-    Step,
-    assignment_text,
-    replicas_text,
-    step,
-)
+from fakekafka.exploration.generator import Choices, Choose, Draws, draw
+from fakekafka.exploration.step import Step
+from fakekafka.tests.fidelity.histories import verbs
 from fakekafka.tests.fidelity.histories.world import BROKERS, World
 
 STEPS = 30
@@ -28,141 +26,142 @@ _CONFIGS = (
     "max.message.bytes=60",
     "max.message.bytes=",
 )
-WEIGHTS = {
-    "kill": 6,
-    "stop": 5,
-    "start": 30,
-    "freeze": 12,
-    "thaw": 28,
-    "resign": 5,
-    "create": 26,
-    "delete": 8,
-    "expand": 8,
-    "move": 14,
-    "cancel": 3,
-    "moves": 2,
-    "elect": 12,
-    "config": 12,
-    "produce": 40,
-    "send": 26,
-    "read": 22,
-    "trim": 8,
-    "commit": 10,
-    "offsets": 6,
-}
-_OF_GROUPS = ("commit", "offsets")
 _GROUPS_EVERY = 3
 """One history out of so many has groups, whose coordinator costs time."""
+_CHOICES_MAX = 10_000
 
 
-def history(seed: int, count: int = STEPS) -> list[Step]:
+def history(seed: int, count: int = STEPS) -> list[Step[Any]]:
     """``count`` steps; the same for the same seed."""
-    return _Generator(seed).history(count)
+    rng, world = random.Random(f"history {seed}"), World()
+    has_groups = seed % _GROUPS_EVERY == 0
+    found: list[Step[Any]] = [verbs.Coordinator(_order(rng, 3))] if has_groups else []
+    found += _create(world, rng)
+    for first in found:
+        world.take(first)
+    choices = {verb: CHOICES[verb] for verb in CHOICES if has_groups or verb not in OF_GROUPS}
+    for step in draw(Draws(choices, (_CHOICES_MAX, _CHOICES_MAX)), world, rng):
+        if len(found) >= count:
+            break
+        if world.allows(step):
+            world.take(step)
+            found.append(step)
+    return found
 
 
-class _Generator:
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(f"history {seed}")
-        self._world = World()
-        self._has_groups = seed % _GROUPS_EVERY == 0
-        self._makers: dict[str, Callable[[], Step]] = {
-            "kill": lambda: step("kill", self._one(sorted(self._world.living))),
-            "stop": lambda: step("stop", self._one(sorted(self._world.living))),
-            "freeze": lambda: step("freeze", self._one(sorted(self._world.living))),
-            "start": lambda: step("start", self._one(sorted(self._world.dead))),
-            "thaw": lambda: step("thaw", self._one(sorted(self._world.frozen))),
-            "resign": lambda: step("resign"),
-            "create": self._create,
-            "delete": lambda: step("delete", self._topic()),
-            "expand": self._expand,
-            "move": lambda: step("move", *self._partition(), replicas_text(self._replicas())),
-            "cancel": lambda: step("cancel", *self._partition()),
-            "moves": lambda: step("moves"),
-            "elect": lambda: step(
-                "elect", self._one(("preferred", "preferred", "unclean")), *self._partition()
-            ),
-            "config": lambda: step("config", self._topic(), self._one(_CONFIGS)),
-            "produce": lambda: step("produce", *self._partition(), self._one((-1, -1, 1, 0))),
-            "send": self._send,
-            "read": lambda: step("read", *self._partition()),
-            "trim": lambda: step("trim", *self._partition(), self._one((-1, 0, 1, 2, 5))),
-            "commit": lambda: step(
-                "commit", self._one(GROUPS), *self._partition(), self._random.randrange(9)
-            ),
-            "offsets": lambda: step("offsets", self._one(GROUPS)),
-        }
+def _living(world: World, rng: random.Random) -> Sequence[int]:
+    """Clusters of which nobody lives are rare: they have little to say."""
+    rare = rng.random() < 0.2
+    return sorted(world.living) if len(world.living) > 1 or rare else ()
 
-    def history(self, count: int) -> list[Step]:
-        found: list[Step] = []
-        if self._has_groups:
-            found.append(step("coordinator", replicas_text(self._order(3))))
-        found.append(self._create())
-        for first in found:
-            self._world.take(first)
-        verbs = [v for v in WEIGHTS if self._has_groups or v not in _OF_GROUPS]
-        weights = [WEIGHTS[verb] for verb in verbs]
-        while len(found) < count:
-            (verb,) = self._random.choices(verbs, weights)
-            if not self._is_possible(verb):
-                continue
-            made = self._makers[verb]()
-            if self._world.allows(made):
-                self._world.take(made)
-                found.append(made)
-        return found
 
-    def _is_possible(self, verb: str) -> bool:
-        world = self._world
-        match verb:
-            case "start":
-                return bool(world.dead)
-            case "thaw":
-                return bool(world.frozen)
-            case "kill" | "stop" | "freeze":
-                # Clusters of which nobody lives are rare: they have little to say.
-                rare = self._random.random() < 0.2
-                return len(world.living) > 1 or (rare and bool(world.living))
-            case _:
-                return bool(world.living)
+def _of(
+    brokers: Callable[[World, random.Random], Sequence[int]], make: Callable[[int], Step[Any]]
+) -> Choose[World]:
+    def choose(world: World, rng: random.Random) -> Iterator[Step[Any]]:
+        found = brokers(world, rng)
+        if found:
+            yield make(rng.choice(found))
 
-    def _one(self, values: Sequence[object]) -> str:
-        return str(self._random.choice(values))
+    return choose
 
-    def _order(self, count: int) -> list[int]:
-        return self._random.sample(BROKERS, count)
 
-    def _replicas(self) -> list[int]:
-        return self._order(self._random.choice((1, 2, 2, 3, 3)))
+def _while_one_lives(make: Callable[[World, random.Random], Step[Any]]) -> Choose[World]:
+    def choose(world: World, rng: random.Random) -> Iterator[Step[Any]]:
+        if world.living:
+            yield make(world, rng)
 
-    def _create(self) -> Step:
-        known = self._world.partitions
-        fresh = [name for name in TOPICS if name not in known]
-        name = self._one(fresh if fresh and self._random.random() < 0.9 else TOPICS)
-        count = self._random.choice((1, 2, 2, 3, 3))
-        assignment = [self._order(count) for _ in range(self._random.randint(1, 3))]
-        words = [name, assignment_text(assignment)]
-        if self._random.random() < 0.3:
-            words.append("unclean.leader.election.enable=true")
-        if self._random.random() < 0.25:
-            words.append("min.insync.replicas=2")
-        return step("create", *words)
+    return choose
 
-    def _expand(self) -> Step:
-        name = self._topic()
-        replicas = self._order(self._world.replicas.get(name, 1))
-        if self._random.random() < 0.1:
-            replicas = self._replicas()
-        return step("expand", name, assignment_text([replicas]))
 
-    def _topic(self) -> str:
-        known = sorted(self._world.partitions)
-        return self._one(known if known and self._random.random() < 0.95 else TOPICS)
+def _order(rng: random.Random, count: int) -> tuple[int, ...]:
+    return tuple(rng.sample(BROKERS, count))
 
-    def _partition(self) -> tuple[str, int]:
-        name = self._topic()
-        return name, self._random.randrange(self._world.partitions.get(name, 1))
 
-    def _send(self) -> Step:
-        """A batch of an idempotent producer: the next one, the last one again, one after a gap."""
-        how = self._one(("next", "next", "next", "again", "gap", "epoch"))
-        return step("send", self._one(PRODUCERS), *self._partition(), how)
+def _replicas(rng: random.Random) -> tuple[int, ...]:
+    return _order(rng, rng.choice((1, 2, 2, 3, 3)))
+
+
+def _create(world: World, rng: random.Random) -> Iterator[Step[Any]]:
+    if not world.living:
+        return
+    fresh = [name for name in TOPICS if name not in world.partitions]
+    name = rng.choice(fresh if fresh and rng.random() < 0.9 else TOPICS)
+    count = rng.choice((1, 2, 2, 3, 3))
+    assignment = tuple(_order(rng, count) for _ in range(rng.randint(1, 3)))
+    configs: tuple[str, ...] = ()
+    if rng.random() < 0.3:
+        configs += ("unclean.leader.election.enable=true",)
+    if rng.random() < 0.25:
+        configs += ("min.insync.replicas=2",)
+    yield verbs.Create(name, assignment, configs)
+
+
+def _expand(world: World, rng: random.Random) -> Step[Any]:
+    name = _topic(world, rng)
+    replicas = _order(rng, world.replicas.get(name, 1))
+    if rng.random() < 0.1:
+        replicas = _replicas(rng)
+    return verbs.Expand(name, (replicas,))
+
+
+def _topic(world: World, rng: random.Random) -> str:
+    known = sorted(world.partitions)
+    return rng.choice(known if known and rng.random() < 0.95 else TOPICS)
+
+
+def _partition(world: World, rng: random.Random) -> tuple[str, int]:
+    name = _topic(world, rng)
+    return name, rng.randrange(world.partitions.get(name, 1))
+
+
+_MADE: dict[str, tuple[int, Callable[[World, random.Random], Step[Any]]]] = {
+    "resign": (5, lambda _world, _rng: verbs.Resign()),
+    "delete": (8, lambda world, rng: verbs.Delete(_topic(world, rng))),
+    "expand": (8, _expand),
+    "move": (14, lambda world, rng: verbs.Move(*_partition(world, rng), _replicas(rng))),
+    "cancel": (3, lambda world, rng: verbs.Cancel(*_partition(world, rng))),
+    "moves": (2, lambda _world, _rng: verbs.Moves()),
+    "elect": (
+        12,
+        lambda world, rng: verbs.Elect(
+            rng.choice(("preferred", "preferred", "unclean")), *_partition(world, rng)
+        ),
+    ),
+    "config": (12, lambda world, rng: verbs.Config(_topic(world, rng), rng.choice(_CONFIGS))),
+    "produce": (
+        40,
+        lambda world, rng: verbs.Produce(*_partition(world, rng), rng.choice((-1, -1, 1, 0))),
+    ),
+    "send": (
+        26,
+        lambda world, rng: verbs.Send(
+            rng.choice(PRODUCERS),
+            *_partition(world, rng),
+            rng.choice(("next", "next", "next", "again", "gap", "epoch")),
+        ),
+    ),
+    "read": (22, lambda world, rng: verbs.Read(*_partition(world, rng))),
+    "trim": (
+        8,
+        lambda world, rng: verbs.Trim(*_partition(world, rng), rng.choice((-1, 0, 1, 2, 5))),
+    ),
+    "commit": (
+        10,
+        lambda world, rng: verbs.Commit(
+            rng.choice(GROUPS), *_partition(world, rng), rng.randrange(9)
+        ),
+    ),
+    "offsets": (6, lambda _world, rng: verbs.Offsets(rng.choice(GROUPS))),
+}
+OF_GROUPS = ("commit", "offsets")
+CHOICES: Choices = {
+    "kill": (6, _of(_living, verbs.Kill)),
+    "stop": (5, _of(_living, verbs.Stop)),
+    "start": (30, _of(lambda world, _rng: sorted(world.dead), verbs.Start)),
+    "freeze": (12, _of(_living, verbs.Freeze)),
+    "thaw": (28, _of(lambda world, _rng: sorted(world.frozen), verbs.Thaw)),
+    "create": (26, _create),
+    **{verb: (weight, _while_one_lives(make)) for verb, (weight, make) in _MADE.items()},
+}
+"""Every verb with its weight."""

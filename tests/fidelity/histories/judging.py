@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from fakekafka.tests.fidelity.comparison import Difference
 from fakekafka.tests.fidelity.histories import playing
 from fakekafka.tests.fidelity.histories.playing import Parted
 from fakekafka.tests.fidelity.histories.verbs import History
-from fakekafka.tests.fidelity.histories.world import possible
 from fakekafka.tests.fidelity.recording import Steps
 from fakekafka.tests.fidelity.sides.side import ClusterShape, Side
 from fakekafka.tests.fidelity.sides.simulated import SimulatedSide
@@ -92,20 +90,3 @@ def end_processes(side: Side) -> None:
     for broker in side.broker_ids:
         side.kill(broker)
         side.end_session(broker)
-
-
-def shrink(history: History, still_differs: Callable[[History], bool]) -> History:
-    """The shortest history that differs, by leaving out ever smaller parts (ddmin)."""
-    kept = list(history)
-    size = max(len(kept) // 2, 1)
-    while True:
-        start = 0
-        while start < len(kept):
-            tried = possible(kept[:start] + kept[start + size :])
-            if len(tried) < len(kept) and still_differs(tried):
-                kept = list(tried)
-            else:
-                start += size
-        if size == 1:
-            return kept
-        size = max(size // 2, 1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from fakekafka.exploration.step import read
 from fakekafka.tests.fidelity.histories import playing
 from fakekafka.tests.fidelity.histories.judging import SHAPE
-from fakekafka.tests.fidelity.histories.verbs import History, read
+from fakekafka.tests.fidelity.histories.verbs import History
 from fakekafka.tests.fidelity.stage.declaring import SINCE_2_8, Scenario
 from fakekafka.tests.fidelity.stage.stage import Stage
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fakekafka.exploration.step import Step
 from fakekafka.tests.fidelity import running
 from fakekafka.tests.fidelity.comparison import Difference
-from fakekafka.tests.fidelity.histories.verbs import (
-    History,
-    Step,
-    assignment_of,
-    replicas_of,
-)
+from fakekafka.tests.fidelity.histories.verbs import Assignment, History
 from fakekafka.tests.fidelity.histories.world import FIRST_CONTROLLER
 from fakekafka.tests.fidelity.protocol import records
 from fakekafka.tests.fidelity.protocol.client import Client, Closed
@@ -138,35 +134,12 @@ class _Player:
         self._number = 0
         self._label = ""
         self._producers: dict[str, tuple[int, int]] = {}
-        self._sequences: dict[tuple[str, str, str], int] = {}
-        self._verbs: dict[str, Callable[..., None]] = {
-            "kill": self._kill,
-            "stop": self._stop,
-            "start": self._start,
-            "freeze": self._freeze,
-            "thaw": self._thaw,
-            "resign": self._resign,
-            "create": self._create,
-            "delete": self._delete,
-            "expand": self._expand,
-            "move": self._move,
-            "cancel": self._cancel,
-            "moves": self._moves,
-            "elect": self._elect,
-            "config": self._config,
-            "produce": self._produce,
-            "send": self._send,
-            "read": self._read,
-            "trim": self._trim,
-            "coordinator": self._coordinator,
-            "commit": self._commit,
-            "offsets": self._offsets,
-        }
+        self._sequences: dict[tuple[str, str, int], int] = {}
 
-    def carry_out(self, number: int, step: Step) -> None:
+    def carry_out(self, number: int, step: Step[Any]) -> None:
         self._number = number
         self._label = f"{number + 1} {step}"
-        self._verbs[step.verb](*step.arguments)
+        getattr(self, step.verb)(*step.values)
 
     def end(self, number: int) -> None:
         """Look once more, as long as it takes: what was expected may have been on its way."""
@@ -254,29 +227,29 @@ class _Player:
             side.thaw(other)
         _let_take_over(self._stage, heir)
 
-    def _kill(self, broker: str) -> None:
-        if int(broker) in self._stage.side.frozen:
-            self._stage.side.kill(int(broker))
+    def kill(self, broker: int) -> None:
+        if broker in self._stage.side.frozen:
+            self._stage.side.kill(broker)
             self._look()
         else:
-            self._lose(int(broker), self._stage.side.kill)
+            self._lose(broker, self._stage.side.kill)
 
-    def _freeze(self, broker: str) -> None:
-        self._lose(int(broker), self._stage.side.freeze)
+    def freeze(self, broker: int) -> None:
+        self._lose(broker, self._stage.side.freeze)
 
-    def _stop(self, broker: str) -> None:
+    def stop(self, broker: int) -> None:
         side = self._stage.side
-        side.stop(int(broker))
-        side.end_session(int(broker))
+        side.stop(broker)
+        side.end_session(broker)
         self._look()
 
-    def _start(self, broker: str) -> None:
-        self._stage.start(int(broker), look=False)
+    def start(self, broker: int, _is_repaired: bool) -> None:
+        self._stage.start(broker, look=False)
         self._look()
         self._let_delete()
 
-    def _thaw(self, broker: str) -> None:
-        self._stage.thaw(int(broker), look=False)
+    def thaw(self, broker: int) -> None:
+        self._stage.thaw(broker, look=False)
         self._look()
         self._let_delete()
 
@@ -289,29 +262,29 @@ class _Player:
         if self._stage.side.children("/admin/delete_topics"):
             self._stage.pass_time(_ANSWERED_S)
 
-    def _resign(self) -> None:
+    def resign(self) -> None:
         side = self._stage.side
         hand_over(self._stage, min(side.up - side.frozen), lambda: side.delete_znode("/controller"))
         self._look()
 
     # -- topics --------------------------------------------------------------------------------
 
-    def _create(self, name: str, assignment: str, *configs: str) -> None:
+    def create(self, name: str, assignment: Assignment, configs: tuple[str, ...]) -> None:
         if name not in self._stage.topics:
             self._stage.topics.append(name)
         config = dict(pair.split("=") for pair in configs)
-        fields = creation(name, assignment_of(assignment), config)
+        fields = creation(name, assignment, config)
         self._answer(self._stage.ask(None, "CreateTopics", **fields))
         self._look()
 
-    def _delete(self, name: str) -> None:
+    def delete(self, name: str) -> None:
         self._answer(self._stage.delete(name))
         self._look()
         self._let_delete()
 
-    def _expand(self, name: str, assignment: str) -> None:
+    def expand(self, name: str, assignment: Assignment) -> None:
         node = self._stage.observer.assignment(name)
-        added = [{"brokerIds": replicas} for replicas in assignment_of(assignment)]
+        added = [{"brokerIds": list(replicas)} for replicas in assignment]
         topic = {"name": name, "count": len(node) + len(added), "assignments": added}
         self._answer(
             self._stage.ask(
@@ -324,11 +297,11 @@ class _Player:
         )
         self._look()
 
-    def _move(self, name: str, partition: str, replicas: str) -> None:
-        self._reassign(name, int(partition), replicas_of(replicas))
+    def move(self, name: str, partition: int, replicas: tuple[int, ...]) -> None:
+        self._reassign(name, partition, list(replicas))
 
-    def _cancel(self, name: str, partition: str) -> None:
-        self._reassign(name, int(partition), None)
+    def cancel(self, name: str, partition: int) -> None:
+        self._reassign(name, partition, None)
 
     def _reassign(self, name: str, partition: int, replicas: list[int] | None) -> None:
         moves = [{"partitionIndex": partition, "replicas": replicas}]
@@ -342,7 +315,7 @@ class _Player:
         )
         self._look()
 
-    def _moves(self) -> None:
+    def moves(self) -> None:
         self._observe(
             "are told",
             lambda: self._stage.ask(
@@ -350,19 +323,19 @@ class _Player:
             ),
         )
 
-    def _elect(self, kind: str, name: str, partition: str) -> None:
+    def elect(self, kind: str, name: str, partition: int) -> None:
         self._answer(
             self._stage.ask(
                 None,
                 "ElectLeaders",
                 electionType=_ELECTIONS[kind],
-                topicPartitions=[{"topic": name, "partitions": [int(partition)]}],
+                topicPartitions=[{"topic": name, "partitions": [partition]}],
                 timeoutMs=_TIMEOUT_MS,
             )
         )
         self._look()
 
-    def _config(self, name: str, change: str) -> None:
+    def config(self, name: str, change: str) -> None:
         """A value is set; without a value it is deleted."""
         key, value = change.split("=")
         entry = {"name": key, "configOperation": 0 if value else 1, "value": value or None}
@@ -377,17 +350,15 @@ class _Player:
 
     # -- records -------------------------------------------------------------------------------
 
-    def _produce(self, name: str, partition: str, acks: str) -> None:
+    def produce(self, name: str, partition: int, acks: int) -> None:
         value = f"{self._number + 1}"
-        if acks == "0":
-            self._produce_unanswered(name, int(partition), value)
+        if acks == 0:
+            self._produce_unanswered(name, partition, value)
             return
         self._answer(
-            self._stage.produce(
-                name, value, partition=int(partition), acks=int(acks), timeout_ms=_PRODUCE_MS
-            )
+            self._stage.produce(name, value, partition=partition, acks=acks, timeout_ms=_PRODUCE_MS)
         )
-        self._see_offset(name, int(partition))
+        self._see_offset(name, partition)
 
     def _produce_unanswered(self, name: str, partition: int, value: str) -> None:
         stage = self._stage
@@ -432,7 +403,7 @@ class _Player:
             )
         )
 
-    def _send(self, producer: str, name: str, partition: str, how: str) -> None:
+    def send(self, producer: str, name: str, partition: int, how: str) -> None:
         own, epoch = self._producer(producer)
         place = (producer, name, partition)
         after = self._sequences.get(place, 0)
@@ -443,14 +414,14 @@ class _Player:
         answer = self._stage.produce(
             name,
             f"{self._number + 1}",
-            partition=int(partition),
+            partition=partition,
             producer=(own, epoch, sequence),
             timeout_ms=_PRODUCE_MS,
         )
         if isinstance(answer, list) and answer[0] == "NONE":
             self._sequences[place] = max(after, sequence + 1) if how != "epoch" else 1
         self._answer(answer)
-        self._see_offset(name, int(partition))
+        self._see_offset(name, partition)
 
     def _producer(self, name: str) -> tuple[int, int]:
         known = self._producers.get(name)
@@ -476,8 +447,8 @@ class _Player:
         self._producers[name] = found[0]["producerId"], found[0]["producerEpoch"]
         return self._producers[name]
 
-    def _read(self, name: str, partition: str) -> None:
-        stage, number = self._stage, int(partition)
+    def read(self, name: str, partition: int) -> None:
+        stage, number = self._stage, partition
 
         def everything() -> dict[str, Any]:
             return {
@@ -489,12 +460,12 @@ class _Player:
 
         self._observe("content", everything)
 
-    def _trim(self, name: str, partition: str, offset: str) -> None:
-        leader = self._stage.leader(name, int(partition))
+    def trim(self, name: str, partition: int, offset: int) -> None:
+        leader = self._stage.leader(name, partition)
         if leader < 0:
             self._answer("no leader")
             return
-        asked = [{"partitionIndex": int(partition), "offset": int(offset)}]
+        asked = [{"partitionIndex": partition, "offset": offset}]
         self._answer(
             self._stage.ask(
                 leader,
@@ -506,8 +477,8 @@ class _Player:
 
     # -- groups --------------------------------------------------------------------------------
 
-    def _coordinator(self, replicas: str) -> None:
-        groups.have_coordinator(self._stage, *replicas_of(replicas))
+    def coordinator(self, replicas: tuple[int, ...]) -> None:
+        groups.have_coordinator(self._stage, *replicas)
         self._stage.topics.append(groups.OFFSETS)
         self._look()
 
@@ -528,11 +499,11 @@ class _Player:
         stage.wait("the coordinator answers", is_told, _READY_S)
         return told
 
-    def _commit(self, group: str, name: str, partition: str, offset: str) -> None:
-        place = {(name, int(partition)): int(offset)}
+    def commit(self, group: str, name: str, partition: int, offset: int) -> None:
+        place = {(name, partition): offset}
         self._answer(self._ask_coordinator(lambda b: groups.commit(self._stage, b, group, place)))
 
-    def _offsets(self, group: str) -> None:
+    def offsets(self, group: str) -> None:
         asked = {name: [0, 1, 2] for name in ("a", "b", "c", "d")}
         self._answer(
             self._ask_coordinator(lambda b: groups.offsets_of(self._stage, b, group, asked))

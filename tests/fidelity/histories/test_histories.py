@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fakekafka.exploration.generator import shrink
+from fakekafka.exploration.step import parse_step, read, written
 from fakekafka.replication.partition.partition import Partition
 from fakekafka.testing.cluster import Cluster
-from fakekafka.tests.fidelity.histories import generator, judging, keeping, playing, verbs
-from fakekafka.tests.fidelity.histories.verbs import History, parse
+from fakekafka.tests.fidelity.histories import generator, judging, keeping, playing
+from fakekafka.tests.fidelity.histories.verbs import History
 from fakekafka.tests.fidelity.histories.world import World, possible
 from fakekafka.tests.fidelity.recording import Steps
 from fakekafka.tests.fidelity.sides.session_proxy import SessionProxy
@@ -20,7 +22,7 @@ from kazoo.protocol.states import KazooState
 
 
 def history(text: str) -> History:
-    return [parse(line) for line in text.strip().splitlines()]
+    return [parse_step(line) for line in text.strip().splitlines()]
 
 
 def test_a_seed_gives_one_history() -> None:
@@ -40,22 +42,22 @@ def test_generated_steps_are_possible(seed: int) -> None:
 def test_all_verbs_come() -> None:
     """Within some histories each thing happens."""
     seen = {step.verb for seed in range(30) for step in generator.history(seed)}
-    assert seen == {*generator.WEIGHTS, "coordinator"}
+    assert seen == {*generator.CHOICES, "coordinator"}
 
 
 def test_a_history_is_read_as_it_was_written() -> None:
     made = generator.history(3)
-    assert verbs.read(verbs.written("What it is.", made)) == ("What it is.", made)
+    assert read(written("What it is.", made)) == ("What it is.", made)
 
 
 def test_a_controller_that_has_two_rivals_does_not_stop() -> None:
     """Its session would end at a time that nobody chooses, and chance would name the next one."""
     world = World()
-    assert not world.allows(parse("stop 3"))
-    assert world.allows(parse("stop 1"))
-    world.take(parse("kill 1"))
-    assert world.allows(parse("stop 3"))
-    world.take(parse("stop 3"))
+    assert not world.allows(parse_step("stop 3"))
+    assert world.allows(parse_step("stop 1"))
+    world.take(parse_step("kill 1"))
+    assert world.allows(parse_step("stop 3"))
+    world.take(parse_step("stop 3"))
     assert (world.controller, world.living, world.dead) == (2, {2}, {1, 3})
 
 
@@ -74,7 +76,7 @@ def test_a_difference_is_made_as_short_as_it_can_be() -> None:
         return "freeze" in words and "move" in words[words.index("freeze") :]
 
     made = history("create a 1\nread a 0\nfreeze 2\nread a 0\nmoves\nmove a 0 3\nread a 0\nthaw 2")
-    assert judging.shrink(made, differs) == history("freeze 2\nmove a 0 3")
+    assert shrink(made, differs, possible) == history("freeze 2\nmove a 0 3")
 
 
 def test_a_simulation_does_not_differ_from_itself() -> None:
@@ -116,7 +118,7 @@ def test_a_planted_fault_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch
     made = history(
         "create b 1\nread b 0\nproduce b 0 -1\ncreate a 1,2\nkill 2\nread b 0\nstart 2\nmoves"
     )
-    assert judging.shrink(made, differs) == history("create a 1,2\nkill 2\nstart 2")
+    assert shrink(made, differs, possible) == history("create a 1,2\nkill 2\nstart 2")
 
 
 def test_kept_histories_say_what_they_show() -> None:
@@ -125,8 +127,8 @@ def test_kept_histories_say_what_they_show() -> None:
     assert len(found) >= 5
     assert all(scenario.about.endswith(".") for scenario in found)
     for path in keeping.FOLDER.glob("*.txt"):
-        _, made = verbs.read(path.read_text(encoding="utf-8"))
-        assert {step.verb for step in made} <= set(generator.WEIGHTS), path.name
+        _, made = read(path.read_text(encoding="utf-8"))
+        assert {step.verb for step in made} <= set(generator.CHOICES), path.name
 
 
 def test_the_heir_of_a_controller_is_the_one_that_is_not_held() -> None:

@@ -1,56 +1,120 @@
-"""A step of a history, and how it is written: one line a step, which a scenario file holds."""
+"""Steps that only the judge by Kafka has; the others are those of exploration."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+from fakekafka.exploration.cluster_steps import (
+    Cancel,
+    Delete,
+    Freeze,
+    Kill,
+    Resign,
+    Start,
+    Stop,
+    Thaw,
+)
+from fakekafka.exploration.step import Step
+
+__all__ = ["Cancel", "Delete", "Freeze", "History", "Kill", "Resign", "Start", "Stop", "Thaw"]
+
+History = Sequence[Step[Any]]
+Assignment = tuple[tuple[int, ...], ...]
 
 
-class Step(NamedTuple):
-    """One thing that is done to a cluster: a verb and its arguments, which have no spaces."""
-
-    verb: str
-    arguments: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return " ".join((self.verb, *self.arguments))
+@dataclass(frozen=True)
+class Create(Step[Any]):
+    topic: str
+    assignment: Assignment
+    configs: tuple[str, ...] = ()
 
 
-History = Sequence[Step]
+@dataclass(frozen=True)
+class Expand(Step[Any]):
+    topic: str
+    assignment: Assignment
+    """Of the partitions that are added."""
 
 
-def step(verb: str, *arguments: object) -> Step:
-    return Step(verb, tuple(map(str, arguments)))
+@dataclass(frozen=True)
+class Move(Step[Any]):
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
 
 
-def parse(line: str) -> Step:
-    """The step that a line says."""
-    verb, *arguments = line.split()
-    return Step(verb, tuple(arguments))
+@dataclass(frozen=True)
+class Moves(Step[Any]):
+    """Ask for the reassignments that are under way."""
 
 
-def read(text: str) -> tuple[str, list[Step]]:
-    """What a file says it is about, and its steps."""
-    about, *lines = text.strip().splitlines()
-    return about.removeprefix("# "), [parse(line) for line in lines if line.strip()]
+@dataclass(frozen=True)
+class Elect(Step[Any]):
+    kind: str
+    """``preferred`` or ``unclean``."""
+    topic: str
+    partition: int
 
 
-def written(about: str, history: History) -> str:
-    return "\n".join((f"# {about}", *map(str, history))) + "\n"
+@dataclass(frozen=True)
+class Config(Step[Any]):
+    topic: str
+    change: str
+    """``name=value``; without a value it is deleted."""
 
 
-def replicas_text(replicas: Sequence[int]) -> str:
-    return ",".join(map(str, replicas))
+@dataclass(frozen=True)
+class Produce(Step[Any]):
+    topic: str
+    partition: int
+    acks: int
 
 
-def assignment_text(assignment: Sequence[Sequence[int]]) -> str:
-    """Partitions in order: ``1,2/2,3`` are two with two replicas each."""
-    return "/".join(map(replicas_text, assignment))
+@dataclass(frozen=True)
+class Send(Step[Any]):
+    """A batch of an idempotent producer."""
+
+    producer: str
+    topic: str
+    partition: int
+    how: str
+    """``next``, ``again`` (the last one), ``gap``, or with a new ``epoch``."""
 
 
-def replicas_of(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+@dataclass(frozen=True)
+class Read(Step[Any]):
+    topic: str
+    partition: int
 
 
-def assignment_of(text: str) -> list[list[int]]:
-    return [replicas_of(part) for part in text.split("/")]
+@dataclass(frozen=True)
+class Trim(Step[Any]):
+    """Delete the records before an offset; -1 is the end."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Coordinator(Step[Any]):
+    """Create the offsets topic, with one partition."""
+
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Commit(Step[Any]):
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Offsets(Step[Any]):
+    """Ask what a group has committed."""
+
+    group: str

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from fakekafka.tests.fidelity.histories.verbs import History, Step, assignment_of
+from fakekafka.exploration.step import Step
+from fakekafka.tests.fidelity.histories.verbs import (
+    Create,
+    Delete,
+    Expand,
+    Freeze,
+    Kill,
+    Resign,
+    Start,
+    Stop,
+    Thaw,
+)
 
 BROKERS = (1, 2, 3)
 FIRST_CONTROLLER = 3
-_OF_BROKERS = ("kill", "stop", "start", "freeze", "thaw", "resign")
 
 
 class World:
@@ -31,56 +42,50 @@ class World:
         """Who becomes the controller when a broker goes: the others are held until it is."""
         return min(self.living - {without}, default=None)
 
-    def allows(self, step: Step) -> bool:
+    def allows(self, step: Step[Any]) -> bool:
         """Whether a step can be carried out, and Kafka does not leave its outcome to chance."""
-        if step.verb == "resign":
-            return self.controller is not None
-        if step.verb not in _OF_BROKERS:
-            return True
-        broker = int(step.arguments[0])
-        match step.verb:
-            case "kill":
+        match step:
+            case Resign():
+                return self.controller is not None
+            case Kill(broker):
                 return broker in self.living | self.frozen
-            case "stop":
+            case Stop(broker):
                 # A broker that stops gives its session up by itself: two others would race.
                 return broker in self.living and (
                     broker != self.controller or len(self.living) <= 2
                 )
-            case "freeze":
+            case Freeze(broker):
                 # Leaders that know a controller that stands still may ask it on, or not.
                 return broker in self.living and (
                     broker != self.controller or self.living == {broker}
                 )
-            case "start":
+            case Start(broker):
                 return broker in self.dead
-            case _:
+            case Thaw(broker):
                 return broker in self.frozen
+        return True
 
-    def take(self, step: Step) -> None:
+    def take(self, step: Step[Any]) -> None:
         """The state after a step that is allowed."""
-        match step.verb:
-            case "kill" | "stop" | "freeze":
-                self._lose(int(step.arguments[0]), frozen=step.verb == "freeze")
-            case "start" | "thaw":
-                broker = int(step.arguments[0])
+        match step:
+            case Kill(broker) | Stop(broker) | Freeze(broker):
+                self._lose(broker, frozen=isinstance(step, Freeze))
+            case Start(broker) | Thaw(broker):
                 self.frozen.discard(broker)
                 self.living.add(broker)
                 if self.controller is None:
                     self.controller = broker
-            case "resign":
+            case Resign():
                 self.controller = self.heir(None)
-            case "create" if self.controller is not None:
-                name, assignment = step.arguments[:2]
-                partitions = assignment_of(assignment)
-                if name not in self.partitions:
-                    self.partitions[name] = len(partitions)
-                    self.replicas[name] = len(partitions[0])
-            case "delete" if self.controller is not None:
-                self.partitions.pop(step.arguments[0], None)
-            case "expand" if self.controller is not None:
-                name, assignment = step.arguments
-                if name in self.partitions:
-                    self.partitions[name] += len(assignment_of(assignment))
+            case Create(topic, assignment) if self.controller is not None:
+                if topic not in self.partitions:
+                    self.partitions[topic] = len(assignment)
+                    self.replicas[topic] = len(assignment[0])
+            case Delete(topic) if self.controller is not None:
+                self.partitions.pop(topic, None)
+            case Expand(topic, assignment) if self.controller is not None:
+                if topic in self.partitions:
+                    self.partitions[topic] += len(assignment)
 
     def _lose(self, broker: int, *, frozen: bool) -> None:
         self.living.discard(broker)
@@ -91,7 +96,7 @@ class World:
             self.controller = self.heir(broker)
 
 
-def possible(steps: Iterable[Step]) -> History:
+def possible(steps: Iterable[Step[Any]]) -> list[Step[Any]]:
     """The steps that can be carried out after each other; others are left out."""
     world = World()
     kept = []

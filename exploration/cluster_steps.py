@@ -1,0 +1,330 @@
+"""What may be done to any cluster: to its brokers, its ZooKeeper, its network and its topics.
+
+Power failures keep to what Kafka promises. It acknowledges a record when every replica in sync has
+it in memory, so a broker loses power only while others are in sync, nothing else is broken, and
+nothing else happens until the controller has taken it out of every ISR.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from ..protocol.admin import (
+    PREFERRED,
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ElectLeadersRequest,
+    NewPartitions,
+    NewTopic,
+)
+from ..protocol.values import TopicPartition
+from .step import Step
+from .world import World
+
+_TIMEOUT_MS = 30_000
+_POWER_FAILURE_MS = 120_000
+
+
+@dataclass(frozen=True)
+class Wait(Step[World]):
+    """Time passes."""
+
+    ms: int
+
+    def do(self, world: World) -> bool:
+        world.simulation.run_for(self.ms)
+        return True
+
+
+@dataclass(frozen=True)
+class Kill(Step[World]):
+    broker: int
+
+    def do(self, world: World) -> bool:
+        if self.broker not in world.mortal():
+            return False
+        world.simulation.broker(self.broker).kill()
+        world.paused.discard(self.broker)
+        return True
+
+
+@dataclass(frozen=True)
+class PowerOff(Step[World]):
+    broker: int
+
+    def do(self, world: World) -> bool:
+        simulation, broker = world.simulation, self.broker
+        if not world.is_calm() or any(view.isr == (broker,) for view in world.partitions()):
+            return False
+        simulation.broker(broker).power_off()
+
+        def is_out() -> bool:
+            return all(
+                broker not in json.loads(data)["isr"]
+                for path, data in simulation.zookeeper.tree().items()
+                if data and path.startswith("/brokers/topics/") and path.endswith("/state")
+            )
+
+        simulation.run_until(is_out, _POWER_FAILURE_MS, every_ms=100)
+        return True
+
+
+@dataclass(frozen=True)
+class Start(Step[World]):
+    broker: int
+    is_repaired: bool = False
+    """Failed log directories are repaired before."""
+
+    def do(self, world: World) -> bool:
+        handle = world.simulation.broker(self.broker)
+        if handle.is_alive:
+            return False
+        if self.is_repaired:
+            disk = world.simulation.processes[self.broker].spec.disk
+            for index in range(len(disk.directories)):
+                handle.repair_log_dir(index)
+        handle.start(wait=False)
+        return True
+
+
+@dataclass(frozen=True)
+class Stop(Step[World]):
+    """A controlled shutdown begins."""
+
+    broker: int
+
+    def do(self, world: World) -> bool:
+        if self.broker not in world.running():
+            return False
+        world.simulation.broker(self.broker).begin_shutdown()
+        return True
+
+
+@dataclass(frozen=True)
+class Freeze(Step[World]):
+    """A broker stands still, as under SIGSTOP."""
+
+    broker: int
+
+    def do(self, world: World) -> bool:
+        if self.broker not in world.alive() or self.broker in world.paused:
+            return False
+        world.simulation.broker(self.broker).pause()
+        world.paused.add(self.broker)
+        return True
+
+
+@dataclass(frozen=True)
+class Thaw(Step[World]):
+    broker: int
+
+    def do(self, world: World) -> bool:
+        if self.broker not in world.paused:
+            return False
+        world.paused.discard(self.broker)
+        if self.broker in world.alive():
+            world.simulation.broker(self.broker).resume()
+        return True
+
+
+@dataclass(frozen=True)
+class FailLogDir(Step[World]):
+    broker: int
+    index: int
+
+    def do(self, world: World) -> bool:
+        process = world.simulation.processes[self.broker]
+        disk = process.spec.disk
+        if (
+            self.broker not in world.running()
+            or self.broker in world.paused
+            or process.broker is None
+            or disk.directories[self.index] in disk.offline_dirs
+        ):
+            return False
+        world.simulation.broker(self.broker).fail_log_dir(self.index)
+        return True
+
+
+@dataclass(frozen=True)
+class Expire(Step[World]):
+    """A broker's ZooKeeper session ends."""
+
+    broker: int
+
+    def do(self, world: World) -> bool:
+        servers = world.simulation.zookeepers.values()
+        if self.broker not in world.alive() or not any(server.is_alive for server in servers):
+            return False
+        world.simulation.zookeeper.expire_session(self.broker)
+        return True
+
+
+@dataclass(frozen=True)
+class KillZookeeper(Step[World]):
+    server: int
+
+    def do(self, world: World) -> bool:
+        if not world.simulation.zookeepers[self.server].is_alive:
+            return False
+        world.simulation.zookeeper.server(self.server).kill()
+        return True
+
+
+@dataclass(frozen=True)
+class StartZookeeper(Step[World]):
+    server: int
+
+    def do(self, world: World) -> bool:
+        if world.simulation.zookeepers[self.server].is_alive:
+            return False
+        world.simulation.zookeeper.server(self.server).start()
+        return True
+
+
+@dataclass(frozen=True)
+class Resign(Step[World]):
+    """The controller gives its place up, which nothing else may disturb."""
+
+    def do(self, world: World) -> bool:
+        if not world.is_calm():
+            return False
+        world.simulation.controller.resign()
+        return True
+
+
+# -- the network ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Isolate(Step[World]):
+    machine: str
+
+    def do(self, world: World) -> bool:
+        world.simulation.network.isolate(self.machine)
+        world.troubled_network = True
+        return True
+
+
+@dataclass(frozen=True)
+class Cut(Step[World]):
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    both_ways: bool
+
+    def do(self, world: World) -> bool:
+        network = world.simulation.network
+        network.partition(self.sources, self.targets, both_ways=self.both_ways)
+        world.troubled_network = True
+        return True
+
+
+@dataclass(frozen=True)
+class Heal(Step[World]):
+    """Every cut and every loss ends."""
+
+    def do(self, world: World) -> bool:
+        if not world.troubled_network:
+            return False
+        world.simulation.network.heal()
+        world.troubled_network = False
+        return True
+
+
+@dataclass(frozen=True)
+class Lose(Step[World]):
+    """A share of what one machine sends another is lost."""
+
+    share: float
+    source: str
+    target: str
+
+    def do(self, world: World) -> bool:
+        world.simulation.network.drop(self.share, self.source, self.target)
+        world.troubled_network = True
+        return True
+
+
+@dataclass(frozen=True)
+class Latency(Step[World]):
+    ms: float
+    source: str
+    target: str
+
+    def do(self, world: World) -> bool:
+        world.simulation.network.latency(self.ms, source=self.source, target=self.target)
+        return True
+
+
+# -- requests to the controller ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reassign(Step[World]):
+    moves: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+
+    def do(self, world: World) -> bool:
+        world.request(str(self), AlterPartitionReassignmentsRequest(self.moves))
+        return True
+
+
+@dataclass(frozen=True)
+class Cancel(Step[World]):
+    """The reassignment of a partition is cancelled."""
+
+    topic: str
+    partition: int
+
+    def do(self, world: World) -> bool:
+        where = TopicPartition(self.topic, self.partition)
+        world.request(str(self), AlterPartitionReassignmentsRequest(((where, None),)))
+        return True
+
+
+@dataclass(frozen=True)
+class CreateTopic(Step[World]):
+    topic: str
+    partitions: int
+    replication_factor: int
+
+    def do(self, world: World) -> bool:
+        if self.topic not in world.created:
+            world.created.append(self.topic)
+        topic = NewTopic(self.topic, self.partitions, self.replication_factor)
+        world.request(str(self), CreateTopicsRequest((topic,), _TIMEOUT_MS))
+        return True
+
+
+@dataclass(frozen=True)
+class Delete(Step[World]):
+    topic: str
+
+    def do(self, world: World) -> bool:
+        world.deleted.add(self.topic)
+        world.request(str(self), DeleteTopicsRequest((self.topic,), _TIMEOUT_MS))
+        return True
+
+
+@dataclass(frozen=True)
+class Grow(Step[World]):
+    """A topic shall have so many partitions."""
+
+    topic: str
+    partitions: int
+
+    def do(self, world: World) -> bool:
+        grown = NewPartitions(self.topic, self.partitions, ())
+        world.request(str(self), CreatePartitionsRequest((grown,), _TIMEOUT_MS))
+        return True
+
+
+@dataclass(frozen=True)
+class ElectPreferred(Step[World]):
+    """Of all partitions."""
+
+    def do(self, world: World) -> bool:
+        world.request(str(self), ElectLeadersRequest(PREFERRED, None))
+        return True

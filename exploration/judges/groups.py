@@ -1,0 +1,344 @@
+"""Groups whose members come, go and die, and so do brokers.
+
+At the end every partition has one owner and everything was read. On the way no partition has two
+owners in one generation, and no committed offset is lost. Where the coordinator assigns (KIP-848),
+no partition has two owners at any moment.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...actors.clients.group_consumer import AssignmentChange, SimulatedGroupConsumer
+from ...protocol.internal_topics import OFFSETS_TOPIC
+from ...protocol.values import TopicPartition
+from ...testing.simulation import Simulation
+from .. import cluster_steps as steps
+from ..faults import one_of
+from ..generator import Choices, Draws
+from ..step import Step
+from ..world import World
+from .judge import Judge
+
+GROUP, TOPIC = "g", "t"
+PARTITIONS = 6
+MEMBERS_MAX = 5
+STATIC = ("s-1", "s-2")
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+SERVER_ASSIGNORS = ("uniform", "range")
+KEEPING_VERSIONS = ("2.8", "3.9")
+"""Those that lose no replicated record when brokers die; older ones may (KIP-101, KIP-279)."""
+_HEALED_MS = 300_000
+
+
+class GroupWorld(World):
+    """A cluster, a group, and what is known of it."""
+
+    def __init__(
+        self, simulation: Simulation, settings: dict[str, Any], keeps_brokers: bool
+    ) -> None:
+        super().__init__(simulation, alive_min=2)
+        self.settings = settings
+        """Of every member."""
+        self.keeps_brokers = keeps_brokers
+        self.members: list[SimulatedGroupConsumer] = []
+        self.claims: dict[tuple[int, TopicPartition], str] = {}
+        """(generation, partition) -> who owned it then; static members by their instance."""
+        self.acknowledged: dict[TopicPartition, int] = {}
+        """The largest offset that the coordinator said it has kept."""
+        self.problems: list[str] = []
+        self.produced = 0
+        self.joined = 0
+
+    @property
+    def is_modern(self) -> bool:
+        return self.settings.get("group_protocol") == "consumer"
+
+    def member(self, name: str) -> SimulatedGroupConsumer | None:
+        return next((member for member in self.members if member.name == name), None)
+
+    def instances(self) -> set[str | None]:
+        return {member.group_settings.group_instance_id for member in self.members}
+
+    def join(self, name: str, commit_interval_ms: int, instance: str | None) -> None:
+        self.joined += 1
+        consumer = self.simulation.group_consumer(
+            GROUP,
+            [TOPIC],
+            name=name,
+            **self.settings,
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=20_000,
+            auto_commit_interval_ms=commit_interval_ms,
+            group_instance_id=instance,
+        )
+        notes = self._assigned if self.is_modern else self._rebalanced
+        consumer.on_rebalance = lambda change: notes(consumer, instance or name, change)
+        self.members.append(consumer)
+
+    def _assigned(
+        self, consumer: SimulatedGroupConsumer, _owner: str, change: AssignmentChange
+    ) -> None:
+        """Nobody who lives, and whom the coordinator knows, reads what another is given."""
+        if change.kind != "assigned":
+            return
+        coordinated = self.group()
+        for other in self.members:
+            if coordinated is None or other.member_id not in coordinated.members:
+                continue  # its session has ended, which it does not know yet
+            both = sorted(set(other.owned) & set(change.partitions))
+            if other is not consumer and both:
+                self.problems.append(f"{both} have two owners: {consumer.name}, {other.name}")
+
+    def _rebalanced(
+        self, consumer: SimulatedGroupConsumer, owner: str, change: AssignmentChange
+    ) -> None:
+        if change.kind != "assigned":
+            return
+        for partition in consumer.owned:
+            other = self.claims.setdefault((change.generation, partition), owner)
+            if other != owner:
+                self.problems.append(
+                    f"{partition} has two owners in generation {change.generation}: "
+                    f"{other} and {owner}"
+                )
+
+    def note_commits(self) -> None:
+        for member in self.members:
+            for partition, offset in member.committed.items():
+                known = self.acknowledged.get(partition, -1)
+                self.acknowledged[partition] = max(known, offset)
+
+    def go(self, member: SimulatedGroupConsumer) -> None:
+        self.note_commits()
+        member.halt()
+        self.members.remove(member)
+
+    def coordinators(self) -> list[int]:
+        leader = self.leader(OFFSETS_TOPIC, 0)
+        return [] if leader is None else [leader]
+
+    def group(self) -> Any:
+        """The group at its coordinator."""
+        for leader in self.coordinators():
+            broker = self.simulation.processes[leader].broker
+            if broker is not None:
+                return broker.groups.groups.get(GROUP) or broker.groups.consumer_groups.get(GROUP)
+        return None
+
+    def produce(self, partitions: tuple[int, ...]) -> None:
+        for partition in partitions:
+            self.simulation.produce(TOPIC, str(self.produced), partition=partition)
+            self.produced += 1
+
+    def owns_all(self) -> bool:
+        """Whether the living members own every partition once."""
+        owned = sorted(p for member in self.members for p in member.owned)
+        return owned == [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
+
+    def has_read_all(self) -> bool:
+        ends = {
+            TopicPartition(TOPIC, number): self.simulation.partition(TOPIC, number).log_end_offset
+            for number in range(PARTITIONS)
+        }
+        return {p: m.positions.get(p) for m in self.members for p in m.owned} == ends
+
+
+@dataclass(frozen=True)
+class Join(Step[GroupWorld]):
+    """A member comes; a static one if no living member has its place."""
+
+    member: str
+    commit_interval_ms: int
+    instance: str | None = None
+
+    def do(self, world: GroupWorld) -> bool:
+        if self.instance is not None and self.instance in world.instances():
+            return False
+        world.join(self.member, self.commit_interval_ms, self.instance)
+        return True
+
+
+@dataclass(frozen=True)
+class Leave(Step[GroupWorld]):
+    member: str
+
+    def do(self, world: GroupWorld) -> bool:
+        member = world.member(self.member)
+        if member is None or len(world.members) == 1:
+            return False
+        member.leave()
+        world.simulation.run_for(200)
+        world.go(member)
+        return True
+
+
+@dataclass(frozen=True)
+class Die(Step[GroupWorld]):
+    """A member says nothing any more."""
+
+    member: str
+
+    def do(self, world: GroupWorld) -> bool:
+        member = world.member(self.member)
+        if member is None:
+            return False
+        member.halt()
+        world.go(member)
+        return True
+
+
+@dataclass(frozen=True)
+class Records(Step[GroupWorld]):
+    """A record for each of these partitions, while every broker is there to take it."""
+
+    partitions: tuple[int, ...]
+
+    def do(self, world: GroupWorld) -> bool:
+        if world.down():
+            return False
+        world.produce(self.partitions)
+        return True
+
+
+Drawn = Iterator[Step[Any]]
+
+
+def _join(world: GroupWorld, rng: random.Random, instance: str | None = None) -> Drawn:
+    if len(world.members) < MEMBERS_MAX:
+        yield Join(f"member-{world.joined + 1}", rng.choice((500, 5000)), instance)
+
+
+def _join_static(world: GroupWorld, rng: random.Random) -> Drawn:
+    free = [name for name in STATIC if name not in world.instances()]
+    if free:
+        yield from _join(world, rng, free[0])
+
+
+def _leave(world: GroupWorld, rng: random.Random) -> Drawn:
+    if len(world.members) > 1:
+        yield Leave(rng.choice(world.members).name)
+
+
+def _die(world: GroupWorld, rng: random.Random) -> Drawn:
+    """A static member that has died comes back, where its place is not given away before."""
+    if len(world.members) > 1:
+        member = rng.choice(world.members)
+        yield Die(member.name)
+        instance = member.group_settings.group_instance_id
+        if instance is not None:
+            if world.is_modern:
+                yield steps.Wait(60_000)
+            yield from _join(world, rng, instance)
+
+
+def _produce(world: GroupWorld, rng: random.Random) -> Drawn:
+    if world.keeps_brokers:
+        yield Records(tuple(rng.randrange(PARTITIONS) for _ in range(rng.randrange(1, 20))))
+
+
+def _kill_coordinator(world: GroupWorld, rng: random.Random) -> Drawn:
+    """Often in the middle of a rebalance that has just begun."""
+    if world.keeps_brokers:
+        return
+    if rng.random() < 0.7 and len(world.members) < MEMBERS_MAX:
+        yield from _join(world, rng)
+        yield steps.Wait(rng.choice((1, 3, 50, 3000, 6000)))
+    yield from map(steps.Kill, world.coordinators())
+
+
+def _kill(world: GroupWorld, rng: random.Random) -> Drawn:
+    if not world.keeps_brokers:
+        yield steps.Kill(rng.choice(world.simulation.broker_ids))
+
+
+def _wait(_world: GroupWorld, _rng: random.Random) -> Drawn:
+    yield from ()
+
+
+CHOICES: Choices = {
+    "produce": (1, _produce),
+    "join": (1, _join),
+    "leave": (1, _leave),
+    "die": (1, _die),
+    "join static": (1, _join_static),
+    "wait": (1, _wait),
+    "kill the coordinator": (1, _kill_coordinator),
+    "kill": (1, _kill),
+    "start": (1, one_of(World.down, steps.Start)),
+}
+
+
+class ClassicGroups(Judge):
+    """A group of the classic protocol."""
+
+    name = "groups"
+    draws = Draws(CHOICES, (14, 14), (1, 10, 500, 4000, 15_000))
+    world: GroupWorld
+    is_modern: ClassVar = False
+
+    def __init__(self, kafka_version: str, seed: int, trace: bool = False) -> None:
+        rng = random.Random(f"group history {seed}")
+        config: dict[str, Any] = {
+            "offsets.topic.num.partitions": 1,
+            "min.insync.replicas": rng.choice((1, 2)),
+            "group.initial.rebalance.delay.ms": rng.choice((0, 3000)),
+        }
+        settings: dict[str, Any] = {"assignor": rng.choice(ASSIGNORS)}
+        if self.is_modern:
+            settings = {
+                "group_protocol": "consumer",
+                "group_remote_assignor": rng.choice(SERVER_ASSIGNORS),
+            }
+            config["group.coordinator.rebalance.protocols"] = "classic,consumer"
+            config["group.consumer.min.session.timeout.ms"] = 10_000
+            config["group.consumer.min.heartbeat.interval.ms"] = 500
+            config["group.consumer.session.timeout.ms"] = 10_000
+            config["group.consumer.heartbeat.interval.ms"] = rng.choice((500, 3000))
+        simulation = Simulation(
+            3,
+            seed=seed,
+            kafka_version=kafka_version,
+            topics={TOPIC: {"partitions": PARTITIONS, "replication_factor": 3}},
+            config=config,
+            trace=trace,
+        )
+        keeps_brokers = rng.random() < 0.25 or kafka_version not in KEEPING_VERSIONS
+        self.world = GroupWorld(simulation, settings, keeps_brokers)
+        self.world.produce(tuple(range(PARTITIONS)))
+        self.world.join("member-1", rng.choice((500, 5000)), None)
+
+    def figures(self) -> dict[str, int]:
+        return {"committed": sum(self.world.acknowledged.values()), "joined": self.world.joined}
+
+    def end(self) -> list[str]:
+        world, simulation = self.world, self.world.simulation
+        for broker_id in world.down():
+            simulation.broker(broker_id).start()
+        simulation.run_for(30_000)
+        # A static member whose place was not released when it came is none any more.
+        world.members = [m for m in world.members if m.membership.failure is None]
+        if not world.members:
+            world.join(f"member-{world.joined + 1}", 500, None)
+        world.produce(tuple(range(PARTITIONS)) * 2)
+        simulation.run_until(world.owns_all, _HEALED_MS, every_ms=100)
+        simulation.run_until(world.has_read_all, _HEALED_MS, every_ms=100)
+        simulation.run_for(10_000)
+        world.note_commits()
+        problems, group = list(world.problems), world.group()
+        for partition, offset in sorted(world.acknowledged.items()):
+            value = None if group is None else group.offsets.get(partition)
+            if value is None or value.offset < offset:
+                problems.append(f"{partition}: {offset} was committed, there is {value}")
+        problems += [f"{name}: {error!r}" for name, error in simulation.failures]
+        return problems
+
+
+class ConsumerGroups(ClassicGroups):
+    """A group of the consumer protocol (KIP-848)."""
+
+    name = "consumer-groups"
+    is_modern = True

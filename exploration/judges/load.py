@@ -1,0 +1,146 @@
+"""The cluster of a seed, whose producers and consumer note what they were told."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from ...protocol.errors import ErrorCode
+from ...protocol.values import TopicPartition
+from ...testing.simulation import Simulation
+from ..world import World
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the cluster of a history is like; drawn from its seed."""
+
+    brokers: tuple[int, ...]
+    zookeepers: int
+    log_dirs: int
+    latency_ms: float
+    jitter: bool
+    topics: tuple[tuple[int, int, int], ...]
+    """(partitions, replication factor, min.insync.replicas) of each topic that is never deleted."""
+    producers: int
+    idempotent: bool
+    interval_ms: float
+    """Mean time between two records of a producer."""
+    config: tuple[tuple[str, Any], ...]
+
+
+def draw_options(seed: int) -> Options:
+    rng = random.Random(f"options-{seed}")
+    brokers = tuple(range(1, rng.choice((3, 3, 4, 5)) + 1))
+    if rng.random() < 0.3:
+        brokers = (0, 10, 2, 7, 4)[: len(brokers)]
+    topics = []
+    for _ in range(rng.choice((1, 1, 2))):
+        factor = rng.choice((2, 3, 3))
+        topics.append((rng.randint(1, 3), factor, rng.randint(1, min(2, factor - 1))))
+    config = {
+        "zookeeper.session.timeout.ms": rng.choice((6000, 6000, 18000)),
+        "replica.lag.time.max.ms": rng.choice((2000, 10000, 30000)),
+        "leader.imbalance.check.interval.seconds": rng.choice((5, 30, 300)),
+        "num.replica.fetchers": rng.choice((1, 1, 2)),
+        "log.segment.bytes": rng.choice((1500, 1 << 20)),
+        "controlled.shutdown.retry.backoff.ms": rng.choice((500, 5000)),
+    }
+    return Options(
+        brokers=brokers,
+        zookeepers=rng.choice((1, 3, 3)),
+        log_dirs=rng.choice((1, 1, 2)),
+        latency_ms=rng.choice((0.25, 1.0, 5.0)),
+        jitter=rng.random() < 0.5,
+        topics=tuple(topics),
+        producers=rng.choice((1, 2)),
+        idempotent=rng.random() < 0.7,
+        interval_ms=rng.choice((20.0, 100.0, 400.0)),
+        config=tuple(config.items()),
+    )
+
+
+def build(options: Options, seed: int, kafka_version: str, trace: bool) -> World:
+    """Start the cluster with its topics."""
+    config = dict(options.config)
+    config["delete.topic.enable"] = True  # else 0.10 leaves the requests (KAFKA-3175)
+    config["unclean.leader.election.enable"] = False  # loses records; the default until 0.10
+    if options.log_dirs > 1:
+        config["log.dirs"] = ",".join(f"dir-{n + 1}" for n in range(options.log_dirs))
+    simulation = Simulation(
+        options.brokers,
+        seed=seed,
+        kafka_version=kafka_version,
+        zookeepers=options.zookeepers,
+        latency_ms=options.latency_ms,
+        config=config,
+        trace=trace,
+    )
+    if options.jitter:
+        simulation.network.latency(uniform_ms=(options.latency_ms / 5, options.latency_ms * 4))
+    world = World(simulation)
+    for index, (partitions, factor, least) in enumerate(options.topics):
+        name = f"main-{index + 1}"
+        simulation.create_topic(name, partitions, factor, {"min.insync.replicas": str(least)})
+        world.main += [TopicPartition(name, number) for number in range(partitions)]
+    return world
+
+
+class Load:
+    """Producers and a consumer of the topics that are never deleted."""
+
+    def __init__(self, world: World, options: Options) -> None:
+        self._world = world
+        self._interval_ms = options.interval_ms
+        self.is_idempotent = options.idempotent
+        self.sends = True
+        self.sent = 0
+        self.acknowledged: list[tuple[TopicPartition, int, bytes]] = []
+        self.renumbered: set[tuple[TopicPartition, bytes | None]] = set()
+        """What a producer sent under one number and then gave one of a new epoch."""
+        self.seen: dict[tuple[TopicPartition, int], bytes | None] = {}
+        """What a consumer read, by partition and offset."""
+        self.read_anew: list[tuple[TopicPartition, int, bytes | None, bytes | None]] = []
+        """Offsets that a consumer read twice, with what it read."""
+        self.producers: list[Any] = []
+        for number in range(options.producers):
+            producer = world.simulation.producer(
+                acks="all",
+                enable_idempotence=options.idempotent,
+                request_timeout_ms=10_000,
+                linger_ms=0 if number % 2 == 0 else 20,
+            )
+            producer.on_renumbered = self._renumbered
+            self.producers.append(producer)
+            self._send_later(producer)
+        world.simulation.consumer(world.main).on_batch = self._consumed
+
+    def _send_later(self, producer: Any) -> None:
+        runtime = self._world.simulation.runtime
+        interval_us = int(runtime.rng.expovariate(1 / self._interval_ms) * 1e3)
+        runtime.call_later(producer, interval_us, lambda: self._send(producer))
+
+    def _send(self, producer: Any) -> None:
+        if not self.sends:
+            return
+        where = self._world.main[self.sent % len(self._world.main)]
+        value = b"%s:%07d" % (producer.name.encode(), self.sent)
+        self.sent += 1
+
+        def answered(error: ErrorCode, offset: int) -> None:
+            if error == ErrorCode.NONE:
+                self.acknowledged.append((where, offset, value))
+
+        producer.produce(where, value, callback=answered)
+        self._send_later(producer)
+
+    def _renumbered(self, where: TopicPartition, values: list[bytes | None]) -> None:
+        self.renumbered.update((where, value) for value in values)
+
+    def _consumed(self, where: TopicPartition, batch: Any, position: int) -> None:
+        for record in batch.records():
+            if record.offset >= position:
+                before = self.seen.setdefault((where, record.offset), record.value)
+                if before != record.value:
+                    self.read_anew.append((where, record.offset, before, record.value))

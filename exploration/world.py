@@ -1,0 +1,88 @@
+"""The cluster of a history, and what has been done to it so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..protocol.awaiting import Task
+from ..protocol.errors import FakeKafkaError
+from ..protocol.values import TopicPartition
+from ..testing.handles.admin import AdminClient
+from ..testing.simulation import Simulation
+from ..testing.views import PartitionView
+
+
+class World:
+    """A running cluster, as far as steps and choices have to know it."""
+
+    def __init__(self, simulation: Simulation, alive_min: int = 0) -> None:
+        self.simulation = simulation
+        self._alive_min = alive_min
+        self.main: list[TopicPartition] = []
+        """Partitions of the topics that are never deleted."""
+        self.created: list[str] = []
+        """Topics that were created on the way."""
+        self.deleted: set[str] = set()
+        self.requests: list[tuple[str, Task[Any]]] = []
+        self.paused: set[int] = set()
+        self.troubled_network = False
+
+    def alive(self) -> list[int]:
+        simulation = self.simulation
+        return [b for b in simulation.broker_ids if simulation.broker(b).is_alive]
+
+    def mortal(self) -> list[int]:
+        """Brokers that may go; some worlds keep enough of them for the ISRs."""
+        alive = self.alive()
+        return alive if len(alive) > self._alive_min else []
+
+    def down(self) -> list[int]:
+        alive = self.alive()
+        return [b for b in self.simulation.broker_ids if b not in alive]
+
+    def running(self) -> list[int]:
+        simulation = self.simulation
+        return [b for b in self.alive() if simulation.broker(b).state == "running"]
+
+    def partitions(self) -> Iterator[PartitionView]:
+        """A view of every partition the brokers know."""
+        simulation = self.simulation
+        for topic in simulation.topics():
+            for number in range(self.count(topic)):
+                try:
+                    yield simulation.partition(topic, number)
+                except FakeKafkaError:
+                    continue
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        """Who leads a partition; None where nobody does, or the topic is not there yet."""
+        if topic not in self.simulation.topics():
+            return None
+        return self.simulation.partition(topic, partition).leader
+
+    def count(self, topic: str) -> int:
+        brokers = [p.broker for p in self.simulation.processes.values() if p.broker is not None]
+        return max((b.metadata_cache.partition_count(topic) for b in brokers), default=0)
+
+    def is_calm(self) -> bool:
+        """Nothing is broken at this moment."""
+        simulation = self.simulation
+        return (
+            not self.paused
+            and not self.troubled_network
+            and simulation.controller.id is not None
+            and all(p.is_alive and p.server.is_serving for p in simulation.zookeepers.values())
+            and all(simulation.broker(b).state == "running" for b in simulation.broker_ids)
+            and len(simulation.zookeeper.children("/brokers/ids")) == len(simulation.broker_ids)
+            and not any(p.spec.disk.offline_dirs for p in simulation.processes.values())
+        )
+
+    def request(self, text: str, message: Any) -> None:
+        """Send an admin request to the controller; nobody waits for the outcome."""
+        admin = AdminClient(self.simulation.running)
+        self.requests.append((text, Task(admin.ask_controller(message))))
+
+    def start_all(self) -> None:
+        for broker_id in self.down():
+            self.simulation.broker(broker_id).start(wait=False)

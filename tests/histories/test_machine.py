@@ -1,0 +1,204 @@
+"""The machine of histories: its steps are lines that can be read, drawn, left out and repeated."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakekafka import UsageError
+from fakekafka.exploration import histories
+from fakekafka.exploration.cluster_steps import (
+    Cut,
+    ElectPreferred,
+    FailLogDir,
+    Kill,
+    Latency,
+    Lose,
+    Reassign,
+    Resign,
+    Start,
+    StartZookeeper,
+    Thaw,
+    Wait,
+)
+from fakekafka.exploration.generator import Draws, draw, shrink
+from fakekafka.exploration.history import History, Outcome, read_history, shrunk
+from fakekafka.exploration.judges.exactly_once import StartApplication
+from fakekafka.exploration.judges.groups import Join, Records
+from fakekafka.exploration.judges.whole import Whole
+from fakekafka.exploration.step import Step, parse_step, read, written
+from fakekafka.protocol.values import TopicPartition
+
+MOVES = ((TopicPartition("a-b", 0), (1, 2)), (TopicPartition("c", 12), (3,)))
+LINES: dict[str, Step[Any]] = {
+    "kill 2": Kill(2),
+    "start 10": Start(10),
+    "start 10 yes": Start(10, True),
+    "fail_log_dir 1 0": FailLogDir(1, 0),
+    "start_zookeeper 3": StartZookeeper(3),
+    "cut broker-1 zk-1,zk-2 no": Cut(("broker-1",), ("zk-1", "zk-2"), False),
+    "lose 0.05 broker-1 broker-2": Lose(0.05, "broker-1", "broker-2"),
+    "latency 200 zk-1 broker-2": Latency(200.0, "zk-1", "broker-2"),
+    "reassign a-b-0:1,2/c-12:3": Reassign(MOVES),
+    "elect_preferred": ElectPreferred(),
+    "join member-2 500": Join("member-2", 500),
+    "join member-2 500 s-1": Join("member-2", 500, "s-1"),
+    "records 0,5,0": Records((0, 5, 0)),
+    "records -": Records(()),
+    "start_application 5000 120000 1000": StartApplication(5000, 120000, 1000),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_step_is_a_line(line: str) -> None:
+    """Which says all of it: what is read is what was written."""
+    assert parse_step(line) == LINES[line]
+    assert str(LINES[line]) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("explode 2", "no step is called 'explode'"),
+        ("kill", "kill takes broker"),
+        ("kill 1 2", "kill takes broker"),
+        ("kill two", "invalid literal"),
+        ("cut a b maybe", "invalid literal"),
+    ],
+)
+def test_a_line_that_is_no_step_is_refused(line: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse_step(line)
+
+
+def test_a_file_of_steps_is_read_as_it_was_written() -> None:
+    steps: list[Step[Any]] = list(LINES.values())
+    assert read(written("What it is.", steps)) == ("What it is.", steps)
+
+
+def test_a_history_names_its_judge_its_release_and_its_seed(tmp_path: Path) -> None:
+    """In its file, and in the command that repeats it."""
+    history = History(Whole, "3.9", 7, (Kill(5), Wait(100)))
+    path = tmp_path / "kept.txt"
+    path.write_text(history.written("What it shows."), encoding="utf-8")
+    assert read_history(path) == ("What it shows.", history)
+    assert "--version 3.9 --seed 7 --steps 'kill 5; wait 100' --tell" in history.command
+    assert History(Whole, "3.9", 7).command.endswith("--seed 7 --tell")
+    path.write_text("# What it shows.\n# nobody 3.9 7\nkill 5\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="no judge is called 'nobody'"):
+        read_history(path)
+
+
+@dataclass(frozen=True)
+class Add(Step[list[int]]):
+    """To a world that is a list."""
+
+    number: int
+
+    def do(self, world: list[int]) -> bool:
+        world.append(self.number)
+        return True
+
+
+def _add(world: list[int], rng: random.Random, more: int = 0) -> Any:
+    yield Add(len(world))
+    yield Add(len(world) * 10 + more)
+    for _ in range(more):
+        rng.random()
+
+
+def test_a_step_is_drawn_from_the_world_as_the_step_before_left_it() -> None:
+    """Two of one choice, too; then a pause."""
+    world: list[int] = []
+    draws = Draws({"add": (1, _add)}, (2, 2), (5,))
+    taken = []
+    for step in draw(draws, world, random.Random(1)):
+        taken.append(step)
+        if isinstance(step, Add):
+            step.do(world)
+    assert world == [0, 10, 2, 30]
+    assert taken == [Add(0), Add(10), Wait(5), Add(2), Add(30), Wait(5)]
+
+
+def test_a_choice_that_draws_more_leaves_the_others_as_they_were() -> None:
+    """Each has a generator of its own."""
+
+    def drawn(more: int) -> list[Step[Any]]:
+        def noisy(world: list[int], rng: random.Random) -> Any:
+            for _ in range(more):
+                rng.random()
+            yield Add(0)
+
+        def plain(world: list[int], rng: random.Random) -> Any:
+            yield Add(rng.randrange(1000))
+
+        choices = {"noisy": (1, noisy), "plain": (1, plain)}
+        return list(draw(Draws(choices, (20, 20)), [], random.Random(3)))
+
+    assert drawn(0) == drawn(5)
+
+
+def test_shrinking_leaves_out_what_is_not_needed() -> None:
+    """Only the steps without which it does not show remain."""
+    steps = [Kill(number) for number in range(7)]
+    found = shrink(steps, lambda tried: Kill(1) in tried and Kill(4) in tried)
+    assert found == [Kill(1), Kill(4)]
+
+
+def test_another_kind_of_problem_is_no_shorter_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What remains ends as the whole did."""
+
+    def run(history: History) -> Outcome:
+        steps = history.steps or ()
+        problems = ("lost",) if Kill(1) in steps and Kill(4) in steps else ("another",)
+        return Outcome(history, steps, problems, (), 0.0, ())
+
+    monkeypatch.setattr("fakekafka.exploration.history.run", run)
+    history = History(Whole, "3.9", 1, tuple(map(Kill, range(7))))
+    assert shrunk(run(history)).history.steps == (Kill(1), Kill(4))
+
+
+def test_a_step_that_does_not_apply_is_passed_over_and_told() -> None:
+    """As those are whose reason was left out."""
+    world = Whole("3.9", 1).world
+    for step in (Start(1), Thaw(1), parse_step("heal"), StartZookeeper(1)):
+        assert not step.do(world), step
+    assert Kill(1).do(world)
+    assert not Kill(1).do(world)
+    assert not Resign().do(world), "a broker is down"
+    assert not parse_step("power_off 2").do(world), "a broker is down"
+    world.simulation.stop()
+
+
+def test_the_command_runs_steps_and_tells_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """One that is not possible included; it ends with 0 when the history is whole."""
+    command = ["--seed", "1", "--steps", "kill 1; kill 1; wait 5", "--tell"]
+    assert histories.main(command) == 0
+    told = capsys.readouterr().out
+    assert "ms  kill 1\n" in told
+    assert "ms  kill 1 (not possible)\n" in told
+    assert "0 of 1 histories did not end whole" in told
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_history_in_another_process() -> None:
+    """Whatever the order of sets is there."""
+    program = [sys.executable, "-m", "fakekafka.exploration.histories", "--seed", "4", "--tell"]
+    told = [
+        subprocess.run(
+            program,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout.rpartition(";")[0]
+        for hash_seed in ("1", "2")
+    ]
+    assert told[0] == told[1]
+    assert "ms  heal" in told[0]
