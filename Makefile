@@ -14,6 +14,7 @@
 #   make docs       generated pages, then the site in out/docs
 #   make gallery    five traces and their pages in out/gallery, each verified
 #   make bench      the figures that matter; NAMES='start memory' SIZE=small COMPARE=<commit>
+#   make bench-peers  the same for other fakes of Kafka and for Kafka; NAMES='mock kfake kafka'
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
@@ -26,7 +27,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help install lint format typecheck check test test-slow test-all compiled pure \
-	test-compiled test-cores wheel fresh docs gallery bench clients oracle oracle-random demo \
+	test-compiled test-cores wheel fresh docs gallery bench bench-peers clients oracle \
+	oracle-random demo \
 	constraints clean
 
 VENV := .venv
@@ -138,6 +140,9 @@ gallery: $(STAMP)
 bench: $(STAMP)
 	BENCH_SIZE=$(SIZE) $(BIN)/python -m \
 		$(if $(COMPARE),benchmarks.compare $(COMPARE),benchmarks.run) $(NAMES)
+
+bench-peers: $(STAMP)
+	BENCH_SIZE=$(SIZE) $(BIN)/python -m benchmarks.peers $(NAMES)
 
 clients: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.suites $(NAMES)

@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any, TypeVar
 
 IS_SMALL = os.environ.get("BENCH_SIZE") == "small"
@@ -98,23 +98,20 @@ def ended_early(child: subprocess.Popen[str], errors: IO[str]) -> MeasurementFai
     return MeasurementFailed(f"the child ended with status {status}", errors.read())
 
 
+ANNOUNCED = "bootstrap.servers="
+"""Begins the line with which a program says where its cluster is reached."""
+
+
 @contextlib.contextmanager
-def mock_cluster(brokers: int = 3) -> Iterator[str]:
-    """librdkafka's mock cluster in a process of its own; gives its bootstrap servers.
+def announced_cluster(command: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """A program that serves a cluster; gives its bootstrap servers and the id of its process.
 
     Raises ``MeasurementFailed`` where it does not start.
     """
-    code = (
-        "import sys, time\n"
-        "from confluent_kafka import Producer\n"
-        f"p = Producer({{'test.mock.num.brokers': {brokers}, 'bootstrap.servers': 'unused'}})\n"
-        "m = p.list_topics(timeout=10)\n"
-        "print(','.join(f'{b.host}:{b.port}' for b in m.brokers.values()), flush=True)\n"
-        "sys.stdin.read()\n"
-    )
     with tempfile.TemporaryFile("w+") as errors:  # a pipe that nobody reads would fill up
         child = subprocess.Popen(
-            [sys.executable, "-c", code],
+            command,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # as a package that is installed
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -122,13 +119,39 @@ def mock_cluster(brokers: int = 3) -> Iterator[str]:
         )
         try:
             assert child.stdout is not None
-            servers = child.stdout.readline().strip()
-            if not servers:
+            for said in child.stdout:
+                if said.startswith(ANNOUNCED):
+                    yield said.removeprefix(ANNOUNCED).strip(), child.pid
+                    break
+            else:
                 raise ended_early(child, errors)
-            yield servers
         finally:
             child.kill()
             child.communicate()
+
+
+def mock_command(brokers: int = 3) -> list[str]:
+    """A program that serves librdkafka's mock cluster."""
+    code = (
+        "import sys\n"
+        "from confluent_kafka import Producer\n"
+        f"p = Producer({{'test.mock.num.brokers': {brokers}, 'bootstrap.servers': 'unused'}})\n"
+        "m = p.list_topics(timeout=10)\n"
+        "servers = ','.join(f'{b.host}:{b.port}' for b in m.brokers.values())\n"
+        f"print('{ANNOUNCED}' + servers, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    return [sys.executable, "-c", code]
+
+
+@contextlib.contextmanager
+def mock_cluster() -> Iterator[str]:
+    """librdkafka's mock cluster in a process of its own; gives its bootstrap servers.
+
+    Raises ``MeasurementFailed`` where it does not start.
+    """
+    with announced_cluster(mock_command()) as (servers, _):
+        yield servers
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from benchmarks.client import LoadClient
 from benchmarks.figures import in_child, line, mock_cluster, served_cluster, sized, spread
 
 TOPIC = "bench"
@@ -40,24 +41,6 @@ for i in range(count):
 p.flush()
 elapsed = time.perf_counter() - started
 print(json.dumps({"elapsed": elapsed, "acked": acked[0]}))
-"""
-
-LATENCY = """
-import json, sys, time
-from confluent_kafka import Producer
-p = Producer({"bootstrap.servers": sys.argv[1], "acks": "all", "linger.ms": 0})
-value = b"x" * 100
-times = []
-for i in range(int(sys.argv[2])):
-    done = []
-    started = time.perf_counter()
-    p.produce("bench", value, partition=0, on_delivery=lambda e, m: done.append(e))
-    while not done:
-        p.poll(1)
-    times.append(time.perf_counter() - started)
-times = sorted(times[len(times) // 5:])
-print(json.dumps({"median_us": times[len(times) // 2] * 1e6,
-                  "p99_us": times[len(times) * 99 // 100] * 1e6}))
 """
 
 COUNT = """
@@ -118,11 +101,12 @@ def measure_throughput() -> None:
 
 def measure_latency() -> None:
     """One record at a time, acks=all, RF 3."""
-    with mock_cluster() as servers:
-        mock = in_child(LATENCY, servers, TIMED)
+    with mock_cluster() as servers, LoadClient(servers) as client:
+        mock = client.time_records(TOPIC, TIMED)
     with served_cluster(brokers=3) as cluster:
         cluster.create_topic(TOPIC, partitions=1, replication_factor=3)
-        ours = in_child(LATENCY, cluster.bootstrap_servers, TIMED)
+        with LoadClient(cluster.bootstrap_servers) as client:
+            ours = client.time_records(TOPIC, TIMED)
     line(
         "one record at a time, RF 3, acks=all: median",
         f"{ours['median_us']:.0f} us",

@@ -28,7 +28,8 @@ _STOP_S = 60.0
 _ZOOKEEPER_OF = "3.9"
 """The release whose ZooKeeper server is used with every release."""
 
-_JAVA = ["-Xms48m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+FAST_START = ("-Xms48m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Options of Java with which brokers start quickly and use little."""
 _OLD_JAVA = [
     "-Djava.specification.version=1.8",
     "-Djava.version=1.8.0_300",
@@ -66,11 +67,16 @@ class KafkaSide(RealTimeSide):
     name = "kafka"
 
     def __init__(
-        self, kafka_version: str, shape: ClusterShape, own: Mapping[str, str] | None = None
+        self,
+        kafka_version: str,
+        shape: ClusterShape,
+        own: Mapping[str, str] | None = None,
+        java_options: Sequence[str] = FAST_START,
     ) -> None:
         """``own`` is configuration that only Kafka knows."""
         super().__init__(kafka_version, shape)
         self._own = own or {}
+        self._java_options = java_options
         releases.require("java", "Java 17, to run Kafka's brokers")
         self.release = releases.release(kafka_version)
         self._jars = releases.jars(kafka_version)
@@ -102,7 +108,7 @@ class KafkaSide(RealTimeSide):
     def _run_zookeeper(self, port: int) -> subprocess.Popen[bytes]:
         config = self.folder / "zookeeper.properties"
         config.write_text(_ZOOKEEPER.format(folder=self.folder, port=port))
-        arguments = self._java(releases.jars(_ZOOKEEPER_OF), "128m")
+        arguments = self._java(releases.jars(_ZOOKEEPER_OF), FAST_START)
         arguments += ["-Dzookeeper.admin.enableServer=false"]
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         process = self._spawn("zookeeper", [*arguments, main, str(config)])
@@ -113,6 +119,11 @@ class KafkaSide(RealTimeSide):
                 return process
             time.sleep(0.05)
         raise releases.CannotJudge(f"ZooKeeper did not start: {self.folder}")
+
+    @property
+    def all_process_ids(self) -> list[int]:
+        """Of ZooKeeper and all brokers."""
+        return [one.pid for one in (self._zookeeper_process, *self._processes.values())]
 
     def _has_classes(self) -> bool:
         """Whether the archive of classes is of these jars: Java ignores one that is not."""
@@ -129,8 +140,8 @@ class KafkaSide(RealTimeSide):
         self.stop(1)
         self.wait(lambda: not self.children("/brokers/ids"), _STOP_S)
 
-    def _java(self, jars: Path, heap: str) -> list[str]:
-        start = ["nice", "-n", "2", "java", f"-Xmx{heap}", *_JAVA]
+    def _java(self, jars: Path, options: Sequence[str]) -> list[str]:
+        start = ["nice", "-n", "2", "java", "-Xshare:auto", *options]
         if self.release.needs_old_java and jars == self._jars:
             start += _OLD_JAVA
         log4j = f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"
@@ -163,7 +174,7 @@ class KafkaSide(RealTimeSide):
     def begin_start(self, broker: int, option: str | None = None) -> None:
         self.disturbed.add(broker)
         archive = option or f"-XX:SharedArchiveFile={self._classes}"
-        arguments = [*self._java(self._jars, "256m"), archive]
+        arguments = [*self._java(self._jars, self._java_options), archive]
         arguments += ["kafka.Kafka", str(self._properties(broker))]
         self._processes[broker] = self._spawn(f"broker-{broker}", arguments)
         self.up.add(broker)

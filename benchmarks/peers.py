@@ -1,0 +1,244 @@
+"""``make bench-peers``: the same work for fakekafka, other fakes of Kafka, and Kafka itself.
+
+python -m benchmarks.peers [NAME ...] [--rounds N]
+
+Each cluster has three brokers and processes of its own; the client is librdkafka in all cases. A
+round starts, measures and stops every cluster, each round beginning with another one. A cluster
+that cannot be had here, or fails, is told in one line with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from fakekafka import builds
+from fakekafka.tests.fidelity.protocol.client import Client, Closed
+from fakekafka.tests.fidelity.sides import releases
+from fakekafka.tests.fidelity.sides.kafka import BrokerFailed, KafkaSide
+from fakekafka.tests.fidelity.sides.side import CONFIG, ClusterShape
+from fakekafka.tests.fidelity.sides.socket_line import SocketLine
+from fakekafka.tests.suites.machine import SuiteError, cache_folder, prepare, require_tools
+
+from benchmarks.client import LoadClient
+from benchmarks.figures import (
+    IS_SMALL,
+    MeasurementFailed,
+    announced_cluster,
+    line,
+    mock_command,
+    sized,
+    spread,
+)
+
+PARTITIONS = 3
+LOADS = sized(((100, 300_000), (1000, 100_000)), ((100, 300), (1000, 300)))
+"""Bytes of a record, and records."""
+TIMED = sized(2000, 50)
+ROUNDS = sized(5, 1)
+_CONFIG = {"num.partitions": str(PARTITIONS), "default.replication.factor": "3"}
+"""Topics come into being when a client asks for them: the mock cluster knows no other way."""
+_KAFKA_VERSION = "3.9"
+_KAFKA_HEAP = ("-Xmx1g", "-XX:+UseG1GC")
+"""Kafka's own start script gives a broker so much, and this collector."""
+
+Cluster = tuple[str, list[int]]
+"""Bootstrap servers, and the ids of the processes whose memory counts."""
+
+
+class CannotBeHad(Exception):
+    """This machine lacks what a cluster needs; the text says what."""
+
+
+@contextlib.contextmanager
+def _fakekafka() -> Iterator[Cluster]:
+    settings = [f"--config={name}={value}" for name, value in _CONFIG.items()]
+    command = [sys.executable, "-m", "fakekafka", "serve", *settings]
+    with announced_cluster(command) as (servers, process):
+        yield servers, [process]
+
+
+@contextlib.contextmanager
+def _mock() -> Iterator[Cluster]:
+    with announced_cluster(mock_command()) as (servers, process):
+        yield servers, [process]
+
+
+def _kfake_program() -> Path:
+    """The program that serves kfake, compiled if it is not there yet."""
+    try:
+        require_tools(["go"])
+        source = Path(__file__).parent / "kfake_server"
+        program = cache_folder("kfake") / "kfake_server"
+        prepare(["go", "build", "-o", program, "."], source)
+    except SuiteError as error:
+        raise CannotBeHad(" ".join(str(error).split())) from None
+    return program
+
+
+@contextlib.contextmanager
+def _kfake() -> Iterator[Cluster]:
+    with announced_cluster([str(_kfake_program())]) as (servers, process):
+        yield servers, [process]
+
+
+def _load_kafka() -> None:
+    try:
+        releases.require("java", "Java 17, to run Kafka's brokers")
+        releases.jars(_KAFKA_VERSION)
+    except releases.CannotJudge as error:
+        raise CannotBeHad(" ".join(str(error).split())) from None
+
+
+@contextlib.contextmanager
+def _kafka() -> Iterator[Cluster]:
+    defaults: dict[str, str | None] = dict.fromkeys(CONFIG)
+    shape = ClusterShape(config=tuple({**defaults, **_CONFIG}.items()))
+    try:
+        side = KafkaSide(_KAFKA_VERSION, shape, java_options=_KAFKA_HEAP)
+    except (BrokerFailed, releases.CannotJudge) as error:
+        raise MeasurementFailed("Kafka does not start", str(error)) from None
+    with contextlib.closing(side):
+        servers = ",".join(f"{host}:{port}" for host, port in side.addresses.values())
+        yield servers, side.all_process_ids
+
+
+OURS = "fakekafka"
+PEERS: dict[str, tuple[Callable[[], contextlib.AbstractContextManager[Cluster]], str]] = {
+    OURS: (_fakekafka, f"fakekafka ({builds.running})"),
+    "mock": (_mock, "librdkafka's mock cluster"),
+    "kfake": (_kfake, "kfake of franz-go"),
+    "kafka": (_kafka, f"Apache Kafka {releases.release(_KAFKA_VERSION).version}"),
+}
+"""Name to how the cluster is started and what it is called."""
+NEEDS: dict[str, Callable[[], object]] = {"kfake": _kfake_program, "kafka": _load_kafka}
+"""What is loaded and compiled before the first round; raises ``CannotBeHad``."""
+
+START = "start to the first Metadata answered, ms"
+MEMORY = "resident memory after the start, MB"
+FULL_MEMORY = "  with all records, MB"
+ONE = "one record at a time, acks=all: median, us"
+KEPT = "records kept and read back, %"
+RATE = "{what} {size} B, k/s"
+FIGURES = (
+    START,
+    ONE,
+    *(RATE.format(what=what, size=size) for size, _ in LOADS for what in ("produce", "consume")),
+    KEPT,
+    MEMORY,
+    FULL_MEMORY,
+)
+"""As they are printed. ``consume`` has none where one fetch gave all records."""
+
+
+def measure_once(name: str) -> dict[str, float]:
+    """Start a cluster, load it and stop it; raises ``MeasurementFailed``."""
+    figures: dict[str, float] = {}
+    started = time.perf_counter()
+    with PEERS[name][0]() as (servers, processes):
+        _wait_metadata(servers)
+        figures[START] = (time.perf_counter() - started) * 1000
+        figures[MEMORY] = resident_mb(processes)
+        with LoadClient(servers) as client:
+            figures[ONE] = client.time_records("one", TIMED)["median_us"]
+            written, read = TIMED, client.fetch("one", PARTITIONS)["records"]
+            for size, count in LOADS:
+                topic = f"of-{size}-bytes"
+                produced = client.produce(topic, PARTITIONS, size, count)
+                fetched = client.fetch(topic, PARTITIONS)
+                rate = produced["records"] / produced["seconds"]
+                figures[RATE.format(what="produce", size=size)] = rate / 1e3
+                if fetched["timed_records"]:
+                    rate = fetched["timed_records"] / fetched["seconds"]
+                    figures[RATE.format(what="consume", size=size)] = rate / 1e3
+                written += produced["records"] + PARTITIONS  # one each, before the clock starts
+                read += fetched["records"]
+        figures[KEPT] = 100 * read / written
+        figures[FULL_MEMORY] = resident_mb(processes)
+    return figures
+
+
+def _wait_metadata(servers: str) -> None:
+    host, _, port = servers.partition(",")[0].partition(":")
+    client = Client(SocketLine(host, int(port)))
+    try:
+        client.ask("Metadata", 1, {"topics": []})
+    except Closed as closed:
+        raise MeasurementFailed("no Metadata", str(closed)) from None
+    finally:
+        client.close()
+
+
+def resident_mb(processes: list[int]) -> float:
+    """Memory of processes that lies in the machine's; pages that they share count for each."""
+    pages = [int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in processes]
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def report(found: dict[str, dict[int, dict[str, float]]]) -> None:
+    """Print medians with the least and the most, and how many times theirs ours is in a round.
+
+    ``found`` has the figures of each peer's rounds.
+    """
+    for figure in FIGURES:
+        print(f"  {figure}")
+        ours = {number: one[figure] for number, one in found[OURS].items() if figure in one}
+        for peer, rounds in found.items():
+            values = {number: one[figure] for number, one in rounds.items() if figure in one}
+            shared = [n for n in values if n in ours and values[n] and peer != OURS]
+            ratios = [ours[number] / values[number] for number in shared]
+            told = f"ours / theirs {spread(ratios, 2)}" if ratios else ""
+            shown = spread(list(values.values()), 1) if values else "no figure"
+            line(f"  {PEERS[peer][1]}", shown, told)
+
+
+def compare(names: list[str], rounds: int) -> int:
+    """Measure these peers beside fakekafka and report; returns how often one had no figures."""
+    failed = 0
+    peers = [OURS]
+    for name in names:
+        try:
+            if name in NEEDS:
+                NEEDS[name]()
+        except CannotBeHad as error:
+            print(f"{PEERS[name][1]}: cannot be had here: {error}", flush=True)
+            failed += 1
+            continue
+        if name != OURS:
+            peers.append(name)
+    found: dict[str, dict[int, dict[str, float]]] = {peer: {} for peer in peers}
+    for number in range(rounds):
+        first = number % len(peers)
+        for peer in (*peers[first:], *peers[:first]):
+            try:
+                found[peer][number] = measure_once(peer)
+            except MeasurementFailed as failure:
+                print(f"{PEERS[peer][1]}, round {number + 1}: {failure}", flush=True)
+                failed += 1
+    report(found)
+    return failed
+
+
+def main(arguments: list[str]) -> int:
+    """Compare; 1 if a peer could not be had or a run failed, 2 for an unknown name."""
+    parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"peers: {', '.join(PEERS)}")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in PEERS]
+    if unknown or given.rounds < 1:
+        named = f"unknown: {', '.join(unknown)}; there are {', '.join(PEERS)}"
+        print(named if unknown else f"--rounds {given.rounds}: give at least 1", file=sys.stderr)
+        return 2
+    size = ", at a small size: the figures say nothing" if IS_SMALL else ""
+    print(f"\n== peers, {given.rounds} rounds in turns{size}", flush=True)
+    return int(compare(given.names or list(PEERS), given.rounds) > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
