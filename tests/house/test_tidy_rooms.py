@@ -183,28 +183,41 @@ def check(found: list[str]) -> None:
     assert new == [], "\n" + "\n".join(new)
 
 
-def test_what_is_known_is_still_so(texts: dict[str, str]) -> None:
-    """A finding that was mended leaves the list."""
-    graph = import_graph(texts)
-    found = set(room_violations(graph))
-    found |= {f"{member} is in a circle" for circle in import_circles(graph) for member in circle}
-    found |= {
-        f"{path}: {name} is private to another file"
+@pytest.fixture(scope="module")
+def graph(texts: dict[str, str]) -> dict[str, dict[str, int]]:
+    """The imports between the modules of the package."""
+    return import_graph(texts)
+
+
+@pytest.fixture(scope="module")
+def reaches_in(texts: dict[str, str]) -> list[tuple[str, str]]:
+    """(path, name) of the package's uses of private names of other files."""
+    return [
+        (path, name)
         for path, text in texts.items()
         if in_package(path)
         for _, name in private_access(path, text)
-    }
+    ]
+
+
+def test_what_is_known_is_still_so(
+    graph: dict[str, dict[str, int]], reaches_in: list[tuple[str, str]]
+) -> None:
+    """A finding that was mended leaves the list."""
+    found = set(room_violations(graph))
+    found |= {f"{member} is in a circle" for circle in import_circles(graph) for member in circle}
+    found |= {f"{path}: {name} is private to another file" for path, name in reaches_in}
     assert sorted(KNOWN - found) == []
 
 
-def test_rooms_import_only_what_stands_below_them(texts: dict[str, str]) -> None:
+def test_rooms_import_only_what_stands_below_them(graph: dict[str, dict[str, int]]) -> None:
     """The table in docs/ARCHITECTURE.md holds for every import, those for annotations included."""
-    check(room_violations(import_graph(texts)))
+    check(room_violations(graph))
 
 
-def test_no_files_import_each_other(texts: dict[str, str]) -> None:
+def test_no_files_import_each_other(graph: dict[str, dict[str, int]]) -> None:
     """Every module can be read after those it imports; imports for annotations count."""
-    circles = import_circles(import_graph(texts))
+    circles = import_circles(graph)
     check([f"{member} is in a circle" for circle in circles for member in circle])
 
 
@@ -214,13 +227,11 @@ def test_no_folder_is_crowded(texts: dict[str, str]) -> None:
     assert found == [], "\n" + "\n".join(found)
 
 
-def test_nobody_uses_the_private_names_of_another_file(texts: dict[str, str]) -> None:
+def test_nobody_uses_the_private_names_of_another_file(reaches_in: list[tuple[str, str]]) -> None:
     """What starts with an underscore is used in its own file only, or named with its reason."""
     found = [
         f"{path}: {name} is private to another file"
-        for path, text in texts.items()
-        if in_package(path)
-        for _, name in private_access(path, text)
+        for path, name in reaches_in
         if (path, name) not in REACHES_IN
     ]
     check(found)
