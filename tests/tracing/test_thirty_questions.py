@@ -1130,7 +1130,6 @@ def _trace_of(number: int) -> Trace:
     return recorded(question.act, **(question.options or {}))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(QUESTIONS)), ids=[q.text for q in QUESTIONS])
 def test_the_answer_names_who_waited_for_whom_and_why(number: int) -> None:
     """In order, in few lines, each before the one above it, and nothing that is not part of it."""

@@ -23,7 +23,7 @@ from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.events import ROOT_KINDS
 from fakekafka.tracing.text import format_event
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("trace questions")]
+pytestmark = pytest.mark.xdist_group("trace questions")
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.text)

@@ -26,6 +26,12 @@ SIZE = (150, 48)
 Drive = Callable[[Pilot[None], DebuggerApp], Awaitable[None]]
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a key have gone its way before the next one comes, however busy the machine is."""
+    monkeypatch.setattr(view, "_AT_ONCE_S", 60)
+
+
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("traces") / "failover.fktrace"
@@ -46,6 +52,7 @@ def drive(debugger: Debugger, steps: Drive) -> DebuggerApp:
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause()
             await steps(pilot, app)
+            app.exit()  # else a timer may draw while the screen is taken down
 
     asyncio.run(go())
     return app
@@ -65,6 +72,7 @@ async def answer(pilot: Pilot[None], key: str, text: str) -> None:
     await pilot.pause()
 
 
+@pytest.mark.usefixtures("at_once")
 def test_keys_go_through_a_run(trace: Path, tmp_path: Path) -> None:
     """Steps, lanes, faults, causes, the last change of a value; the picture shows what is there."""
 
@@ -184,6 +192,7 @@ def test_a_click_goes_to_an_event(trace: Path) -> None:
         drive(debugger, steps)
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_fault_is_injected_and_saved(tmp_path: Path) -> None:
     """The live run goes on from there as another run."""
     text = (ROOT / "examples/scenarios/failover.toml").read_text(encoding="utf-8")
