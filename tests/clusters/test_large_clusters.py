@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import pytest
 from fakekafka import Simulation
 
 
@@ -48,6 +49,7 @@ def test_a_topic_costs_the_same_among_few_and_among_many() -> None:
     assert among_many < 1.02 * among_few
 
 
+@pytest.mark.slow
 def test_a_replica_takes_less_than_three_kilobytes() -> None:
     """Over ZooKeeper, controller, logs and the caches of five brokers; topics of one partition."""
     with quiet_cluster() as simulation:

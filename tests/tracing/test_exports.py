@@ -186,6 +186,7 @@ def test_otlp_links_what_another_operation_set_free(tmp_path: Path) -> None:
         assert spans[link["spanId"]]["traceId"] == link["traceId"] != span["traceId"]
 
 
+@pytest.mark.slow
 def test_otlp_traces_of_two_runs_have_different_ids(tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.proto")
     ids = []

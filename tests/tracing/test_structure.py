@@ -122,6 +122,7 @@ def test_runs_go_together_again_after_the_fault(with_and_without: StructuralComp
         assert sum(place.left_count for place in late) < 10
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_number_of_events() -> None:
     """A few numbers an event are kept, no texts."""
 

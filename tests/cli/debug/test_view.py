@@ -110,6 +110,7 @@ def test_keys_go_through_a_run(trace: Path, tmp_path: Path) -> None:
         assert word in drawn
 
 
+@pytest.mark.slow
 def test_every_key_of_the_help_does_something(trace: Path) -> None:
     """None of them is unknown to the view, and none ends it but ``q``."""
 

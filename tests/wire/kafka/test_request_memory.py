@@ -142,6 +142,7 @@ def test_connections_that_keep_the_memory_full_are_cut(
     assert all("queued.max.request.bytes allows for 100000" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_an_idle_connection_is_small(wire: Wire) -> None:
     """It has no buffers: 64 KB for each would be 130 MB for two thousand."""
     count = 100
