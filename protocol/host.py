@@ -96,7 +96,7 @@ class Host(Protocol):
         ...
 
 
-def name_as(timer: Any, task: Callable[[], object]) -> None:
+def name_as(timer: Any, task: Callable[..., object]) -> None:
     """Have whoever records the run call a timer by the task that it is for."""
     name = getattr(task, "__qualname__", None)
     if name is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from ...coordinators.groups.coordinator import GroupCoordinator
+from ...coordinators.consumer_groups.coordinator import group_coordinator
 from ...coordinators.transactions.coordinator import TransactionCoordinator
 from ...coordinators.transactions.verification import TransactionVerifier
 from ...protocol.awaiting import Cancelled, Pending
@@ -164,7 +164,7 @@ class Broker(Node):
             fetcher_manager=self.fetcher_manager,
             broker_epoch=self._broker_epoch,
         )
-        self.groups = GroupCoordinator(
+        self.groups = group_coordinator(
             self, self.config, self.behaviour, self.replica_manager, self.log
         )
         self.transactions = self._coordinate_transactions()

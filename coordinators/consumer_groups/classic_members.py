@@ -7,9 +7,7 @@ They join, sync and beat as ever. What they are given comes from the group's tar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from ...protocol.config import BrokerConfig
 from ...protocol.errors import ClientError, ErrorCode, KafkaError
 from ...protocol.groups import (
     CONSUMER_PROTOCOL_TYPE,
@@ -25,8 +23,8 @@ from ...protocol.groups import (
     SyncGroupResponse,
 )
 from ...protocol.values import uuid_text
-from ..groups.joining import JoiningClient
-from .departures import Departures
+from ..groups.effects import JoinReply, SyncReply
+from ..groups.group import JoiningClient
 from .embedded_protocol import (
     EmbeddedSubscription,
     decode_subscription,
@@ -35,16 +33,12 @@ from .embedded_protocol import (
 )
 from .group import ConsumerGroup
 from .heartbeats import check_instance, replace_static
-from .log import ConsumerGroupLog
 from .member import ClassicMembership, ConsumerMember, MemberState
 from .member_updates import JOIN, SESSION, SYNC, MemberUpdates
-from .migration import Migration
 from .reconciliation import Owned
 from .records import GroupRecord
-
-if TYPE_CHECKING:
-    from ...protocol.host import Host
-    from ..groups.member import JoinAnswer, SyncAnswer
+from .store import ConsumerGroupStore
+from .subscribed_topics import TopicCatalogue
 
 _NONE = ErrorCode.NONE
 
@@ -52,23 +46,12 @@ _NONE = ErrorCode.NONE
 class ClassicMembers:
     """Answers them."""
 
-    __slots__ = ("_config", "_departures", "_host", "_log", "_migration", "_updates")
-
     def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        log: ConsumerGroupLog,
-        updates: MemberUpdates,
-        departures: Departures,
-        migration: Migration,
+        self, store: ConsumerGroupStore, updates: MemberUpdates, topics: TopicCatalogue
     ) -> None:
-        self._host = host
-        self._config = config
-        self._log = log
+        self._store = store
         self._updates = updates
-        self._departures = departures
-        self._migration = migration
+        self._topics = topics
 
     # -- JoinGroup -----------------------------------------------------------------------------
 
@@ -77,7 +60,7 @@ class ClassicMembers:
         group: ConsumerGroup,
         request: JoinGroupRequest,
         client: JoiningClient,
-        respond: JoinAnswer,
+        respond: JoinReply,
     ) -> None:
         """Answered once the member's part of the assignment is known and stored."""
         try:
@@ -90,11 +73,11 @@ class ClassicMembers:
         group: ConsumerGroup,
         request: JoinGroupRequest,
         client: JoiningClient,
-        respond: JoinAnswer,
+        respond: JoinReply,
     ) -> None:
         is_new = request.member_id == NO_MEMBER
-        member_id = uuid_text(self._host.rng.randbytes(16)) if is_new else request.member_id
-        largest = self._config["group.consumer.max.size"]
+        member_id = uuid_text(self._store.host.rng.randbytes(16)) if is_new else request.member_id
+        largest = self._store.config["group.consumer.max.size"]
         if len(group.members) >= largest and member_id not in group.members:
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         if not group.supports(request.protocol_type, [name for name, _ in request.protocols]):
@@ -134,21 +117,20 @@ class ClassicMembers:
             if error is not _NONE:
                 respond(JoinGroupResponse(error))
                 return
-            self._log.cancel_timer(group, JOIN, member_id)
+            self._store.cancel_timer(group, JOIN, member_id)
             self._updates.expect(group, SESSION, member_id, request.session_timeout_ms)
             self._updates.expect(group, SYNC, member_id, request.rebalance_timeout_ms)
             respond(response)
 
-        self._log.write(group, records, written)
+        self._store.write(group, records, written)
 
     def _owned(self, subscription: EmbeddedSubscription) -> Owned:
-        topics = self._updates.topics
-        pairs = [(topics.id(topic), numbers) for topic, numbers in subscription.owned]
+        pairs = [(self._topics.id(topic), numbers) for topic, numbers in subscription.owned]
         return [(topic_id, numbers) for topic_id, numbers in pairs if topic_id]
 
     # -- SyncGroup -----------------------------------------------------------------------------
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncAnswer) -> None:
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncReply) -> None:
         """Answered with what the member may read now."""
         try:
             member, classic = _classic_member(group, request.member_id, request.group_instance_id)
@@ -167,17 +149,17 @@ class ClassicMembers:
             respond(SyncGroupResponse(refusal.code))
             return
         version = version_of(classic.protocols[0][1])
-        assignment = encode_assignment(self._migration.named(member.assigned), version)
+        assignment = encode_assignment(self._topics.named(member.assigned), version)
 
         def read(error: ErrorCode) -> None:
             if error is not _NONE:
                 respond(SyncGroupResponse(error))
                 return
-            self._log.cancel_timer(group, SYNC, member.member_id)
+            self._store.cancel_timer(group, SYNC, member.member_id)
             self._updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
             respond(SyncGroupResponse(_NONE, request.protocol_type, request.protocol, assignment))
 
-        self._log.write(group, (), read)
+        self._store.write(group, (), read)
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         timeout_ms = member.rebalance_timeout_ms
@@ -234,8 +216,8 @@ class ClassicMembers:
             else:
                 respond(LeaveGroupResponse(_NONE, tuple(answers)))
 
-        records = self._departures.records(group, left) if left else []
-        self._log.write(group, records, written)
+        records = self._updates.departure(group, left) if left else []
+        self._store.write(group, records, written)
 
 
 def _find_member(

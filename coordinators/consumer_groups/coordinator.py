@@ -1,7 +1,7 @@
-"""The coordinator's part for groups of the consumer protocol (KIP-848), and the way of each request
-to the protocol that its group speaks.
+"""The group coordinator of a broker that speaks the consumer protocol, too (KIP-848).
 
 Kafka has this in its KRaft brokers; here ``group.coordinator.rebalance.protocols`` switches it on.
+What is no group of this protocol is left to the coordinator of classic groups.
 """
 
 from __future__ import annotations
@@ -12,81 +12,83 @@ from typing import TYPE_CHECKING
 from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode
 from ...protocol.groups import (
+    CONSUMER_PROTOCOL,
     NO_MEMBER,
+    AssignedTopic,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupDescription,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupMemberDescription,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
     SyncGroupRequest,
+    TopicIdPartitions,
 )
-from ..groups.gate import GroupGate
-from ..groups.joining import Joining, JoiningClient
-from ..groups.membership import Membership
-from ..groups.offsets_log import OffsetsLog
-from ..groups.rebalances import Rebalances
+from ...protocol.versions import Behaviour
+from ..groups.any_group import AnyGroup
+from ..groups.coordinator import GroupCoordinator
+from ..groups.effects import JoinReply, SyncReply
+from ..groups.group import JoiningClient
+from ..groups.offsets import TransactionalCommit
 from ..groups.store import GroupStore
-from .administration import ConsumerGroupAdministration
 from .classic_members import ClassicMembers
-from .departures import Departures
-from .group import ConsumerGroup
-from .heartbeats import ConsumerGroupHeartbeats
-from .log import ConsumerGroupLog
-from .member import MemberState
-from .member_updates import SESSION, MemberUpdates
+from .group import FIRST_COMMIT_VERSION, ConsumerGroup
+from .heartbeats import ConsumerGroupHeartbeats, HeartbeatClient
+from .member import ConsumerMember, MemberState
+from .member_updates import SESSION, MemberUpdates, assignor_names
 from .migration import Migration
+from .store import ConsumerGroupStore
 from .subscribed_topics import TopicCatalogue
 
 if TYPE_CHECKING:
     from ...protocol.host import Host
+    from ...replication.partition.metadata_cache import MetadataCache
     from ...replication.replica_manager import ReplicaManager
-    from ..groups.member import JoinAnswer, SyncAnswer
+
+_NONE = ErrorCode.NONE
 
 
-class ConsumerGroupCoordinator:
-    """Makes the parts, and sends requests of the classic protocol where they belong."""
+def group_coordinator(
+    host: Host,
+    config: BrokerConfig,
+    behaviour: Behaviour,
+    replica_manager: ReplicaManager,
+    write_line: Callable[[str, str], object],
+) -> GroupCoordinator:
+    """Make the coordinator of a broker, for the protocols that its configuration switches on.
 
-    __slots__ = (
-        "_classic_members",
-        "_gate",
-        "_joining",
-        "_membership",
-        "_migration",
-        "_store",
-        "_updates",
-        "administration",
-        "beat",
-    )
+    ``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log.
+    """
+    given = host, config, behaviour, replica_manager, write_line
+    cache = replica_manager.metadata_cache
+    protocols = config["group.coordinator.rebalance.protocols"]
+    if behaviour.consumer_groups and CONSUMER_PROTOCOL in protocols:
+        return ConsumerGroupCoordinator(ConsumerGroupStore(*given), cache)
+    return GroupCoordinator(GroupStore(*given), cache)
 
-    def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        store: GroupStore,
-        gate: GroupGate,
-        replica_manager: ReplicaManager,
-        classic: tuple[Joining, Membership, Rebalances],
-        out: Callable[[str, str], object],
-    ) -> None:
-        """``classic`` are the parts that answer for classic groups; ``out`` takes a level and a
-        line."""
-        self._joining, self._membership, rebalances = classic
-        self._store = store
-        self._gate = gate
-        topics = TopicCatalogue(replica_manager.metadata_cache)
-        log = ConsumerGroupLog(host, OffsetsLog(host, config, replica_manager), store)
-        self._updates = updates = MemberUpdates(host, config, topics, log, out)
-        self._migration = Migration(host, config, store, topics, log, updates, rebalances)
-        departures = Departures(topics, log, self._migration)
-        updates.fence_by(departures.fence)
-        heartbeats = ConsumerGroupHeartbeats(
-            host, config, store, gate, log, updates, departures, self._migration
-        )
-        self.beat = heartbeats.heartbeat
-        self._classic_members = ClassicMembers(
-            host, config, log, updates, departures, self._migration
-        )
-        self.administration = ConsumerGroupAdministration(config, store, gate, topics)
-        store.on_consumer_group_loaded = self._loaded
+
+class ConsumerGroupCoordinator(GroupCoordinator):
+    """Answers members and administrators of groups of both protocols."""
+
+    def __init__(self, store: ConsumerGroupStore, metadata_cache: MetadataCache) -> None:
+        super().__init__(store, metadata_cache)
+        self.consumer_groups = store.consumer_groups
+        """The groups of the consumer protocol coordinated here, by id; others only read."""
+        self._topics = topics = TopicCatalogue(metadata_cache)
+        self._migration = migration = Migration(store, topics)
+        self._updates = updates = MemberUpdates(store, topics, migration)
+        self._heartbeats = ConsumerGroupHeartbeats(store, updates, migration)
+        self._classic_members = ClassicMembers(store, updates, topics)
+        self._default_assignor = assignor_names(store.config)[0]
+        store.on_loaded = self._loaded
 
     def _loaded(self, group: ConsumerGroup) -> None:
         """A group was loaded: its members are to be heard of within a session."""
@@ -97,50 +99,162 @@ class ConsumerGroupCoordinator:
 
     def topics_changed(self, topics: Iterable[str]) -> None:
         """Groups that read these look at their topics when a member is next heard of."""
-        groups = self._store.consumer_groups
+        groups = self.consumer_groups
         if groups:
             changed = list(topics)
             for group in groups.values():
                 if any(group.is_subscribed_to(topic) for topic in changed):
                     group.request_refresh()
 
+    # -- members -------------------------------------------------------------------------------
+
+    def consumer_group_heartbeat(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        client: HeartbeatClient,
+        respond: Callable[[ConsumerGroupHeartbeatResponse], object],
+    ) -> None:
+        """Answered once what it changes is replicated."""
+        error = self.refusal(request.group_id, may_be_nameless=True)
+        if error is _NONE:
+            self._heartbeats.heartbeat(request, client, respond)
+        else:
+            respond(ConsumerGroupHeartbeatResponse(error))
+
     def _find(self, group_id: str) -> ConsumerGroup | None:
         """The group, if requests of the classic protocol to it are answered here."""
-        group = self._store.consumer_groups.get(group_id)
-        if group is None or self._gate.refusal(group_id) is not ErrorCode.NONE:
+        group = self.consumer_groups.get(group_id)
+        if group is None or self.refusal(group_id) is not _NONE:
             return None
         return group
 
-    # -- requests of the classic protocol ------------------------------------------------------
-
-    def join(self, request: JoinGroupRequest, client: JoiningClient, respond: JoinAnswer) -> None:
+    def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
         """A group without members becomes one of the classic protocol."""
         group = self._find(request.group_id)
-        if group is not None and not group.is_empty and self._joining.takes_session(request):
-            self._classic_members.join(group, request, client, respond)
+        if group is not None and not group.is_empty and self.takes_session(request):
+            self._classic_members.join(group, request, client, reply)
             return
         if group is not None and group.is_empty and request.member_id == NO_MEMBER:
             self._migration.replace_empty(group)
-        self._joining.join(request, client, respond)
+        super().join(request, client, reply)
 
-    def sync(self, request: SyncGroupRequest, respond: SyncAnswer) -> None:
+    def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
+        """Answered with what the member may read now, if the coordinator assigns."""
         group = self._find(request.group_id)
         if group is None or group.is_empty:
-            self._membership.sync(request, respond)
+            super().sync(request, reply)
         else:
-            self._classic_members.sync(group, request, respond)
+            self._classic_members.sync(group, request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
+        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
         group = self._find(request.group_id)
         if group is None:
-            return self._membership.heartbeat(request)
+            return super().heartbeat(request)
         return self._classic_members.heartbeat(group, request)
 
     def leave(
         self, request: LeaveGroupRequest, respond: Callable[[LeaveGroupResponse], object]
     ) -> None:
+        """Members leave of their own will, or an administrator removes static ones."""
         group = self._find(request.group_id)
         if group is None:
-            self._membership.leave(request, respond)
+            super().leave(request, respond)
         else:
             self._classic_members.leave(group, request, respond)
+
+    # -- offsets -------------------------------------------------------------------------------
+
+    def _group_to_commit(
+        self, request: OffsetCommitRequest, api_version: int
+    ) -> tuple[AnyGroup | None, ErrorCode]:
+        group = self.consumer_groups.get(request.group_id)
+        if group is None:
+            return super()._group_to_commit(request, api_version)
+        member_id, epoch = request.member_id, request.generation
+        return group, group.commit_refusal(member_id, epoch, api_version)
+
+    def _unknown_group_error(self, api_version: int) -> ErrorCode:
+        if api_version >= FIRST_COMMIT_VERSION:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        return super()._unknown_group_error(api_version)
+
+    def _group_to_commit_in_transaction(
+        self, commit: TransactionalCommit
+    ) -> tuple[AnyGroup, ErrorCode]:
+        group = self.consumer_groups.get(commit.group_id)
+        if group is None:
+            return super()._group_to_commit_in_transaction(commit)
+        return group, group.commit_refusal(commit.member_id, commit.generation, None)
+
+    def _fetch_refusal(self, request: OffsetFetchRequest) -> ErrorCode:
+        error = super()._fetch_refusal(request)
+        group = self.consumer_groups.get(request.group_id)
+        if error is not _NONE or group is None:
+            return error
+        return group.fetch_refusal(request.member_id, request.member_epoch)
+
+    # -- administrators ------------------------------------------------------------------------
+
+    def _listed(self, request: ListGroupsRequest) -> list[ListedGroup]:
+        found = super()._listed(request)
+        wanted = frozenset(state.lower() for state in request.states)
+        types = [name.lower() for name in request.types]
+        if not types or CONSUMER_PROTOCOL in types:
+            for group in self.consumer_groups.values():
+                state = group.state_name
+                if not wanted or state.lower() in wanted:
+                    listed = group.group_id, group.protocol_type, state, CONSUMER_PROTOCOL
+                    found.append(ListedGroup(*listed))
+        return found
+
+    def describe_consumer_groups(
+        self, request: ConsumerGroupDescribeRequest
+    ) -> ConsumerGroupDescribeResponse:
+        """States, epochs and members (``ConsumerGroup.asDescribedGroup``); a classic group is not
+        found here."""
+        return ConsumerGroupDescribeResponse(
+            tuple([self._describe_consumer_group(group_id) for group_id in request.group_ids])
+        )
+
+    def _describe_consumer_group(self, group_id: str) -> ConsumerGroupDescription:
+        error = self.refusal(group_id)
+        if error is not _NONE:
+            return ConsumerGroupDescription(error, group_id)
+        group = self.consumer_groups.get(group_id)
+        if group is None:
+            return ConsumerGroupDescription(ErrorCode.GROUP_ID_NOT_FOUND, group_id)
+        return ConsumerGroupDescription(
+            _NONE,
+            group_id,
+            group.state_name,
+            group.epoch,
+            group.target_epoch,
+            self.assignor(group),
+            tuple([self._described(group, member) for member in group.members.values()]),
+        )
+
+    def assignor(self, group: ConsumerGroup) -> str:
+        """The assignor that the members of a group have chosen."""
+        return group.server_assignor() or self._default_assignor
+
+    def _described(
+        self, group: ConsumerGroup, member: ConsumerMember
+    ) -> ConsumerGroupMemberDescription:
+        return ConsumerGroupMemberDescription(
+            member.member_id,
+            member.group_instance_id,
+            member.rack,
+            member.member_epoch,
+            member.client_id,
+            member.client_host,
+            member.topics,
+            member.topic_regex,
+            self.assigned_topics(member.assigned),
+            self.assigned_topics(group.target.get(member.member_id, {})),
+        )
+
+    def assigned_topics(self, partitions: TopicIdPartitions) -> tuple[AssignedTopic, ...]:
+        """Partitions of the topics that there are, by their names."""
+        named = [(topic_id, self._topics.name(topic_id), n) for topic_id, n in partitions.items()]
+        return tuple([AssignedTopic(i, name, n) for i, name, n in named if name is not None])

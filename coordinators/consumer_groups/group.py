@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ...protocol.errors import ErrorCode
 from ...protocol.groups import CONSUMER_PROTOCOL_TYPE, TopicIdPartitions
 from ...protocol.host import StateListener, Timer
 from ...protocol.values import TopicPartition
@@ -15,6 +16,8 @@ from ..groups.records import OffsetValue
 from .member import ConsumerMember, MemberState
 from .records import GroupRecord, RecordKind, SubscribedTopic, encode, group_tombstones
 
+FIRST_COMMIT_VERSION = 9
+"""The version of OffsetCommit from which on clients know STALE_MEMBER_EPOCH."""
 _LEFT_EPOCH = -1
 _NOT_ASSIGNED = -1
 
@@ -182,7 +185,7 @@ class ConsumerGroup:
     def _shown(self) -> tuple[object, ...]:
         return tuple(self.members), self.epoch, self.state_name
 
-    def end(self, _wall_ms: int) -> None:
+    def end(self) -> None:
         """It was removed, or is coordinated elsewhere."""
         old = self.state_name
         self.is_dead = True
@@ -256,6 +259,32 @@ class ConsumerGroup:
     def tombstones(self) -> list[bytes]:
         """Keys of all records of the group."""
         return [encode(r)[0] for r in group_tombstones(self.group_id, tuple(self.members))]
+
+    # -- offsets -------------------------------------------------------------------------------
+
+    def commit_refusal(self, member_id: str, epoch: int, api_version: int | None) -> ErrorCode:
+        """Why a commit is refused (``ConsumerGroup.validateOffsetCommit``); ``api_version`` is None
+        for one in a transaction."""
+        if epoch < 0 and not self.members:
+            return ErrorCode.NONE
+        member = self.members.get(member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        knows_epochs = api_version is None or api_version >= FIRST_COMMIT_VERSION
+        if member.classic is None and not knows_epochs:
+            return ErrorCode.UNSUPPORTED_VERSION
+        error = member.epoch_error(epoch)
+        if api_version is None and error is ErrorCode.STALE_MEMBER_EPOCH:
+            return ErrorCode.ILLEGAL_GENERATION
+        return error
+
+    def fetch_refusal(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """Why a fetch is refused (``ConsumerGroup.validateOffsetFetch``); whoever names neither
+        member nor epoch may fetch."""
+        if member_id is None and epoch < 0:
+            return ErrorCode.NONE
+        member = self.members.get(member_id or "")
+        return ErrorCode.UNKNOWN_MEMBER_ID if member is None else member.epoch_error(epoch)
 
     # -- the topics ----------------------------------------------------------------------------
 

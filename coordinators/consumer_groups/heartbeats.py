@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.groups import (
     JOIN_EPOCH,
@@ -17,20 +16,14 @@ from ...protocol.groups import (
     ConsumerGroupHeartbeatResponse,
 )
 from ...protocol.values import uuid_text
-from ..groups.gate import GroupGate
-from ..groups.store import GroupStore
 from . import records as group_records
-from .departures import Departures
 from .group import ConsumerGroup
-from .log import ConsumerGroupLog, Pairs
 from .member import ConsumerMember
 from .member_updates import SESSION, MemberUpdates, assignor_names
 from .migration import Migration
 from .reconciliation import Owned, is_subset
 from .records import GroupRecord
-
-if TYPE_CHECKING:
-    from ...protocol.host import Host
+from .store import ConsumerGroupStore, Pairs
 
 NEWEST_HEARTBEAT_VERSION = 1
 _NONE = ErrorCode.NONE
@@ -48,47 +41,20 @@ class HeartbeatClient(NamedTuple):
 class ConsumerGroupHeartbeats:
     """Answers the heartbeats of members that speak the consumer protocol."""
 
-    __slots__ = (
-        "_assignors",
-        "_config",
-        "_departures",
-        "_gate",
-        "_host",
-        "_log",
-        "_migration",
-        "_store",
-        "_updates",
-    )
-
     def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        store: GroupStore,
-        gate: GroupGate,
-        log: ConsumerGroupLog,
-        updates: MemberUpdates,
-        departures: Departures,
-        migration: Migration,
+        self, store: ConsumerGroupStore, updates: MemberUpdates, migration: Migration
     ) -> None:
-        self._host = host
-        self._config = config
         self._store = store
-        self._gate = gate
-        self._log = log
+        self._host = store.host
+        self._config = store.config
         self._updates = updates
-        self._departures = departures
         self._migration = migration
-        self._assignors = assignor_names(config)
+        self._assignors = assignor_names(store.config)
 
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: HeartbeatClient, respond: Answer
     ) -> None:
         """Answered once what it changes is replicated."""
-        error = self._gate.refusal(request.group_id, may_be_nameless=True)
-        if error is not _NONE:
-            respond(ConsumerGroupHeartbeatResponse(error))
-            return
         try:
             self._check(request, client.api_version)
             if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
@@ -186,7 +152,7 @@ class ConsumerGroupHeartbeats:
             respond(response if error is _NONE else ConsumerGroupHeartbeatResponse(error))
 
         self._updates.expect(group, SESSION, stepped.member_id)
-        self._log.write(group, records, written, replaced)
+        self._store.write(group, records, written, replaced)
 
     def _find_group(self, group_id: str, joins: bool) -> tuple[ConsumerGroup, Pairs]:
         """The group, and the records that end the classic one that it replaces."""
@@ -205,6 +171,10 @@ class ConsumerGroupHeartbeats:
             raise KafkaError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
             )
+        for member in converted[0].members.values():
+            if member.classic is not None:
+                timeout_ms = member.classic.session_timeout_ms
+                self._updates.expect(converted[0], SESSION, member.member_id, timeout_ms)
         return converted
 
     def _check_room(self, group: ConsumerGroup, member_id: str) -> None:
@@ -275,9 +245,9 @@ class ConsumerGroupHeartbeats:
 
         if instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
             away = known._replace(member_epoch=STATIC_LEAVE_EPOCH, pending_revocation={})
-            self._log.write(group, [group_records.current(group_id, away)], written)
+            self._store.write(group, [group_records.current(group_id, away)], written)
         else:
-            self._departures.fence(group, known, written)
+            self._updates.fence(group, known, written)
 
 
 def _check_regex(regex: str) -> None:

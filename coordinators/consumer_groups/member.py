@@ -7,6 +7,7 @@ import re
 from enum import IntEnum
 from typing import NamedTuple
 
+from ...protocol.errors import ErrorCode
 from ...protocol.groups import TopicIdPartitions
 
 Protocols = tuple[tuple[str, bytes], ...]
@@ -68,3 +69,10 @@ class ConsumerMember(NamedTuple):
     def is_reconciled_to(self, epoch: int) -> bool:
         """Return whether it has all that the target assignment of an epoch gives it."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
+
+    def epoch_error(self, epoch: int) -> ErrorCode:
+        """Why a commit or a fetch of offsets in an epoch is refused."""
+        if epoch == self.member_epoch:
+            return ErrorCode.NONE
+        is_classic = self.classic is not None
+        return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH

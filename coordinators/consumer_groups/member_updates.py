@@ -1,56 +1,41 @@
-"""Effect of a member's request on its group: take in what has changed, raise the epoch, assign,
-reconcile (Kafka: ``GroupMetadataManager.consumerGroupHeartbeat``, its steps 1 to 3)."""
+"""Effect of a member's request, departure or silence on its group: take in what has changed, raise
+the epoch, assign, reconcile (Kafka: ``GroupMetadataManager.consumerGroupHeartbeat``, its steps 1 to
+3, and ``consumerGroupFenceMember``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from ...protocol.config import INT_MAX, BrokerConfig
 from ...protocol.groups import TopicIdPartitions
 from . import records as group_records
 from .assignors import ASSIGNORS, MemberSpec
 from .group import ConsumerGroup
-from .log import ConsumerGroupLog, Done
 from .member import ConsumerMember, MemberState
+from .migration import Migration
 from .reconciliation import Owned, reconciled
 from .records import GroupRecord, SubscribedTopic
+from .store import ConsumerGroupStore, Done
 from .subscribed_topics import TopicCatalogue
-
-if TYPE_CHECKING:
-    from ...protocol.host import Host
 
 REFRESH_INTERVAL_MS = INT_MAX
 """Topics are looked at when they change; Kafka does it at this interval, too."""
 SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
 """Times of a member that end its membership."""
-Log = Callable[[str, str], object]
 
 
 class MemberUpdates:
-    """Finds the records that a request of a member leads to."""
-
-    __slots__ = ("_config", "_default_assignor", "_fence", "_host", "_log", "_out", "topics")
+    """Finds the records that a request of a member leads to, and ends the times of members."""
 
     def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        topics: TopicCatalogue,
-        log: ConsumerGroupLog,
-        out: Log,
+        self, store: ConsumerGroupStore, topics: TopicCatalogue, migration: Migration
     ) -> None:
-        self._host = host
-        self._config = config
-        self.topics = topics
-        self._log = log
-        self._out = out
-        self._fence: Callable[[ConsumerGroup, ConsumerMember, Done], object] = _no_fence
-        self._default_assignor = assignor_names(config)[0]
-
-    def fence_by(self, fence: Callable[[ConsumerGroup, ConsumerMember, Done], object]) -> None:
-        """Set how a member is removed whose time is up."""
-        self._fence = fence
+        self._store = store
+        self._host = store.host
+        self._config = store.config
+        self._topics = topics
+        self._migration = migration
+        self._default_assignor = assignor_names(store.config)[0]
 
     def update(
         self,
@@ -73,14 +58,14 @@ class MemberUpdates:
         epoch, topics = group.epoch, group.topics
         now_ms = self._host.now_ms()
         if raises_epoch or group.is_refresh_due(now_ms):
-            topics = self.topics.of(members.values())
+            topics = self._topics.of(members.values())
             if topics != group.topics:
                 raises_epoch = True
                 records.append(group_records.subscribed_topics(group_id, topics))
             if raises_epoch:
                 epoch += 1
                 records.append(group_records.group_epoch(group_id, epoch))
-                self._out("info", f"group {group_id} has epoch {epoch}")
+                self._store.write_line("info", f"group {group_id} has epoch {epoch}")
             group.refresh_ms, group.refresh_epoch = now_ms + REFRESH_INTERVAL_MS, epoch
         if epoch > group.target_epoch:
             target_epoch = epoch
@@ -103,7 +88,7 @@ class MemberUpdates:
         ids = {topic.topic: topic.topic_id for topic in topics}
         specs = {}
         for member_id, member in members.items():
-            names = self.topics.names(member)
+            names = self._topics.names(member)
             known = tuple([ids[topic] for topic in names if topic in ids])
             target = group.target_of(member_id, member.group_instance_id)
             specs[member_id] = MemberSpec(names, known, target, member.group_instance_id)
@@ -133,7 +118,7 @@ class MemberUpdates:
         if stepped == member:
             return member
         records.append(group_records.current(group.group_id, stepped))
-        self._out(
+        self._store.write_line(
             "info",
             f"member {stepped.member_id} of group {group.group_id} has epoch "
             f"{stepped.member_epoch} and is {stepped.state.name}",
@@ -142,8 +127,35 @@ class MemberUpdates:
             if stepped.state is MemberState.UNREVOKED_PARTITIONS:
                 self.expect_revocation(group, stepped)
             else:
-                self._log.cancel_timer(group, REBALANCE, stepped.member_id)
+                self._store.cancel_timer(group, REBALANCE, stepped.member_id)
         return stepped
+
+    # -- departures ----------------------------------------------------------------------------
+
+    def fence(self, group: ConsumerGroup, member: ConsumerMember, done: Done) -> None:
+        """A member is none any more.
+
+        If only members of the classic protocol are left, the group may become a classic one.
+        """
+        if self._migration.may_downgrade(group, member):
+            self._migration.downgrade(group, member, done)
+        else:
+            self._store.write(group, self.departure(group, (member,)), done)
+
+    def departure(
+        self, group: ConsumerGroup, leaving: Collection[ConsumerMember]
+    ) -> list[GroupRecord]:
+        """Records that take members out and raise the epoch."""
+        group_id = group.group_id
+        gone = {member.member_id for member in leaving}
+        records: list[GroupRecord] = []
+        for member in leaving:
+            records += group_records.member_tombstones(group_id, member.member_id)
+        topics = self._topics.of(m for m in group.members.values() if m.member_id not in gone)
+        if topics != group.topics:
+            records.append(group_records.subscribed_topics(group_id, topics))
+        records.append(group_records.group_epoch(group_id, group.epoch + 1))
+        return records
 
     # -- times ---------------------------------------------------------------------------------
 
@@ -154,10 +166,10 @@ class MemberUpdates:
         def expired(done: Done) -> None:
             late = group.members[member.member_id]
             if late.member_epoch == epoch:
-                self._fence(group, late, done)
+                self.fence(group, late, done)
 
         timeout_ms = member.rebalance_timeout_ms
-        self._log.start_timer(group, REBALANCE, member.member_id, timeout_ms, expired)
+        self._store.start_timer(group, REBALANCE, member.member_id, timeout_ms, expired)
 
     def expect(
         self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int | None = None
@@ -167,10 +179,12 @@ class MemberUpdates:
             timeout_ms = self._config["group.consumer.session.timeout.ms"]
 
         def expired(done: Done) -> None:
-            self._out("info", f"member {member_id} of group {group.group_id}: {name} ended")
-            self._fence(group, group.members[member_id], done)
+            self._store.write_line(
+                "info", f"member {member_id} of group {group.group_id}: {name} ended"
+            )
+            self.fence(group, group.members[member_id], done)
 
-        self._log.start_timer(group, name, member_id, timeout_ms, expired)
+        self._store.start_timer(group, name, member_id, timeout_ms, expired)
 
     def expect_if_absent(
         self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int
@@ -188,7 +202,3 @@ def assignor_names(config: BrokerConfig) -> tuple[str, ...]:
         if name in ASSIGNORS:
             found.append(name)
     return tuple(found) or tuple(ASSIGNORS)
-
-
-def _no_fence(_group: ConsumerGroup, _member: ConsumerMember, _done: Done) -> None:
-    """Stands until ``fence_by`` says how."""

@@ -6,16 +6,11 @@ A group without members always changes to the protocol of the first member that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ...protocol.config import BrokerConfig
 from ...protocol.errors import ClientError, ErrorCode, KafkaError
 from ...protocol.groups import CONSUMER_PROTOCOL_TYPE, TopicIdPartitions
-from ..groups.group import Group
+from ..groups.group import Group, GroupState
 from ..groups.member import Member
 from ..groups.records import GroupKey, encode_group_key, encode_group_value
-from ..groups.state import GroupState
-from ..groups.store import GroupStore
 from . import records as group_records
 from .embedded_protocol import (
     decode_assignment,
@@ -24,15 +19,10 @@ from .embedded_protocol import (
     version_of,
 )
 from .group import ConsumerGroup
-from .log import ConsumerGroupLog, Done, Pairs
 from .member import ClassicMembership, ConsumerMember
-from .member_updates import SESSION, MemberUpdates
 from .records import GroupRecord
+from .store import ConsumerGroupStore, Done, Pairs
 from .subscribed_topics import TopicCatalogue
-
-if TYPE_CHECKING:
-    from ...protocol.host import Host
-    from ..groups.rebalances import Rebalances
 
 _NONE = ErrorCode.NONE
 _GROUP_VALUE_VERSION = 3
@@ -41,35 +31,11 @@ _GROUP_VALUE_VERSION = 3
 class Migration:
     """Makes a group of the other protocol of one."""
 
-    __slots__ = (
-        "_config",
-        "_host",
-        "_log",
-        "_policy",
-        "_rebalances",
-        "_store",
-        "_topics",
-        "_updates",
-    )
-
-    def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        store: GroupStore,
-        topics: TopicCatalogue,
-        log: ConsumerGroupLog,
-        updates: MemberUpdates,
-        rebalances: Rebalances,
-    ) -> None:
-        self._host = host
-        self._config = config
+    def __init__(self, store: ConsumerGroupStore, topics: TopicCatalogue) -> None:
         self._store = store
+        self._config = store.config
         self._topics = topics
-        self._log = log
-        self._updates = updates
-        self._rebalances = rebalances
-        self._policy: str = config["group.consumer.migration.policy"].lower()
+        self._policy: str = store.config["group.consumer.migration.policy"].lower()
 
     # -- upwards -------------------------------------------------------------------------------
 
@@ -94,11 +60,8 @@ class Migration:
                 "the embedded consumer protocol is malformed.",
             ) from None
         group.apply(records)
-        self._rebalances.send_away(classic)
-        for member in group.members.values():
-            if member.classic is not None:
-                timeout_ms = member.classic.session_timeout_ms
-                self._updates.expect(group, SESSION, member.member_id, timeout_ms)
+        classic.send_away()
+        self._store.carry_out(classic)
         return group, [*end, *map(group_records.encode, records)]
 
     def _may_upgrade(self, classic: Group) -> bool:
@@ -170,31 +133,24 @@ class Migration:
 
         def appended() -> None:
             self._store.keep_classic_group(classic)
-            for member in classic.members.values():
-                self._rebalances.extend_session(classic, member)
-            self._rebalances.prepare(classic, "the group is downgraded to the classic protocol")
+            classic.downgraded()
+            self._store.carry_out(classic)
 
-        self._log.append(group, pairs, appended, done)
+        self._store.append(group, pairs, appended, done)
 
     def _classic_of(self, group: ConsumerGroup, leaving: ConsumerMember) -> Group:
-        wall_ms = self._host.wall_ms()
-        classic = Group(group.group_id, wall_ms, GroupState.STABLE)
+        classic = Group(group.group_id, self._store.surroundings, GroupState.STABLE)
         classic.generation = group.epoch
         classic.offsets = group.offsets
         for member in group.members.values():
             if member.member_id != leaving.member_id and member.classic is not None:
-                classic.add(_classic_member(member, member.classic))
+                classic.put(_classic_member(member, member.classic), CONSUMER_PROTOCOL_TYPE)
         classic.settle()
         for stays in classic.members.values():
             version = version_of(stays.metadata(classic.protocol or ""))
             target = group.target.get(stays.member_id, {})
-            stays.assignment = encode_assignment(self.named(target), version)
+            stays.assignment = encode_assignment(self._topics.named(target), version)
         return classic
-
-    def named(self, partitions: TopicIdPartitions) -> list[tuple[str, tuple[int, ...]]]:
-        """Partitions by the names of topics, of those that there are."""
-        named = [(self._topics.name(topic_id), n) for topic_id, n in partitions.items()]
-        return sorted((topic, numbers) for topic, numbers in named if topic is not None)
 
     # -- without members -----------------------------------------------------------------------
 
@@ -204,10 +160,10 @@ class Migration:
         Nobody waits for the records: without them it is found empty, and replaced, once more.
         """
         tombstones = group_records.group_tombstones(group.group_id, ())
-        classic = Group(group.group_id, self._host.wall_ms())
+        classic = Group(group.group_id, self._store.surroundings)
         classic.offsets = group.offsets
         pairs = [*map(group_records.encode, tombstones)]
-        self._log.append(
+        self._store.append(
             group, pairs, lambda: self._store.keep_classic_group(classic), lambda _error: None
         )
 
@@ -220,6 +176,5 @@ def _classic_member(member: ConsumerMember, classic: ClassicMembership) -> Membe
         member.client_host,
         member.rebalance_timeout_ms,
         classic.session_timeout_ms,
-        CONSUMER_PROTOCOL_TYPE,
         classic.protocols,
     )

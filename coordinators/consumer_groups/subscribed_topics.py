@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ...protocol.groups import TopicIdPartitions
 from .member import ConsumerMember
 from .records import SubscribedTopic
 
@@ -53,3 +54,8 @@ class TopicCatalogue:
     def id(self, name: str) -> str:
         """The id of a topic; empty if it is unknown."""
         return self._cache.topic_id(name)
+
+    def named(self, partitions: TopicIdPartitions) -> list[tuple[str, tuple[int, ...]]]:
+        """Partitions by the names of topics, of those that there are."""
+        named = [(self.name(topic_id), n) for topic_id, n in partitions.items()]
+        return sorted((topic, numbers) for topic, numbers in named if topic is not None)

@@ -1,92 +1,77 @@
-"""The group coordinator of a broker (docs/kafka/groups-and-transactions.md): its parts, and what
-its broker tells and asks them."""
+"""The group coordinator of a broker (docs/kafka/groups-and-transactions.md; Kafka:
+``GroupCoordinator``).
+
+It finds the group of each request, gives the request to the group, and has the store carry out what
+the group wants done. What asks only for offsets or descriptions it answers itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode
+from ...protocol.groups import (
+    CLASSIC_PROTOCOL,
+    NO_MEMBER,
+    CommittedOffset,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeftMember,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from ...protocol.values import TopicPartition
-from ...protocol.versions import Behaviour
-from ..consumer_groups.coordinator import ConsumerGroupCoordinator
-from .administration import GroupAdministration
-from .commits import Commits, TransactionalCommit
-from .gate import GroupGate
-from .joining import Joining
-from .membership import Membership
-from .rebalances import Rebalances
+from .any_group import AnyGroup
+from .effects import JoinReply, SyncReply
+from .group import GroupState, JoiningClient, failed_join
+from .offsets import TransactionalCommit
+from .records import OffsetValue
 from .store import GroupStore
 
 if TYPE_CHECKING:
-    from ...protocol.host import Host
+    from ...replication.partition.metadata_cache import MetadataCache
     from ...replication.partition.partition import Partition
-    from ...replication.replica_manager import ReplicaManager
+
+NEWEST_COMMIT_VERSION = 9
+_NONE = ErrorCode.NONE
+_UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
+_NO_PRODUCER_EPOCH = -1
+Errors = dict[TopicPartition, ErrorCode]
 
 
 class GroupCoordinator:
-    """Makes the parts; each of the callables in its slots is a method of the part that answers."""
+    """Answers members and administrators of groups, and hears of what its broker leads."""
 
-    __slots__ = (
-        "_store",
-        "administration",
-        "commit",
-        "commit_in_transaction",
-        "consumer_groups",
-        "fetch_offsets",
-        "groups",
-        "heartbeat",
-        "join",
-        "leave",
-        "modern",
-        "partition_for",
-        "rebalances",
-        "sync",
-    )
-
-    def __init__(
-        self,
-        host: Host,
-        config: BrokerConfig,
-        behaviour: Behaviour,
-        replica_manager: ReplicaManager,
-        log: Callable[[str, str], object],
-    ) -> None:
-        """``log`` takes a level (``info``, ``warn``) and a line."""
-        store = self._store = GroupStore(host, config, behaviour, replica_manager)
-        gate = GroupGate(behaviour, store)
-        self.rebalances = rebalances = Rebalances(host, config, behaviour, store, log)
-        store.on_loaded = rebalances.loaded
-        store.on_unloaded = rebalances.unloaded
-        metadata_cache = replica_manager.metadata_cache
-        joining = Joining(host.rng, config, behaviour, store, gate, rebalances)
-        membership = Membership(behaviour, store, gate, rebalances)
-        commits = Commits(host, config, behaviour, metadata_cache, store, gate, rebalances)
-        self.administration = GroupAdministration(host, behaviour, metadata_cache, store, gate)
+    def __init__(self, store: GroupStore, metadata_cache: MetadataCache) -> None:
+        self._store = store
+        self._host = store.host
+        self._config = store.config
+        self._behaviour = store.behaviour
+        self._metadata_cache = metadata_cache
         self.groups = store.groups
-        """The groups coordinated here, by id; others only read."""
-        self.consumer_groups = store.consumer_groups
-        """Likewise, those of the consumer protocol."""
-        self.modern: ConsumerGroupCoordinator | None = None
-        """The part for the consumer protocol, if it is switched on."""
-        if store.has_consumer_groups:
-            classic = joining, membership, rebalances
-            modern = ConsumerGroupCoordinator(
-                host, config, store, gate, replica_manager, classic, log
-            )
-            self.modern = modern
-            self.join, self.sync = modern.join, modern.sync
-            self.heartbeat, self.leave = modern.heartbeat, modern.leave
-        else:
-            self.join, self.sync = joining.join, membership.sync
-            self.heartbeat, self.leave = membership.heartbeat, membership.leave
-        self.commit = commits.commit
-        self.commit_in_transaction: Callable[
-            [TransactionalCommit, Callable[[dict[TopicPartition, ErrorCode]], object]], None
-        ] = commits.commit_in_transaction
-        self.fetch_offsets = commits.fetch
-        self.partition_for = store.partition_for
+        """The groups of the classic protocol coordinated here, by id; others only read."""
+        self.partition_for = store.log.partition_for
+
+    # -- what its broker leads -----------------------------------------------------------------
 
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
@@ -111,13 +96,374 @@ class GroupCoordinator:
         """Forget what was committed for partitions that are being deleted."""
         self._store.partitions_deleted(partitions)
 
-    def topics_changed(self, topics: Iterable[str]) -> None:
-        """The metadata of topics has changed; for groups that the coordinator assigns to."""
-        if self.modern is not None:
-            self.modern.topics_changed(topics)
-
     def transaction_completed(
         self, producer_id: int, partitions: Iterable[int], is_commit: bool
     ) -> None:
         """A marker stands in these partitions of the internal topic: its offsets count, or go."""
         self._store.complete_transaction(producer_id, partitions, is_commit)
+
+    def find(self, group_id: str) -> AnyGroup | None:
+        """The group, of whichever protocol, if it is coordinated here; others only read it."""
+        return self._store.find(group_id)
+
+    def refusal(
+        self,
+        group_id: str,
+        *,
+        may_be_nameless: bool = False,
+        must_be_named: bool = False,
+        told_of_loading: bool = True,
+    ) -> ErrorCode:
+        """Why the group is not to be looked at here (``GroupCoordinator.validateGroupStatus``).
+
+        The group without a name has offsets only, but can be described and deleted. Before 2.0 a
+        partition that was still being loaded counted as coordinated elsewhere, a sync was never
+        told of loading, and only those who joined or deleted a group had to name it.
+        """
+        if (
+            not group_id
+            and not may_be_nameless
+            and (must_be_named or self._behaviour.empty_group_ids_refused)
+        ):
+            return ErrorCode.INVALID_GROUP_ID
+        number = self.partition_for(group_id)
+        is_loading, is_owned = number in self._store.loading, number in self._store.owned
+        if self._behaviour.loading_told_before_ownership:
+            if is_loading:
+                return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            return _NONE if is_owned else ErrorCode.NOT_COORDINATOR
+        if not is_owned:
+            return ErrorCode.NOT_COORDINATOR
+        if told_of_loading and is_loading:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return _NONE
+
+    # -- members -------------------------------------------------------------------------------
+
+    def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
+        """Answered when the rebalance ends, or at once where none is needed."""
+        if not self._behaviour.protocols_counted_as_named:
+            request = _with_each_protocol_once(request)
+        group = None
+        error = self.refusal(request.group_id, must_be_named=True)
+        if error is _NONE and not self.takes_session(request):
+            error = ErrorCode.INVALID_SESSION_TIMEOUT
+        if error is _NONE:
+            if request.member_id == NO_MEMBER:
+                group = self._store.get_or_create(request.group_id)
+            else:
+                group, error = self.groups.get(request.group_id), _UNKNOWN
+        if group is None:
+            reply(failed_join(request.member_id, error, self._behaviour))
+            return
+        group.join(request, client, reply)
+        self._store.carry_out(group)
+
+    def takes_session(self, request: JoinGroupRequest) -> bool:
+        """Return whether members may have such a session timeout."""
+        shortest: int = self._config["group.min.session.timeout.ms"]
+        longest: int = self._config["group.max.session.timeout.ms"]
+        return shortest <= request.session_timeout_ms <= longest
+
+    def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
+        """Answered with the assignment; the leader's request brings it."""
+        error = self.refusal(request.group_id, told_of_loading=False)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            # The rebalance is lost. Older clients do not know the error of loading here.
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+        group = self.groups.get(request.group_id)
+        if error is not _NONE or group is None:
+            reply(SyncGroupResponse(_UNKNOWN if error is _NONE else error))
+            return
+        group.sync(request, reply)
+        self._store.carry_out(group)
+
+    def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
+        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
+        error = self.refusal(request.group_id)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return _NONE
+        if error is not _NONE:
+            return error
+        group = self.groups.get(request.group_id)
+        if group is None:
+            return _UNKNOWN
+        error = group.heartbeat(request)
+        self._store.carry_out(group)
+        return error
+
+    def leave(
+        self, request: LeaveGroupRequest, respond: Callable[[LeaveGroupResponse], object]
+    ) -> None:
+        """Members leave of their own will, or an administrator removes static ones."""
+        error = self.refusal(request.group_id)
+        group = self.groups.get(request.group_id)
+        if error is _NONE and group is not None and group.is_dead:
+            error = group.dead_error
+        if error is not _NONE:
+            respond(LeaveGroupResponse(error))
+            return
+        left = []
+        for leaving in request.members:
+            if group is not None:
+                error = group.leave(leaving)
+                self._store.carry_out(group)
+            left.append(
+                LeftMember(
+                    leaving.member_id,
+                    leaving.group_instance_id,
+                    _UNKNOWN if group is None else error,
+                )
+            )
+        respond(LeaveGroupResponse(_NONE, tuple(left)))
+
+    # -- OffsetCommit and TxnOffsetCommit ------------------------------------------------------
+
+    def commit(
+        self,
+        request: OffsetCommitRequest,
+        respond: Callable[[OffsetCommitResponse], object],
+        api_version: int = NEWEST_COMMIT_VERSION,
+    ) -> None:
+        """Store offsets; answered once they are replicated."""
+        partitions = request.partitions
+        values = self._values_of_known(partitions, request.retention_time_ms)
+
+        def answer(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            names = (partition.topic_partition for partition in partitions)
+            respond(OffsetCommitResponse(tuple((n, errors.get(n, unknown)) for n in names)))
+
+        if not values:
+            answer({})
+            return
+        group: AnyGroup | None = None
+        error = self.refusal(request.group_id, may_be_nameless=True)
+        if error is _NONE:
+            group, error = self._group_to_commit(request, api_version)
+        if group is None or error is not _NONE:
+            answer(dict.fromkeys(values, error))
+            return
+        self._store.store_offsets(group, values, answer)
+
+    def _group_to_commit(
+        self, request: OffsetCommitRequest, api_version: int
+    ) -> tuple[AnyGroup | None, ErrorCode]:
+        """The group, and why its offsets are not taken."""
+        group = self.groups.get(request.group_id)
+        if group is None:
+            if request.generation >= 0:
+                return None, self._unknown_group_error(api_version)
+            group = self._store.get_or_create(request.group_id)
+        error = group.commit(request)
+        self._store.carry_out(group)
+        return group, error
+
+    def _unknown_group_error(self, _api_version: int) -> ErrorCode:
+        """Answer to a commit of a generation that no group has."""
+        return ErrorCode.ILLEGAL_GENERATION
+
+    def _values_of_known(
+        self, partitions: tuple[OffsetCommitPartition, ...], retention_time_ms: int = -1
+    ) -> dict[TopicPartition, OffsetValue]:
+        """Return the values to be stored for the partitions that exist."""
+        wall_ms = self._host.wall_ms()
+        known = self._metadata_cache.takes_offsets
+        return {
+            partition.topic_partition: OffsetValue(
+                partition.offset,
+                partition.leader_epoch,
+                partition.metadata,
+                wall_ms if partition.commit_timestamp_ms < 0 else partition.commit_timestamp_ms,
+                self._expiry_ms(partition, wall_ms, retention_time_ms),
+            )
+            for partition in partitions
+            if known(partition.topic_partition)
+        }
+
+    def _expiry_ms(
+        self, partition: OffsetCommitPartition, wall_ms: int, retention_time_ms: int
+    ) -> int:
+        """When the offset ends by itself; -1 to leave that to the state of the group (KIP-211)."""
+        if self._behaviour.offsets_expire_by_group_state:
+            return -1 if retention_time_ms == -1 else wall_ms + retention_time_ms
+        if retention_time_ms == -1:
+            retention_time_ms = self._config["offsets.retention.minutes"] * 60_000
+        committed_ms = partition.commit_timestamp_ms
+        return (wall_ms if committed_ms < 0 else committed_ms) + retention_time_ms
+
+    def commit_in_transaction(
+        self, commit: TransactionalCommit, respond: Callable[[Errors], object]
+    ) -> None:
+        """Store offsets in the producer's transaction; the caller knows that it is one.
+
+        Unknown partitions are answered with UNKNOWN_TOPIC_OR_PARTITION, the others once their
+        records are replicated.
+        """
+        partitions = commit.partitions
+        values = self._values_of_known(partitions)
+
+        def answer(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            names = (partition.topic_partition for partition in partitions)
+            respond({name: errors.get(name, unknown) for name in names})
+
+        if not values:
+            answer({})
+            return
+        error = self.refusal(commit.group_id)
+        if error is not _NONE:
+            answer(dict.fromkeys(values, error))
+            return
+        group, error = self._group_to_commit_in_transaction(commit)
+        if error is not _NONE:
+            answer(dict.fromkeys(values, error))
+            return
+        if commit.producer_epoch == _NO_PRODUCER_EPOCH:
+            # MemoryRecordsBuilder.validateProducerState throws, and the whole request fails.
+            failed = ErrorCode.UNKNOWN_SERVER_ERROR
+            respond({partition.topic_partition: failed for partition in partitions})
+            return
+        producer = commit.producer_id, commit.producer_epoch
+        self._store.store_offsets(group, values, answer, *producer, commit.guard)
+
+    def _group_to_commit_in_transaction(
+        self, commit: TransactionalCommit
+    ) -> tuple[AnyGroup, ErrorCode]:
+        group = self._store.get_or_create(commit.group_id)
+        return group, group.commit_in_transaction(commit)
+
+    # -- OffsetFetch ---------------------------------------------------------------------------
+
+    def fetch_offsets(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        """Committed offsets; -1 where a group has none, which is no error."""
+        error = self._fetch_refusal(request)
+        if error is not _NONE:
+            return OffsetFetchResponse(error, ())
+        group = self._store.find(request.group_id)
+        wanted = request.partitions
+        if group is None or group.is_dead:
+            nothing = tuple(CommittedOffset(partition, _NONE) for partition in wanted or ())
+            return OffsetFetchResponse(_NONE, nothing)
+        asks_for_all = wanted is None or (
+            not wanted and self._behaviour.empty_offset_fetch_means_all
+        )
+        partitions = sorted(group.offsets.committed) if asks_for_all else wanted or ()
+        return OffsetFetchResponse(
+            _NONE,
+            tuple(
+                group.offsets.fetch(partition, request.require_stable) for partition in partitions
+            ),
+        )
+
+    def _fetch_refusal(self, request: OffsetFetchRequest) -> ErrorCode:
+        return self.refusal(request.group_id, may_be_nameless=True)
+
+    # -- administrators ------------------------------------------------------------------------
+
+    def state_name(self, state: GroupState) -> str:
+        """Return the name of a state for clients; AwaitingSync until 1.1."""
+        if self._behaviour.awaiting_sync_state and state is GroupState.COMPLETING_REBALANCE:
+            return "AwaitingSync"
+        return state.value
+
+    def describe_groups(self, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+        """States and members; a group that nobody knows is Dead, which is no error."""
+        return DescribeGroupsResponse(tuple(self._describe(name) for name in request.group_ids))
+
+    def _describe(self, group_id: str) -> DescribedGroup:
+        error = self.refusal(group_id, may_be_nameless=True)
+        if error is not _NONE:
+            return DescribedGroup(error, group_id)
+        group = self.groups.get(group_id)
+        if group is None:
+            return DescribedGroup(_NONE, group_id, GroupState.DEAD.value)
+        is_stable = group.state is GroupState.STABLE
+        return DescribedGroup(
+            _NONE,
+            group_id,
+            self.state_name(group.state),
+            group.protocol_type or "",
+            (group.protocol or "") if is_stable else "",
+            group.described_members(),
+        )
+
+    def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
+        """The groups of this broker, of the states and types asked for."""
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._store.loading else _NONE
+        return ListGroupsResponse(error, tuple(self._listed(request)))
+
+    def _listed(self, request: ListGroupsRequest) -> list[ListedGroup]:
+        ignores_case = self._behaviour.group_filters_ignore_case
+        wanted = frozenset(s.lower() if ignores_case else s for s in request.states)
+        types = [name.lower() for name in request.types]
+        found = []
+        for group in self.groups.values() if not types or CLASSIC_PROTOCOL in types else ():
+            state = self.state_name(group.state)
+            if not wanted or (state.lower() if ignores_case else state) in wanted:
+                found.append(ListedGroup(group.group_id, group.protocol_type or "", state))
+        return found
+
+    def delete_groups(self, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+        """Delete groups without members, with their offsets (KIP-229)."""
+        errors: dict[str, ErrorCode] = {}
+        eligible: list[AnyGroup] = []
+        may_be_nameless = self._behaviour.loading_told_before_ownership
+        for group_id in dict.fromkeys(request.group_ids):
+            error, group = self._find_living(group_id, may_be_nameless)
+            if group is not None:
+                if group.is_empty:
+                    self._store.end(group)
+                    eligible.append(group)
+                else:
+                    error = ErrorCode.NON_EMPTY_GROUP
+            errors[group_id] = error
+        self._store.clean_up(eligible, lambda g: g.offsets.remove(tuple(g.offsets.committed)))
+        return DeleteGroupsResponse(tuple(errors.items()))
+
+    def _find_living(
+        self, group_id: str, may_be_nameless: bool
+    ) -> tuple[ErrorCode, AnyGroup | None]:
+        """A living group, or why there is none."""
+        error = self.refusal(group_id, may_be_nameless=may_be_nameless, must_be_named=True)
+        if error is not _NONE:
+            return error, None
+        group = self._store.find(group_id)
+        if group is None or group.is_dead:
+            is_gone = self._store.is_gone(group_id)
+            return ErrorCode.GROUP_ID_NOT_FOUND if is_gone else ErrorCode.NOT_COORDINATOR, None
+        return _NONE, group
+
+    def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+        """Delete offsets of topics that no member reads (KIP-496)."""
+        errors: dict[TopicPartition, ErrorCode] = {}
+        known = []
+        for partition in dict.fromkeys(request.partitions):
+            if self._metadata_cache.contains(partition):
+                known.append(partition)
+            else:
+                errors[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        error, group = self._find_living(request.group_id, may_be_nameless=False)
+        if group is None:
+            return OffsetDeleteResponse(error)
+        if not group.is_empty:
+            if not group.is_consumer_group:
+                return OffsetDeleteResponse(ErrorCode.NON_EMPTY_GROUP)
+            for partition in known:
+                if group.is_subscribed_to(partition.topic):
+                    errors[partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        eligible = [partition for partition in known if partition not in errors]
+        errors.update(dict.fromkeys(eligible, _NONE))
+        if eligible:
+            self._store.clean_up((group,), lambda g: g.offsets.remove(eligible))
+        return OffsetDeleteResponse(_NONE, tuple(errors.items()))
+
+
+def _with_each_protocol_once(request: JoinGroupRequest) -> JoinGroupRequest:
+    """Keep the first mention of a protocol that is named twice."""
+    first: dict[str, bytes] = {}
+    for name, metadata in request.protocols:
+        first.setdefault(name, metadata)
+    if len(first) == len(request.protocols):
+        return request
+    return replace(request, protocols=tuple(first.items()))

@@ -1,90 +1,155 @@
-"""One consumer group as its coordinator holds it (Kafka: ``GroupMetadata``).
+"""One group of the classic protocol (Kafka: ``GroupMetadata``, and of ``GroupCoordinator`` what it
+does under a group's lock; docs/kafka/groups-and-transactions.md#groups).
 
-Members, the protocol they agree on, the state, the generation. What leads from one state to the
-next is in ``rebalances.py`` and ``membership.py``; nothing here answers a request or sets a timer.
+A group is a state machine. It knows no log, no timer and no connection:
+
+- Each input is a method: a request of a member, the end of a time (``time_is_up``), the outcome of
+  an append (``StoreGroup.then``), a change of who coordinates. It checks, changes the group and
+  adds to ``effects`` what is to be done about it.
+- Whoever gives the input takes the effects and carries them out in their order. What happens then
+  comes back as another input.
+
+The way of an answer that waits is kept with its member, as ``awaiting_join`` or ``awaiting_sync``.
+The end of a rebalance is awaited (``waiting_join``) only while the rebalance is being prepared. The
+time to sync runs only from there to the next rebalance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
-from ...protocol.errors import ClientError, invariant
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ClientError, ErrorCode, invariant
 from ...protocol.groups import (
     CONSUMER_PROTOCOL_TYPE,
+    NO_MEMBER,
     DescribedMember,
+    HeartbeatRequest,
     JoinGroupMember,
+    JoinGroupRequest,
     JoinGroupResponse,
+    LeavingMember,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
 )
-from ...protocol.host import StateListener, Timer
+from ...protocol.host import Timer
 from ...protocol.values import TopicPartition
-from .member import JoinAnswer, Member, Protocols
-from .offsets import GroupOffsets
+from ...protocol.versions import Behaviour
+from .effects import (
+    Answer,
+    CancelTimer,
+    Effect,
+    JoinReply,
+    NoteChange,
+    NoteSilence,
+    NoteWait,
+    SetTimer,
+    StoreGroup,
+    SyncReply,
+    TimeLimit,
+    WriteLine,
+)
+from .member import Member, Protocols, rebalance_timeout_ms
+from .offsets import GroupOffsets, TransactionalCommit
 from .records import (
     GroupKey,
     GroupValue,
-    MemberValue,
     OffsetValue,
     encode_group_key,
     subscribed_topics,
 )
-from .state import PREVIOUS_STATES, GroupState
+
+if TYPE_CHECKING:
+    import random
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""How long a new member may wait for its first rebalance to end (KAFKA-7610)."""
+_NONE = ErrorCode.NONE
+_UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
+_REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
-class WaitingJoin:
+class GroupState(Enum):
+    """State of a group; the values are Kafka's names."""
+
+    EMPTY = "Empty"
+    """No members; perhaps offsets, which keep the group."""
+    PREPARING_REBALANCE = "PreparingRebalance"
+    """Members join; each waits until all have."""
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    """All have joined; the leader's assignment is awaited."""
+    STABLE = "Stable"
+    """Every member has its assignment, or may ask for it."""
+    DEAD = "Dead"
+    """Removed, or coordinated elsewhere; nothing leads out."""
+
+
+PREVIOUS_STATES: dict[GroupState, tuple[GroupState, ...]] = {
+    GroupState.EMPTY: (GroupState.PREPARING_REBALANCE,),
+    GroupState.PREPARING_REBALANCE: (
+        GroupState.STABLE,
+        GroupState.COMPLETING_REBALANCE,
+        GroupState.EMPTY,
+    ),
+    GroupState.COMPLETING_REBALANCE: (GroupState.PREPARING_REBALANCE,),
+    GroupState.STABLE: (GroupState.COMPLETING_REBALANCE,),
+    GroupState.DEAD: tuple(GroupState),
+}
+"""State -> the states it may be entered from (Kafka: ``GroupState.validPreviousStates``)."""
+
+
+class GroupSurroundings(NamedTuple):
+    """What the groups of a broker are given: their rules, the time, and chance."""
+
+    config: BrokerConfig
+    behaviour: Behaviour
+    wall_ms: Callable[[], int]
+    rng: random.Random
+
+
+class JoiningClient(NamedTuple):
+    """Client that joins, and what it understands."""
+
+    client_id: str
+    host: str
+    may_need_member_id: bool
+    """It takes MEMBER_ID_REQUIRED for an answer (KIP-394)."""
+    may_skip_assignment: bool
+    """It takes a leadership without assigning (KIP-814)."""
+
+
+class WaitingJoin(NamedTuple):
     """The end of a rebalance that is awaited: for all members, or for a time."""
 
-    __slots__ = ("begun_by", "delay_ms", "is_initial", "remaining_ms", "timer")
+    is_initial: bool
+    """The first members of a group: others may come, so only time ends it (KIP-134)."""
+    delay_ms: int
+    remaining_ms: int
+    """How much longer an initial one may be put off."""
 
-    def __init__(self, is_initial: bool, delay_ms: int, remaining_ms: int) -> None:
-        self.is_initial = is_initial
-        """The first members of a group: others may come, so only time ends it (KIP-134)."""
-        self.delay_ms = delay_ms
-        self.remaining_ms = remaining_ms
-        """How much longer an initial one may be put off."""
-        self.timer: Timer | None = None
-        self.begun_by: int | None = None
-        """While a run is recorded: seq of the event at which it began."""
 
-    def cancel(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+class PendingMember(NamedTuple):
+    """Whom a member id was given to."""
+
+    client_id: str
+    timeout_ms: int
 
 
 class Group:
     """Members and state of one group."""
 
-    __slots__ = (
-        "_listener",
-        "_supported",
-        "awaiting_join_count",
-        "generation",
-        "group_id",
-        "leader",
-        "members",
-        "new_member_added",
-        "offsets",
-        "pending_members",
-        "pending_sync",
-        "protocol",
-        "protocol_type",
-        "state",
-        "state_timestamp_ms",
-        "static_members",
-        "subscribed_topics",
-        "sync_timer",
-        "waiting_join",
-    )
-
     def __init__(
         self,
         group_id: str,
-        wall_ms: int,
+        surroundings: GroupSurroundings,
         state: GroupState = GroupState.EMPTY,
-        listener: StateListener | None = None,
     ) -> None:
         self.group_id = group_id
         self.state = state
-        self.state_timestamp_ms = wall_ms
+        self.state_timestamp_ms = surroundings.wall_ms()
         """When the state was entered; -1 if an old record did not say."""
         self.generation = 0
         self.protocol_type: str | None = None
@@ -94,8 +159,8 @@ class Group:
         """By member id, in the order they came."""
         self.static_members: dict[str, str] = {}
         """Instance id -> member id."""
-        self.pending_members: dict[str, Timer] = {}
-        """Ids given out that have not joined yet (KIP-394), with what ends their time."""
+        self.pending_members: dict[str, PendingMember] = {}
+        """By ids given out that have not joined yet (KIP-394)."""
         self.pending_sync: dict[str, None] = {}
         """Members that have not asked for the assignment of this generation yet."""
         self.awaiting_join_count = 0
@@ -104,42 +169,19 @@ class Group:
         self.subscribed_topics: frozenset[str] | None = None
         """What members of a consumer group read; None where that is not known."""
         self.waiting_join: WaitingJoin | None = None
-        self.sync_timer: Timer | None = None
         self.offsets = GroupOffsets()
+        self.effects: list[Effect] = []
+        """What is to be done, and is not yet."""
+        self.timers: dict[tuple[TimeLimit, str], Timer] = {}
+        """The times that run, by what ``SetTimer`` names; kept for who carries out effects."""
         self._supported: dict[str, int] = {}
         """Protocol -> how many members support it."""
-        self._listener = listener
+        self._config = surroundings.config
+        self._behaviour = surroundings.behaviour
+        self._wall_ms = surroundings.wall_ms
+        self._rng = surroundings.rng
 
-    # -- who listens ---------------------------------------------------------------------------
-
-    def appear(self, listener: StateListener | None) -> None:
-        """Tell what the group is, which comes from elsewhere, and each change from now on."""
-        self._listener = listener
-        self._tell_all(self.state.value, self.generation, tuple(self.members))
-
-    def vanish(self) -> None:
-        """Take back what was told: the group goes on elsewhere, or as one of another protocol."""
-        self._tell_all(None, None, None)
-        self._listener = None
-
-    def _tell_all(self, state: str | None, generation: int | None, members: object) -> None:
-        if self._listener is not None:
-            for name, value in (("members", members), ("generation", generation), ("state", state)):
-                self._listener(f"groups/{self.group_id}/{name}", None, value)
-
-    # -- state ---------------------------------------------------------------------------------
-
-    def transition_to(self, state: GroupState, wall_ms: int) -> None:
-        """Enter a state; there must be a way to it from the present one."""
-        old = self.state
-        invariant(
-            old in PREVIOUS_STATES[state],
-            f"group {self.group_id} must not go from {old.value} to {state.value}",
-        )
-        self.state = state
-        self.state_timestamp_ms = wall_ms
-        if self._listener is not None:
-            self._listener(f"groups/{self.group_id}/state", old.value, state.value)
+    # -- what it is ----------------------------------------------------------------------------
 
     @property
     def is_dead(self) -> bool:
@@ -154,126 +196,371 @@ class Group:
     def state_name(self) -> str:
         return self.state.value
 
-    def end(self, wall_ms: int) -> None:
-        """It is removed."""
-        self.transition_to(GroupState.DEAD, wall_ms)
-
-    def tombstones(self) -> list[bytes]:
-        """Keys of the records of the group itself, if there are any."""
-        return [encode_group_key(GroupKey(self.group_id))] if self.generation > 0 else []
-
-    @property
-    def can_rebalance(self) -> bool:
-        return self.state in PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
-
     @property
     def is_consumer_group(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
-
-    def start_next_generation(self, wall_ms: int) -> bool:
-        """All have joined: agree on a protocol, or be empty.
-
-        False where members support none in common: the generation has gone up all the same.
-        """
-        old = self.generation
-        self.generation += 1
-        if self.members and not self.has_common_protocol:
-            return False
-        self.protocol = self.select_protocol() if self.members else None
-        self.subscribed_topics = self._find_subscribed_topics()
-        self.pending_sync.clear()
-        if self._listener is not None:
-            self._listener(f"groups/{self.group_id}/generation", old, self.generation)
-        members = GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY
-        self.transition_to(members, wall_ms)
-        return True
-
-    # -- members -------------------------------------------------------------------------------
-
-    def add(self, member: Member, respond: JoinAnswer | None = None) -> None:
-        """Take a member in; the first one leads and says what kind of group it is."""
-        if member.group_instance_id is not None:
-            self.static_members[member.group_instance_id] = member.member_id
-        if not self.members:
-            self.protocol_type = member.protocol_type
-        if self.leader is None:
-            self.leader = member.member_id
-        self._tell_members(lambda: self.members.__setitem__(member.member_id, member))
-        self._count(member.protocols, 1)
-        member.awaiting_join = respond
-        if respond is not None:
-            self.awaiting_join_count += 1
-        timer = self.pending_members.pop(member.member_id, None)
-        if timer is not None:
-            timer.cancel()
-
-    def remove(self, member_id: str) -> None:
-        """Forget a member, or an id given out; the next member leads if it was the leader."""
-        member = self.members.get(member_id)
-        if member is not None:
-            self._tell_members(lambda: self.members.pop(member_id))
-            member.stop_session()
-            self._count(member.protocols, -1)
-            if member.awaiting_join is not None:
-                self.awaiting_join_count -= 1
-            if member.group_instance_id is not None:
-                self.static_members.pop(member.group_instance_id, None)
-        if self.leader == member_id:
-            self.leader = next(iter(self.members), None)
-        self.remove_pending(member_id)
-        self.pending_sync.pop(member_id, None)
-
-    def remove_pending(self, member_id: str) -> None:
-        """Expect nobody with this id any more."""
-        timer = self.pending_members.pop(member_id, None)
-        if timer is not None:
-            timer.cancel()
-
-    def update(self, member: Member, protocols: Protocols, respond: JoinAnswer | None) -> None:
-        """A member joins again."""
-        self._count(member.protocols, -1)
-        self._count(protocols, 1)
-        member.protocols = protocols
-        self.awaiting_join_count += (respond is not None) - (member.awaiting_join is not None)
-        member.awaiting_join = respond
-
-    def replace_static(self, instance_id: str, old_id: str, new_id: str) -> Member:
-        """Give a static member its new id; it keeps its place among the members.
-
-        Who waits for an answer under the old id is to be fenced first.
-        """
-        member = self.members[old_id]
-        member.member_id = new_id
-        self.members = {
-            new_id if member_id == old_id else member_id: known
-            for member_id, known in self.members.items()
-        }
-        if self.leader == old_id:
-            self.leader = new_id
-        self.static_members[instance_id] = new_id
-        return member
-
-    def answer_join(self, member: Member, response: JoinGroupResponse) -> None:
-        """Answer a member's open JoinGroup, if there is one."""
-        respond = member.awaiting_join
-        if respond is not None:
-            member.awaiting_join = None
-            self.awaiting_join_count -= 1
-            respond(response)
 
     def static_member_id(self, instance_id: str | None) -> str | None:
         """The present id of a static member; None for a dynamic or unknown one."""
         return None if instance_id is None else self.static_members.get(instance_id)
 
-    @property
-    def have_all_joined(self) -> bool:
-        return len(self.members) == self.awaiting_join_count and not self.pending_members
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Return whether a member reads a topic; True where that is not known."""
+        return self.subscribed_topics is None or topic in self.subscribed_topics
+
+    def member_error(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """Why the sender is no member: the group is gone, another has its place, or no such id."""
+        if self.state is GroupState.DEAD:
+            return self.dead_error
+        if group_instance_id is not None:
+            current = self.static_members.get(group_instance_id)
+            if current is None:
+                if self._behaviour.instance_id_must_be_known:
+                    return _UNKNOWN
+            elif current != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return _NONE if member_id in self.members else _UNKNOWN
 
     @property
-    def rebalance_timeout_ms(self) -> int:
-        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+    def dead_error(self) -> ErrorCode:
+        """For a group that was removed a moment ago, or has moved: look for it, join anew."""
+        is_told = self._behaviour.dead_group_is_unavailable
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_told else _UNKNOWN
 
-    def elect_joined_leader(self) -> bool:
+    # -- JoinGroup -----------------------------------------------------------------------------
+
+    def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
+        """Answered when the rebalance ends, or at once where none is needed."""
+        error = self._join_refusal(request)
+        if error is not _NONE:
+            member_id = request.member_id
+            if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
+                self._remove(member_id)
+                member_id = NO_MEMBER
+            self.effects.append(Answer(reply, self._failed_join(member_id, error)))
+            self._try_complete_join()
+            return
+        generation = self.generation
+        if request.member_id == NO_MEMBER:
+            self._join_as_new(request, client, reply)
+        elif request.member_id in self.pending_members:
+            self._add(request, client, request.member_id, reply)
+        else:
+            self._join_again(request, reply)
+        self._try_complete_join()
+        if self.generation != generation:
+            self._fail_at_the_end(reply)
+
+    def _join_refusal(self, request: JoinGroupRequest) -> ErrorCode:
+        if not self._has_room(request.member_id):
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        if self.state is GroupState.DEAD:
+            return self.dead_error
+        if self.state is not GroupState.EMPTY:
+            is_supported = self.supports(request.protocol_type, request.protocols)
+        elif self._behaviour.first_member_needs_protocols:
+            is_supported = bool(request.protocol_type and request.protocols)
+        else:
+            is_supported = True
+        return _NONE if is_supported else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+    def _has_room(self, member_id: str) -> bool:
+        """Return whether another member may join (KIP-389).
+
+        While members join, those that have come count: the last ones of a group that is too
+        large are turned away.
+        """
+        largest: int = self._config["group.max.size"]
+        state = self.state
+        if state is GroupState.EMPTY or state is GroupState.DEAD:
+            return True
+        member = self.members.get(member_id)
+        if state is GroupState.PREPARING_REBALANCE:
+            has_joined = member is not None and member.awaiting_join is not None
+            return has_joined or self.awaiting_join_count < largest
+        return member is not None or len(self.members) < largest
+
+    def _fail_at_the_end(self, reply: JoinReply) -> None:
+        """With this request all had joined, but they have no protocol in common.
+
+        Who sent it hears of the failure; the others go on waiting (``KafkaApis.handle``). It
+        counts as one that waits, too.
+        """
+        for member in self.members.values():
+            if member.awaiting_join is reply:
+                member.awaiting_join = _no_reply
+                failure = JoinGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR)
+                self.effects.append(Answer(reply, failure))
+                return
+
+    def _join_as_new(
+        self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply
+    ) -> None:
+        instance_id = request.group_instance_id
+        name = client.client_id if instance_id is None else instance_id
+        member_id = f"{name}-{_random_uuid(self._rng)}"
+        if instance_id is not None and instance_id in self.static_members:
+            self._replace_static(request, client, instance_id, member_id, reply)
+        elif instance_id is None and client.may_need_member_id:
+            timeout_ms = request.session_timeout_ms
+            self.pending_members[member_id] = PendingMember(client.client_id, timeout_ms)
+            self.effects.append(SetTimer(TimeLimit.MEMBER_ID, member_id, timeout_ms))
+            response = self._failed_join(member_id, ErrorCode.MEMBER_ID_REQUIRED)
+            self.effects.append(Answer(reply, response))
+        else:
+            self._add(request, client, member_id, reply)
+
+    def _add(
+        self, request: JoinGroupRequest, client: JoiningClient, member_id: str, reply: JoinReply
+    ) -> None:
+        """Take a new member in; it is answered when the rebalance ends."""
+        member = Member(
+            member_id,
+            request.group_instance_id,
+            client.client_id,
+            client.host,
+            rebalance_timeout_ms(request),
+            request.session_timeout_ms,
+            request.protocols,
+        )
+        member.is_new = True
+        if self.state is GroupState.PREPARING_REBALANCE and self.generation == 0:
+            self.new_member_added = True
+        before = tuple(self.members)
+        self.put(member, request.protocol_type)
+        self.effects.append(NoteChange("members", before, tuple(self.members)))
+        member.awaiting_join = reply
+        self.awaiting_join_count += 1
+        self._remove_pending(member_id)
+        self._extend_session(member, NEW_MEMBER_JOIN_TIMEOUT_MS)
+        reason = f"adding new member {member_id}"
+        if member.group_instance_id is not None:
+            reason += f" with group instance id {member.group_instance_id}"
+        self._maybe_prepare(reason + _told(request.reason))
+
+    def _join_again(self, request: JoinGroupRequest, reply: JoinReply) -> None:
+        """A member joins under its id: it was asked to, or something has changed."""
+        member_id = request.member_id
+        error = self.member_error(member_id, request.group_instance_id)
+        is_static = request.group_instance_id is not None
+        if error is _NONE and (
+            self.state is GroupState.EMPTY
+            or (is_static and self.static_member_id(request.group_instance_id) is None)
+        ):
+            error = _UNKNOWN
+        if error is not _NONE:
+            self.effects.append(Answer(reply, self._failed_join(member_id, error)))
+            return
+        member = self.members[member_id]
+        is_unchanged = member.protocols == request.protocols
+        if self.state is GroupState.PREPARING_REBALANCE:
+            reason = f"member {member_id} joins"
+        elif self.state is GroupState.COMPLETING_REBALANCE and is_unchanged:
+            reason = ""  # it did not get the answer
+        elif self.state is GroupState.STABLE and self.leader == member_id:
+            reason = f"leader {member_id} joins again"  # it may have seen other changes
+        elif is_unchanged:
+            reason = ""
+        else:
+            reason = f"metadata of member {member_id} changed"
+        if not reason:
+            self.effects.append(Answer(reply, self._current_generation(member_id)))
+            return
+        self._update(member, request, reply)
+        self._maybe_prepare(reason + _told(request.reason))
+
+    def _update(self, member: Member, request: JoinGroupRequest, reply: JoinReply) -> None:
+        """A member joins again."""
+        self._count(member.protocols, -1)
+        self._count(request.protocols, 1)
+        member.protocols = request.protocols
+        self.awaiting_join_count += member.awaiting_join is None
+        member.awaiting_join = reply
+        if self._behaviour.rejoining_updates_timeouts:
+            member.session_timeout_ms = request.session_timeout_ms
+            member.rebalance_timeout_ms = rebalance_timeout_ms(request)
+
+    # -- static members that come back ---------------------------------------------------------
+
+    def _replace_static(
+        self,
+        request: JoinGroupRequest,
+        client: JoiningClient,
+        instance_id: str,
+        new_id: str,
+        reply: JoinReply,
+    ) -> None:
+        """A static member is back without its id: it gets a new one, the old one is fenced.
+
+        A stable group goes on as it is if the member changes nothing about the protocol; then
+        only the new id is stored.
+        """
+        old_id = self.static_members[instance_id]
+        leader = self.leader or ""
+        member = self._fence_and_rename(instance_id, old_id, new_id)
+        old = member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms
+        self._update(member, request, reply)
+        if self.state is GroupState.COMPLETING_REBALANCE:
+            # The leader assigns to the old id, so that the new one would get nothing.
+            self._prepare(f"static member {instance_id} is replaced")
+            return
+        if self.state is not GroupState.STABLE:
+            return
+        if not self._common_protocols():
+            self._fail_at_the_end(reply)
+            return
+        if self._select_protocol() != self.protocol:
+            self._maybe_prepare(f"static member {instance_id} changes protocol")
+            return
+
+        def stored(error: ErrorCode) -> None:
+            if error is _NONE:
+                self._answer_join(member, self._replaced(new_id, leader, client))
+                return
+            is_failed = member.awaiting_join is reply
+            self._count(member.protocols, -1)
+            self._count(old[0], 1)
+            self.awaiting_join_count -= member.awaiting_join is not None
+            member.awaiting_join = None
+            member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms = old
+            if self.members.get(new_id) is member:
+                self._fence_and_rename(instance_id, new_id, old_id)
+            if is_failed:
+                failure = JoinGroupResponse(
+                    error, NO_MEMBER, self.generation, self.protocol_type, self.protocol, leader
+                )
+                self.effects.append(Answer(reply, failure))
+
+        assignments = {m.member_id: m.assignment for m in self.members.values()}
+        self.effects.append(StoreGroup(self.to_value(assignments), stored))
+
+    def _fence_and_rename(self, instance_id: str, old_id: str, new_id: str) -> Member:
+        """Give a static member its new id, in its place; who waits under the old one is told."""
+        member = self.members[old_id]
+        fenced = ErrorCode.FENCED_INSTANCE_ID
+        self._answer_join(member, self._failed_join(old_id, fenced))
+        self._answer_sync(member, SyncGroupResponse(fenced))
+        member.member_id = new_id
+        self.members = {m.member_id: m for m in self.members.values()}
+        if self.leader == old_id:
+            self.leader = new_id
+        self.static_members[instance_id] = new_id
+        self.effects.append(CancelTimer(TimeLimit.SESSION, old_id))
+        self._extend_session(member)
+        return member
+
+    def _replaced(
+        self, member_id: str, old_leader: str, client: JoiningClient
+    ) -> JoinGroupResponse:
+        """The answer to a static member that took its place in a stable group.
+
+        An old client that led must not assign, since nobody takes its assignment. It is told the
+        leader's old id. A newer one is told that it leads and shall not assign (KIP-814).
+        """
+        leads = client.may_skip_assignment and self.leader == member_id
+        return JoinGroupResponse(
+            _NONE,
+            member_id,
+            self.generation,
+            self.protocol_type,
+            self.protocol,
+            (self.leader or "") if client.may_skip_assignment else old_leader,
+            self._joined_members() if leads else (),
+            skip_assignment=leads,
+        )
+
+    # -- a rebalance begins --------------------------------------------------------------------
+
+    def _maybe_prepare(self, reason: str) -> None:
+        """Begin a rebalance, unless one is being prepared."""
+        if self.state in PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]:
+            self._prepare(reason)
+
+    def _prepare(self, reason: str) -> None:
+        """Begin a rebalance: members have to join once more."""
+        if self.state is GroupState.COMPLETING_REBALANCE:
+            self._fail_assignments(_REBALANCE)
+        self._stop_sync()
+        timeout_ms = self._rebalance_timeout_ms
+        delay_ms = self._config["group.initial.rebalance.delay.ms"]
+        if self.state is GroupState.EMPTY and self._behaviour.initial_rebalance_delay:
+            waiting = WaitingJoin(True, delay_ms, max(timeout_ms - delay_ms, 0))
+        else:
+            waiting = WaitingJoin(False, timeout_ms, 0)
+        self.transition_to(GroupState.PREPARING_REBALANCE)
+        self._write(
+            "info", f"group {self.group_id} rebalances, generation {self.generation} ends: {reason}"
+        )
+        self._wait_for_joins(waiting)
+
+    def _wait_for_joins(self, waiting: WaitingJoin) -> None:
+        self.waiting_join = waiting
+        if not self._try_complete_join():
+            self.effects.append(SetTimer(TimeLimit.JOINING, "", waiting.delay_ms))
+
+    def joining_ended(self, _member_id: str) -> None:
+        """The time to join is up, or to wait for more first members."""
+        waiting = self.waiting_join
+        if waiting is None:
+            return
+        if waiting.is_initial and self.new_member_added and waiting.remaining_ms:
+            self.new_member_added = False
+            delay_ms = min(self._config["group.initial.rebalance.delay.ms"], waiting.remaining_ms)
+            remaining_ms = max(waiting.remaining_ms - waiting.delay_ms, 0)
+            self._wait_for_joins(WaitingJoin(True, delay_ms, remaining_ms))
+            return
+        missing = [m.client_id for m in self.members.values() if m.awaiting_join is None]
+        if missing:
+            self.effects.append(NoteWait(missing, waiting.delay_ms))
+        self._complete_join()
+
+    def _try_complete_join(self) -> bool:
+        """End the joining if all are there, and it is not the first of a group."""
+        waiting = self.waiting_join
+        have_all_joined = len(self.members) == self.awaiting_join_count and not self.pending_members
+        if waiting is None or waiting.is_initial or not have_all_joined:
+            return False
+        self._complete_join()
+        return True
+
+    # -- a rebalance ends ----------------------------------------------------------------------
+
+    def _complete_join(self) -> None:
+        """Drop who did not come, start the next generation and answer those who did."""
+        self._stop_joining()
+        missing = [m for m in self.members.values() if m.awaiting_join is None]
+        for member in missing:
+            if not member.is_static:  # static ones stay until their session ends
+                self._write(
+                    "info", f"member {member.member_id} of {self.group_id} did not join in time"
+                )
+                self._remove(member.member_id)
+        if not self._elect_joined_leader() and self.members:
+            # Nobody rejoined: static members hold their places until their sessions end.
+            self._wait_for_joins(WaitingJoin(False, self._rebalance_timeout_ms, 0))
+            return
+        if not self._start_next_generation():
+            # MemberMetadata.vote throws: nothing is awaited any more, and no one is answered.
+            self._write("error", f"members of group {self.group_id} have no protocol in common")
+            return
+        if not self.members:
+            self._write("info", f"group {self.group_id} is empty in generation {self.generation}")
+            self.effects.append(StoreGroup(self.to_value({}), self._empty_stored))
+            return
+        self._write(
+            "info",
+            f"group {self.group_id} has {len(self.members)} members "
+            f"in generation {self.generation}",
+        )
+        for member in self.members.values():
+            self._answer_join(member, self._current_generation(member.member_id))
+            self._extend_session(member)
+            member.is_new = False
+            self.pending_sync[member.member_id] = None
+        if self._behaviour.syncs_time_out:
+            self.effects.append(SetTimer(TimeLimit.SYNCING, "", self._rebalance_timeout_ms))
+
+    def _elect_joined_leader(self) -> bool:
         """Make a member that has joined the leader; False if there is none, or no member at all."""
         if self.leader is None:
             return False
@@ -285,15 +572,357 @@ class Group:
                 return True
         return False
 
-    def _tell_members(self, change: Callable[[], object]) -> None:
-        """Change the members, and tell who listens."""
-        listener = self._listener
-        if listener is None:
-            change()
+    def _start_next_generation(self) -> bool:
+        """All have joined: agree on a protocol, or be empty.
+
+        False where members support none in common: the generation has gone up all the same.
+        """
+        old = self.generation
+        self.generation += 1
+        if self.members and not self._common_protocols():
+            return False
+        self.protocol = self._select_protocol() if self.members else None
+        self.subscribed_topics = self._find_subscribed_topics()
+        self.pending_sync.clear()
+        self.effects.append(NoteChange("generation", old, self.generation))
+        has_members = bool(self.members)
+        self.transition_to(GroupState.COMPLETING_REBALANCE if has_members else GroupState.EMPTY)
+        return True
+
+    def _empty_stored(self, error: ErrorCode) -> None:
+        """Without it a coordinator to come finds the last members once more; their sessions end."""
+        if error is not _NONE:
+            text = f"the empty group {self.group_id} could not be stored: {error.name}"
+            self._write("warn", text)
+
+    # -- SyncGroup -----------------------------------------------------------------------------
+
+    def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
+        """Answered with the assignment; the leader's request brings it."""
+        error = self._sync_refusal(request)
+        if error is not _NONE:
+            self.effects.append(Answer(reply, SyncGroupResponse(error)))
             return
-        old = tuple(self.members)
-        change()
-        listener(f"groups/{self.group_id}/members", old, tuple(self.members))
+        member = self.members[request.member_id]
+        self.pending_sync.pop(member.member_id, None)
+        if not self.pending_sync:
+            self._stop_sync()
+        if self.state is GroupState.STABLE:
+            self.effects.append(Answer(reply, self._assignment(member)))
+            self._extend_session(member)
+            return
+        member.awaiting_sync = reply
+        if self.leader == member.member_id:
+            self._store_assignments(dict(request.assignments), member.member_id)
+
+    def _sync_refusal(self, request: SyncGroupRequest) -> ErrorCode:
+        error = self.member_error(request.member_id, request.group_instance_id)
+        if error is not _NONE:
+            return error
+        if request.generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        if request.protocol_type not in (None, self.protocol_type) or (
+            request.protocol not in (None, self.protocol)
+        ):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        return _REBALANCE if self.state is GroupState.PREPARING_REBALANCE else _NONE
+
+    def _store_assignments(self, assignments: dict[str, bytes], leader: str) -> None:
+        """Write the leader's assignment; members that it forgot get an empty one."""
+        generation = self.generation
+        complete = {member_id: assignments.get(member_id, b"") for member_id in self.members}
+
+        def stored(error: ErrorCode) -> None:
+            # Meanwhile another member may have joined: then there is nothing to hand out.
+            is_present = self.generation == generation
+            if self.state is not GroupState.COMPLETING_REBALANCE or not is_present:
+                return
+            if error is not _NONE:
+                self._fail_assignments(error)
+                self._maybe_prepare(f"error {error.name} when storing the assignment of {leader}")
+                return
+            for member in self.members.values():
+                member.assignment = complete[member.member_id]
+            self._answer_syncs(_NONE)
+            self.transition_to(GroupState.STABLE)
+
+        self.effects.append(StoreGroup(self.to_value(complete), stored))
+
+    def _fail_assignments(self, error: ErrorCode) -> None:
+        """Tell all who wait for an assignment that there is none."""
+        for member in self.members.values():
+            member.assignment = b""
+        self._answer_syncs(error)
+
+    def _answer_syncs(self, error: ErrorCode) -> None:
+        invariant(
+            self.state is GroupState.COMPLETING_REBALANCE,
+            f"assignments of {self.group_id} while it is {self.state.value}",
+        )
+        for member in self.members.values():
+            if self._answer_sync(member, self._assignment(member, error)):
+                self._extend_session(member)
+
+    def _assignment(self, member: Member, error: ErrorCode = _NONE) -> SyncGroupResponse:
+        """The answer to a member that asks for its assignment."""
+        if error is not _NONE:
+            return SyncGroupResponse(error)
+        return SyncGroupResponse(_NONE, self.protocol_type, self.protocol, member.assignment)
+
+    def syncing_ended(self, _member_id: str) -> None:
+        """The time to ask for an assignment is up (KAFKA-12890)."""
+        missing = tuple(self.pending_sync)
+        if not missing:
+            return
+        silent = [self.members[i].client_id for i in missing if i in self.members]
+        self.effects.append(NoteWait(silent, self._rebalance_timeout_ms))
+        for member_id in missing:
+            self._remove(member_id)
+        self._prepare(f"removing {', '.join(missing)} on pending sync expiration")
+
+    def _stop_sync(self) -> None:
+        self.pending_sync.clear()
+        self.effects.append(CancelTimer(TimeLimit.SYNCING))
+
+    # -- Heartbeat, LeaveGroup, OffsetCommit ---------------------------------------------------
+
+    def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
+        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
+        error = self.member_error(request.member_id, request.group_instance_id)
+        if error is not _NONE:
+            return error
+        is_completing = self.state is GroupState.COMPLETING_REBALANCE
+        if is_completing and not self._behaviour.heartbeats_before_sync:
+            return _REBALANCE
+        if request.generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        self._extend_session(self.members[request.member_id])
+        return _REBALANCE if self.state is GroupState.PREPARING_REBALANCE else _NONE
+
+    def leave(self, leaving: LeavingMember) -> ErrorCode:
+        """A member leaves of its own will, or an administrator removes a static one."""
+        member_id: str | None = leaving.member_id
+        if member_id == NO_MEMBER:
+            member_id = self.static_member_id(leaving.group_instance_id)
+            if member_id is None:
+                return _UNKNOWN
+        elif leaving.member_id in self.pending_members:
+            self._forget_pending(leaving.member_id)
+            return _NONE
+        else:
+            error = self.member_error(leaving.member_id, leaving.group_instance_id)
+            if error is not _NONE:
+                return error
+        member = self.members[member_id or ""]
+        self._leave(
+            member, f"removing member {member.member_id} on LeaveGroup{_told(leaving.reason)}"
+        )
+        return _NONE
+
+    def _leave(self, member: Member, reason: str) -> None:
+        """A member has left or failed; if it waits it may join anew, without its id."""
+        self._answer_join(member, JoinGroupResponse(_UNKNOWN))
+        self._remove(member.member_id)
+        self._maybe_prepare(reason)
+        self._try_complete_join()
+
+    def commit(self, request: OffsetCommitRequest) -> ErrorCode:
+        """Why offsets are not taken: only members of the generation commit, unless the group has
+        none. Who may commit was heard of."""
+        is_completing = self.state is GroupState.COMPLETING_REBALANCE
+        if request.generation < 0 and self.state is GroupState.EMPTY:
+            return _NONE
+        if is_completing and self._behaviour.commits_check_state_first:
+            return _REBALANCE
+        error = self.member_error(request.member_id, request.group_instance_id)
+        if error is not _NONE:
+            return error
+        if request.generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        if is_completing:
+            return _REBALANCE
+        self._extend_session(self.members[request.member_id])
+        return _NONE
+
+    def commit_in_transaction(self, commit: TransactionalCommit) -> ErrorCode:
+        """Why offsets of a transaction are not taken: member and generation are checked where the
+        producer names them (KIP-447)."""
+        if self.state is GroupState.DEAD:
+            return self.dead_error
+        is_illegal = commit.generation != self.generation
+        if self._behaviour.instance_id_must_be_known:
+            if commit.generation < 0 and self.state is GroupState.EMPTY:
+                return _NONE
+            is_named = (
+                commit.generation >= 0
+                or commit.member_id != NO_MEMBER
+                or commit.group_instance_id is not None
+            )
+            if not is_named:
+                return _NONE
+            error = self.member_error(commit.member_id, commit.group_instance_id)
+            return ErrorCode.ILLEGAL_GENERATION if error is _NONE and is_illegal else error
+        current = self.static_member_id(commit.group_instance_id)
+        if current is not None and current != commit.member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+        if commit.member_id != NO_MEMBER and commit.member_id not in self.members:
+            return _UNKNOWN
+        return ErrorCode.ILLEGAL_GENERATION if commit.generation >= 0 and is_illegal else _NONE
+
+    # -- sessions ------------------------------------------------------------------------------
+
+    def time_is_up(self, limit: TimeLimit, member_id: str) -> None:
+        """A time has ended that ``SetTimer`` let begin."""
+        if self.state is not GroupState.DEAD:
+            TIME_LIMITS[limit](self, member_id)
+
+    def _extend_session(self, member: Member, timeout_ms: int | None = None) -> None:
+        """The member was heard of: its session starts anew.
+
+        No heartbeat is due while it waits for an answer, except that a new member waits for its
+        first generation no longer than ``timeout_ms``.
+        """
+        if self._is_excused(member):
+            self.effects.append(CancelTimer(TimeLimit.SESSION, member.member_id))
+            return
+        if timeout_ms is None:
+            timeout_ms = member.session_timeout_ms
+        self.effects.append(SetTimer(TimeLimit.SESSION, member.member_id, timeout_ms))
+
+    def _is_excused(self, member: Member) -> bool:
+        must_end = member.is_new and self._behaviour.new_members_time_out
+        return member.is_waiting and not must_end
+
+    def session_ended(self, member_id: str) -> None:
+        """A member was not heard of within its session."""
+        member = self.members.get(member_id)
+        if member is None or self._is_excused(member):
+            return
+        self._write("info", f"member {member_id} of group {self.group_id} has failed")
+        self._note_silence(member.client_id, member_id, member.session_timeout_ms)
+        self._leave(member, f"removing member {member_id} on heartbeat expiration")
+
+    def member_id_ended(self, member_id: str) -> None:
+        """A member id that was given out was not used within the session timeout (KIP-394)."""
+        pending = self.pending_members.get(member_id)
+        if pending is not None:
+            self._note_silence(pending.client_id, member_id, pending.timeout_ms)
+            self._forget_pending(member_id)
+
+    def _note_silence(self, client_id: str, member_id: str, timeout_ms: int) -> None:
+        text = f"member {member_id} of group {self.group_id} has not been heard of for "
+        self.effects.append(NoteSilence(client_id, timeout_ms, f"{text}{timeout_ms} ms"))
+
+    def _forget_pending(self, member_id: str) -> None:
+        """A member id that was given out will not be used."""
+        self._remove_pending(member_id)
+        self._try_complete_join()
+
+    # -- groups that come and go ---------------------------------------------------------------
+
+    def appear(self) -> None:
+        """It was loaded, or was of the other protocol: note what it is."""
+        self._note_all(tuple(self.members), self.generation, self.state.value)
+
+    def loaded(self) -> None:
+        """It was loaded: its members are to be heard of within their sessions."""
+        self.appear()
+        if len(self.members) > self._config["group.max.size"]:
+            self._prepare("the group was loaded and is over capacity")
+        for member in self.members.values():
+            self._extend_session(member)
+
+    def downgraded(self) -> None:
+        """It was of the other protocol, has appeared, and its members are to join again."""
+        for member in self.members.values():
+            self._extend_session(member)
+        self._prepare("the group is downgraded to the classic protocol")
+
+    def send_away(self) -> None:
+        """The group changes its protocol: whoever waits is to join again."""
+        for member in self.members.values():
+            self._answer_join(member, self._failed_join(member.member_id, _REBALANCE))
+            self._answer_sync(member, SyncGroupResponse(_REBALANCE))
+
+    def unloaded(self) -> None:
+        """It goes on elsewhere, or as one of the other protocol: whoever waits is told to look
+        for it."""
+        self._note_all(None, None, None)
+        was_preparing = self.state is GroupState.PREPARING_REBALANCE
+        self.state = GroupState.DEAD
+        moved = ErrorCode.NOT_COORDINATOR
+        for member in self.members.values():
+            if was_preparing:
+                self._answer_join(member, self._failed_join(member.member_id, moved))
+            self._answer_sync(member, SyncGroupResponse(moved))
+            self.effects.append(CancelTimer(TimeLimit.SESSION, member.member_id))
+        for member_id in list(self.pending_members):
+            self._remove_pending(member_id)
+        self._stop_joining()
+        self._stop_sync()
+
+    def end(self) -> None:
+        """It is removed."""
+        self.transition_to(GroupState.DEAD)
+
+    def _note_all(self, members: object, generation: int | None, state: str | None) -> None:
+        for name, value in (("members", members), ("generation", generation), ("state", state)):
+            self.effects.append(NoteChange(name, None, value))
+
+    def transition_to(self, state: GroupState) -> None:
+        """Enter a state; there must be a way to it from the present one."""
+        old = self.state
+        invariant(
+            old in PREVIOUS_STATES[state],
+            f"group {self.group_id} must not go from {old.value} to {state.value}",
+        )
+        self.state = state
+        self.state_timestamp_ms = self._wall_ms()
+        self.effects.append(NoteChange("state", old.value, state.value))
+
+    # -- members -------------------------------------------------------------------------------
+
+    def put(self, member: Member, protocol_type: str) -> None:
+        """Take a member in; the first one leads and says what kind of group it is."""
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        if not self.members:
+            self.protocol_type = protocol_type
+        if self.leader is None:
+            self.leader = member.member_id
+        self.members[member.member_id] = member
+        self._count(member.protocols, 1)
+
+    def _remove(self, member_id: str) -> None:
+        """Forget a member, or an id given out; the next member leads if it was the leader."""
+        member = self.members.get(member_id)
+        if member is not None:
+            before = tuple(self.members)
+            del self.members[member_id]
+            self.effects.append(NoteChange("members", before, tuple(self.members)))
+            self.effects.append(CancelTimer(TimeLimit.SESSION, member_id))
+            self._count(member.protocols, -1)
+            if member.awaiting_join is not None:
+                self.awaiting_join_count -= 1
+            if member.group_instance_id is not None:
+                self.static_members.pop(member.group_instance_id, None)
+        if self.leader == member_id:
+            self.leader = next(iter(self.members), None)
+        self._remove_pending(member_id)
+        self.pending_sync.pop(member_id, None)
+
+    def _remove_pending(self, member_id: str) -> None:
+        """Expect nobody with this id any more."""
+        if self.pending_members.pop(member_id, None) is not None:
+            self.effects.append(CancelTimer(TimeLimit.MEMBER_ID, member_id))
+
+    @property
+    def _rebalance_timeout_ms(self) -> int:
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    def _stop_joining(self) -> None:
+        self.waiting_join = None
+        self.effects.append(CancelTimer(TimeLimit.JOINING))
 
     # -- protocols -----------------------------------------------------------------------------
 
@@ -309,16 +938,12 @@ class Group:
             self._supported.get(name, 0) == count for name, _ in protocols
         )
 
-    @property
-    def has_common_protocol(self) -> bool:
-        """Whether all members support one; a name that a member gives twice counts twice."""
-        return bool(self._common_protocols())
-
     def _common_protocols(self) -> set[str]:
+        """What all members support; a name that a member gives twice counts twice."""
         count = len(self.members)
         return {name for name, members in self._supported.items() if members == count}
 
-    def select_protocol(self) -> str:
+    def _select_protocol(self) -> str:
         """The protocol with most votes among those that all support; the first of equals."""
         candidates = self._common_protocols()
         votes: dict[str, int] = {}
@@ -326,10 +951,6 @@ class Group:
             choice = member.vote(candidates)
             votes[choice] = votes.get(choice, 0) + 1
         return max(votes, key=votes.__getitem__)
-
-    def is_subscribed_to(self, topic: str) -> bool:
-        """Return whether a member reads a topic; True where that is not known."""
-        return self.subscribed_topics is None or topic in self.subscribed_topics
 
     def _find_subscribed_topics(self) -> frozenset[str] | None:
         if not self.is_consumer_group:
@@ -347,9 +968,39 @@ class Group:
         except ClientError:
             return None
 
-    # -- what others are told ------------------------------------------------------------------
+    # -- answers -------------------------------------------------------------------------------
 
-    def joined_members(self) -> tuple[JoinGroupMember, ...]:
+    def _answer_join(self, member: Member, response: JoinGroupResponse) -> None:
+        """Answer a member's open JoinGroup, if there is one."""
+        if member.awaiting_join is not None:
+            self.effects.append(Answer(member.awaiting_join, response))
+            member.awaiting_join = None
+            self.awaiting_join_count -= 1
+
+    def _answer_sync(self, member: Member, response: SyncGroupResponse) -> bool:
+        """Answer a member's open SyncGroup; False if there is none."""
+        if member.awaiting_sync is None:
+            return False
+        self.effects.append(Answer(member.awaiting_sync, response))
+        member.awaiting_sync = None
+        return True
+
+    def _failed_join(self, member_id: str, error: ErrorCode) -> JoinGroupResponse:
+        return failed_join(member_id, error, self._behaviour)
+
+    def _current_generation(self, member_id: str) -> JoinGroupResponse:
+        """The answer to a member of the present generation."""
+        return JoinGroupResponse(
+            _NONE,
+            member_id,
+            self.generation,
+            self.protocol_type,
+            self.protocol,
+            self.leader or "",
+            self._joined_members() if self.leader == member_id else (),
+        )
+
+    def _joined_members(self) -> tuple[JoinGroupMember, ...]:
         """Return the members and their metadata, from which the leader assigns."""
         protocol = self.protocol or ""
         return tuple(
@@ -362,37 +1013,35 @@ class Group:
         protocol = self.protocol if self.state is GroupState.STABLE else None
         return tuple(member.describe(protocol) for member in self.members.values())
 
+    def _write(self, level: str, line: str) -> None:
+        self.effects.append(WriteLine(level, line))
+
     # -- records -------------------------------------------------------------------------------
+
+    def tombstones(self) -> list[bytes]:
+        """Keys of the records of the group itself, if there are any."""
+        return [encode_group_key(GroupKey(self.group_id))] if self.generation > 0 else []
 
     def to_value(self, assignments: dict[str, bytes]) -> GroupValue:
         """The record of this generation."""
-        protocol = self.protocol
         return GroupValue(
             self.protocol_type or "",
             self.generation,
-            protocol,
+            self.protocol,
             self.leader,
             self.state_timestamp_ms,
             tuple(
-                MemberValue(
-                    member.member_id,
-                    member.group_instance_id,
-                    member.client_id,
-                    member.client_host,
-                    member.rebalance_timeout_ms,
-                    member.session_timeout_ms,
-                    member.metadata(protocol or ""),
-                    assignments[member.member_id],
-                )
+                member.to_value(self.protocol or "", assignments[member.member_id])
                 for member in self.members.values()
             ),
         )
 
     @classmethod
-    def of_value(cls, group_id: str, value: GroupValue) -> Group:
+    def of_value(cls, group_id: str, value: GroupValue, surroundings: GroupSurroundings) -> Group:
         """The group that a record tells of: stable, or empty without members."""
         state = GroupState.STABLE if value.members else GroupState.EMPTY
-        group = cls(group_id, value.state_timestamp_ms, state)
+        group = cls(group_id, surroundings, state)
+        group.state_timestamp_ms = value.state_timestamp_ms
         group.generation = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol = value.protocol
@@ -405,17 +1054,16 @@ class Group:
                 stored.client_host,
                 stored.rebalance_timeout_ms,
                 stored.session_timeout_ms,
-                value.protocol_type,
                 ((value.protocol or "", stored.subscription),),
                 stored.assignment,
             )
-            group.add(member)
+            group.put(member, value.protocol_type)
         group.subscribed_topics = group._find_subscribed_topics()
         return group
 
     def settle(self) -> None:
         """All members have been added to a group that was of the other protocol."""
-        self.protocol = self.select_protocol()
+        self.protocol = self._select_protocol()
         self.subscribed_topics = self._find_subscribed_topics()
 
     # -- expiry --------------------------------------------------------------------------------
@@ -449,3 +1097,34 @@ class Group:
         return self.offsets.remove_expired(
             lambda _, value: 0 <= value.expire_timestamp_ms < wall_ms
         )
+
+
+TIME_LIMITS: dict[TimeLimit, Callable[[Group, str], None]] = {
+    TimeLimit.SESSION: Group.session_ended,
+    TimeLimit.MEMBER_ID: Group.member_id_ended,
+    TimeLimit.JOINING: Group.joining_ended,
+    TimeLimit.SYNCING: Group.syncing_ended,
+}
+"""What the end of a time is to a group; a recorded run names its timers after it."""
+
+
+def failed_join(member_id: str, error: ErrorCode, behaviour: Behaviour) -> JoinGroupResponse:
+    """Before 2.2 a failed join named generation 0."""
+    generation = -1 if behaviour.failed_join_has_no_generation else 0
+    return JoinGroupResponse(error, member_id, generation)
+
+
+def _no_reply(_response: JoinGroupResponse) -> None:
+    """Has been answered."""
+
+
+def _told(reason: str | None) -> str:
+    """Return the reason that a client gave (KIP-800)."""
+    return f" ({reason})" if reason else ""
+
+
+def _random_uuid(rng: random.Random) -> str:
+    """A uuid of version 4."""
+    digits = f"{rng.getrandbits(128):032x}"
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from ...protocol.errors import ClientError
 from ...protocol.records.batch import RecordBatch
-from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
-from ..consumer_groups.group import ConsumerGroup
-from ..consumer_groups.records import GroupRecord, RecordKind
-from ..consumer_groups.records import decode as decode_modern
-from .group import Group
-from .offsets import CommitRecord
+from .any_group import AnyGroup
+from .group import Group, GroupSurroundings
+from .offsets import CommitRecord, GroupOffsets
 from .records import (
     GroupValue,
     OffsetKey,
@@ -23,25 +20,19 @@ from .records import (
     decode_value,
 )
 
-_Commits = dict[OffsetKey, CommitRecord]
+Commits = dict[OffsetKey, CommitRecord]
 
 
 class LoadedPartition:
     """State of a partition according to the records read so far."""
 
-    __slots__ = ("_modern", "_modern_records", "_offsets", "_retention_ms", "_values", "pending")
-
-    def __init__(self, retention_ms: int | None, has_consumer_groups: bool = False) -> None:
-        """``retention_ms`` is what offsets live for that do not say, where each has its time.
-
-        Records of groups of the consumer protocol are passed over unless there may be some.
-        """
+    def __init__(self, surroundings: GroupSurroundings, retention_ms: int | None) -> None:
+        """``retention_ms`` is what offsets live for that do not say, where each has its time."""
+        self._surroundings = surroundings
         self._retention_ms = retention_ms
-        self._modern = has_consumer_groups
-        self._modern_records: dict[str, list[GroupRecord]] = {}
-        self._offsets: _Commits = {}
+        self._offsets: Commits = {}
         self._values: dict[str, GroupValue] = {}
-        self.pending: dict[int, _Commits] = {}
+        self.pending: dict[int, Commits] = {}
         """By producer id: commits of transactions whose end is not in the log yet."""
 
     def take(self, batch: RecordBatch) -> None:
@@ -54,38 +45,25 @@ class LoadedPartition:
             target = self.pending.setdefault(batch.producer_id, {})
         for record in batch.records():
             try:
-                self._take_record(record, batch.base_offset, target)
+                if record.key is not None:
+                    self.take_record(record.key, record.value, batch.base_offset, target)
             except ClientError:
                 continue
 
-    def _take_record(self, record: Record, batch_offset: int, target: _Commits) -> None:
-        if record.key is None:
-            return
-        if self._modern and self._take_modern(record.key, record.value):
-            return
-        key = decode_key(record.key)
+    def take_record(
+        self, key_data: bytes, data: bytes | None, batch_offset: int, target: Commits
+    ) -> None:
+        """Take a record in; raises ``ClientError`` for one that nobody can read."""
+        key = decode_key(key_data)
         if isinstance(key, OffsetKey):
-            if record.value is None:
+            if data is None:
                 target.pop(key, None)
             else:
-                target[key] = CommitRecord(
-                    batch_offset, self._with_expiry(decode_value(record.value))
-                )
-        elif record.value is None:
+                target[key] = CommitRecord(batch_offset, self._with_expiry(decode_value(data)))
+        elif data is None:
             self._values.pop(key.group_id, None)
         else:
-            self._values[key.group_id] = decode_group_value(record.value)
-
-    def _take_modern(self, key: bytes, value: bytes | None) -> bool:
-        """Return whether it was a record of a group of the consumer protocol."""
-        found = decode_modern(key, value)
-        if found is None:
-            return False
-        if found.kind is RecordKind.GROUP_EPOCH and found.value is None:
-            self._modern_records.pop(found.group_id, None)
-        else:
-            self._modern_records.setdefault(found.group_id, []).append(found)
-        return True
+            self._values[key.group_id] = decode_group_value(data)
 
     def _with_expiry(self, value: OffsetValue) -> OffsetValue:
         if self._retention_ms is None or value.expire_timestamp_ms >= 0:
@@ -103,29 +81,30 @@ class LoadedPartition:
             if known is None or (known.batch_offset or 0) < (commit.batch_offset or 0):
                 self._offsets[key] = commit
 
-    def groups(self, wall_ms: int) -> Iterator[Group | ConsumerGroup]:
-        """The groups in the order in which they were stored, those without a record of their own
-        (they only commit) behind."""
-        groups: dict[str, Group | ConsumerGroup] = {
-            group_id: Group.of_value(group_id, value) for group_id, value in self._values.items()
+    def groups_with_records(self) -> dict[str, AnyGroup]:
+        """The groups in the order in which they were stored."""
+        return {
+            group_id: Group.of_value(group_id, value, self._surroundings)
+            for group_id, value in self._values.items()
         }
-        for group_id, records in self._modern_records.items():
-            if any(r.kind is RecordKind.GROUP_EPOCH for r in records):
-                modern = groups[group_id] = ConsumerGroup(group_id)
-                modern.apply(records)
 
-        def group_of(group_id: str) -> Group | ConsumerGroup:
+    def groups(self) -> Iterable[AnyGroup]:
+        """The groups with their offsets, those without a record of their own (they only commit)
+        behind."""
+        groups = self.groups_with_records()
+
+        def offsets_of(group_id: str) -> GroupOffsets:
             known = groups.get(group_id)
             if known is None:
-                known = groups[group_id] = Group(group_id, wall_ms)
-            return known
+                known = groups[group_id] = Group(group_id, self._surroundings)
+            return known.offsets
 
         for key, commit in self._offsets.items():
             partition = TopicPartition(key.topic, key.partition)
-            group_of(key.group_id).offsets.committed[partition] = commit
+            offsets_of(key.group_id).committed[partition] = commit
         for producer_id, commits in self.pending.items():
             for key, commit in commits.items():
-                pending = group_of(key.group_id).offsets.pending_in_transactions
+                pending = offsets_of(key.group_id).pending_in_transactions
                 partition = TopicPartition(key.topic, key.partition)
                 pending.setdefault(producer_id, {})[partition] = commit
-        yield from groups.values()
+        return groups.values()

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from ...protocol.errors import invariant
-from ...protocol.groups import DescribedMember, JoinGroupResponse, SyncGroupResponse
-from ...protocol.host import Timer
+from ...protocol.groups import DescribedMember, JoinGroupRequest
+from .effects import JoinReply, SyncReply
+from .records import MemberValue
 
 Protocols = tuple[tuple[str, bytes], ...]
-JoinAnswer = Callable[[JoinGroupResponse], object]
-SyncAnswer = Callable[[SyncGroupResponse], object]
 
 
 class Member:
     """A member as its coordinator knows it."""
-
-    __slots__ = (
-        "assignment",
-        "awaiting_join",
-        "awaiting_sync",
-        "client_host",
-        "client_id",
-        "group_instance_id",
-        "is_new",
-        "member_id",
-        "protocol_type",
-        "protocols",
-        "rebalance_timeout_ms",
-        "session",
-        "session_timeout_ms",
-    )
 
     def __init__(
         self,
@@ -40,7 +23,6 @@ class Member:
         client_host: str,
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
-        protocol_type: str,
         protocols: Protocols,
         assignment: bytes = b"",
     ) -> None:
@@ -51,18 +33,15 @@ class Member:
         self.client_host = client_host
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.session_timeout_ms = session_timeout_ms
-        self.protocol_type = protocol_type
         self.protocols = protocols
         """(name, metadata), the favourite first."""
         self.assignment = assignment
-        self.awaiting_join: JoinAnswer | None = None
-        """What answers its JoinGroup, which waits for the end of the rebalance."""
-        self.awaiting_sync: SyncAnswer | None = None
-        """What answers its SyncGroup, which waits for the leader's assignment."""
+        self.awaiting_join: JoinReply | None = None
+        """Of its JoinGroup, which waits for the end of the rebalance."""
+        self.awaiting_sync: SyncReply | None = None
+        """Of its SyncGroup, which waits for the leader's assignment."""
         self.is_new = False
         """Joined for the first time in the rebalance under way."""
-        self.session: Timer | None = None
-        """Ends its session; None while nothing has to be heard of it."""
 
     @property
     def is_static(self) -> bool:
@@ -72,12 +51,6 @@ class Member:
     def is_waiting(self) -> bool:
         """Whether a request of it is open, so that no heartbeat is due."""
         return self.awaiting_join is not None or self.awaiting_sync is not None
-
-    def stop_session(self) -> None:
-        """Expect no more heartbeats."""
-        if self.session is not None:
-            self.session.cancel()
-            self.session = None
 
     def metadata(self, protocol: str) -> bytes:
         """Return its metadata for a protocol that it supports."""
@@ -94,15 +67,6 @@ class Member:
         invariant(False, f"{self.member_id} supports none of {sorted(candidates)}")
         raise AssertionError
 
-    def answer_sync(self, response: SyncGroupResponse) -> bool:
-        """Answer its open SyncGroup; False if there is none."""
-        respond = self.awaiting_sync
-        if respond is None:
-            return False
-        self.awaiting_sync = None
-        respond(response)
-        return True
-
     def describe(self, protocol: str | None) -> DescribedMember:
         """For DescribeGroups; with a protocol also metadata and assignment."""
         return DescribedMember(
@@ -113,3 +77,22 @@ class Member:
             b"" if protocol is None else self.metadata(protocol),
             b"" if protocol is None else self.assignment,
         )
+
+    def to_value(self, protocol: str, assignment: bytes) -> MemberValue:
+        """Its part of the record of a generation."""
+        return MemberValue(
+            self.member_id,
+            self.group_instance_id,
+            self.client_id,
+            self.client_host,
+            self.rebalance_timeout_ms,
+            self.session_timeout_ms,
+            self.metadata(protocol),
+            assignment,
+        )
+
+
+def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
+    """Version 0 has none of its own."""
+    timeout_ms = request.rebalance_timeout_ms
+    return request.session_timeout_ms if timeout_ms < 0 else timeout_ms

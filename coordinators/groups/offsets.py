@@ -6,8 +6,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from ...protocol.errors import ErrorCode
+from ...protocol.groups import (
+    NO_GENERATION,
+    NO_MEMBER,
+    CommittedOffset,
+    OffsetCommitPartition,
+)
 from ...protocol.values import TopicPartition
+from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from .records import OffsetValue
+
+
+class TransactionalCommit(NamedTuple):
+    """Offsets that count when the transaction of a producer commits (KIP-98, KIP-447)."""
+
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[OffsetCommitPartition, ...]
+    member_id: str = NO_MEMBER
+    group_instance_id: str | None = None
+    generation: int = NO_GENERATION
+    guard: VerificationGuard | Unguarded | None = UNGUARDED
+    """The one that the transaction was verified with (KIP-890)."""
 
 
 class CommitRecord(NamedTuple):
@@ -53,6 +75,17 @@ class GroupOffsets:
         (KIP-447)."""
         return partition in self.pending or any(
             partition in commits for commits in self.pending_in_transactions.values()
+        )
+
+    def fetch(self, partition: TopicPartition, require_stable: bool) -> CommittedOffset:
+        """The answer to who asks for the offset of a partition."""
+        if require_stable and self.is_unstable(partition):
+            return CommittedOffset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        value = self.get(partition)
+        if value is None:
+            return CommittedOffset(partition, ErrorCode.NONE)
+        return CommittedOffset(
+            partition, ErrorCode.NONE, value.offset, value.leader_epoch, value.metadata
         )
 
     # -- plain commits -------------------------------------------------------------------------

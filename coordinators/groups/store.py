@@ -1,4 +1,4 @@
-"""The groups of a broker and their log (Kafka: ``GroupMetadataManager``).
+"""The groups of a broker, their log and their timers (Kafka: ``GroupMetadataManager``).
 
 What a group commits, and each of its generations, is a record of ``__consumer_offsets``. The
 leader of a partition of that topic coordinates the groups that hash to it: becoming leader means
@@ -10,22 +10,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...protocol.config import BrokerConfig
 from ...protocol.data import ProducePartitionResponse
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.groups import CONSUMER_PROTOCOL
+from ...protocol.host import name_as
 from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ..append_errors import APPEND_ERRORS
-from ..consumer_groups.group import ConsumerGroup
-from .group import Group
+from .any_group import AnyGroup
+from .effects import (
+    Answer,
+    CancelTimer,
+    Effect,
+    NoteChange,
+    NoteSilence,
+    SetTimer,
+    StoreGroup,
+    TimeLimit,
+    WriteLine,
+)
+from .group import TIME_LIMITS, Group, GroupSurroundings
 from .loading import LoadedPartition
-from .offsets import CommitRecord, GroupOffsets
+from .offsets import CommitRecord
 from .offsets_log import ACKS_NONE, OffsetsLog
 from .records import (
     GroupKey,
@@ -60,33 +71,6 @@ _GROUP_ERRORS = {
 }
 
 
-class AnyGroup(Protocol):
-    """A group of either protocol."""
-
-    group_id: str
-    offsets: GroupOffsets
-
-    @property
-    def is_dead(self) -> bool: ...
-
-    @property
-    def is_empty(self) -> bool: ...
-
-    @property
-    def is_consumer_group(self) -> bool: ...
-
-    @property
-    def state_name(self) -> str: ...
-
-    def end(self, wall_ms: int) -> None: ...
-
-    def tombstones(self) -> list[bytes]: ...
-
-    def is_subscribed_to(self, topic: str) -> bool: ...
-
-    def remove_expired_offsets(self, wall_ms: int, retention_ms: int) -> list[TopicPartition]: ...
-
-
 G = TypeVar("G", bound=AnyGroup)
 
 
@@ -99,24 +83,20 @@ class GroupStore:
         config: BrokerConfig,
         behaviour: Behaviour,
         replica_manager: ReplicaManager,
+        write_line: Callable[[str, str], object],
     ) -> None:
-        self._host = host
-        self._config = config
-        self._behaviour = behaviour
-        self._log = OffsetsLog(host, config, replica_manager)
-        self.partition_for = self._log.partition_for
+        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log."""
+        self.host = host
+        self.config = config
+        self.behaviour = behaviour
+        self.write_line = write_line
+        self.log = OffsetsLog(host, config, replica_manager)
+        self.surroundings = GroupSurroundings(config, behaviour, host.wall_ms, host.rng)
         self.groups: dict[str, Group] = {}
         """Those of the classic protocol."""
-        self.consumer_groups: dict[str, ConsumerGroup] = {}
-        """Those of the consumer protocol (KIP-848), if the configuration switches it on."""
-        protocols = config["group.coordinator.rebalance.protocols"]
-        self.has_consumer_groups = behaviour.consumer_groups and CONSUMER_PROTOCOL in protocols
         self.owned: dict[int, None] = {}
         """Partitions of the internal topic whose groups are coordinated here."""
         self.loading: dict[int, None] = {}
-        self.on_loaded: Callable[[Group], object] = lambda group: None
-        self.on_unloaded: Callable[[Group], object] = lambda group: None
-        self.on_consumer_group_loaded: Callable[[ConsumerGroup], object] = lambda group: None
         self._epochs: dict[int, int] = {}
         """Partition -> leader epoch in which it was loaded or unloaded last."""
         self._open_groups: dict[int, dict[str, None]] = {}
@@ -131,45 +111,90 @@ class GroupStore:
         """The group; an unknown one is empty."""
         group = self.groups.get(group_id)
         if group is None:
-            listener = self._host.state_listener
-            group = Group(group_id, self._host.wall_ms(), listener=listener)
-            self.groups[group_id] = group
+            group = self.groups[group_id] = Group(group_id, self.surroundings)
         return group
 
     def find(self, group_id: str) -> AnyGroup | None:
         """The group, of whichever protocol."""
-        group = self.groups.get(group_id)
-        return self.consumer_groups.get(group_id) if group is None else group
+        return self.groups.get(group_id)
 
     def all(self) -> list[AnyGroup]:
-        """The groups of both protocols."""
-        return [*self.groups.values(), *self.consumer_groups.values()]
+        """The groups of whichever protocol."""
+        return [*self.groups.values()]
 
     def is_gone(self, group_id: str) -> bool:
         """Return whether the group would live here and does not."""
         group = self.find(group_id)
         is_dead = group is None or group.is_dead
-        return is_dead and self.partition_for(group_id) in self.owned
+        return is_dead and self.log.partition_for(group_id) in self.owned
 
-    # -- groups that change their protocol -----------------------------------------------------
+    # -- effects -------------------------------------------------------------------------------
 
-    def keep_consumer_group(self, group: ConsumerGroup) -> None:
-        """The group speaks the consumer protocol now, if it did not already."""
-        classic = self.groups.pop(group.group_id, None)
-        if classic is not None:
-            classic.vanish()
-            self.on_unloaded(classic)
-            group.appear(self._host.state_listener)
-        self.consumer_groups[group.group_id] = group
+    def carry_out(self, group: Group, begun_by: int | None = None) -> None:
+        """Do what a group wants done, in order.
 
-    def keep_classic_group(self, group: Group) -> None:
-        """The group speaks the classic protocol now."""
-        old = self.consumer_groups.pop(group.group_id, None)
-        if old is not None:
-            old.vanish()
-            old.end(self._host.wall_ms())
-        group.appear(self._host.state_listener)
-        self.groups[group.group_id] = group
+        An append may be answered while it is made; what the group wants then is done at once.
+        ``begun_by`` is, while a run is recorded, the event since which the time ran that is up.
+        """
+        effects, group.effects = group.effects, []
+        for effect in effects:
+            self._do(group, effect, begun_by)
+
+    def _do(self, group: Group, effect: Effect, begun_by: int | None) -> None:
+        if isinstance(effect, SetTimer):
+            self._set_timer(group, effect)
+        elif isinstance(effect, CancelTimer):
+            timer = group.timers.pop((effect.limit, effect.member_id), None)
+            if timer is not None:
+                timer.cancel()
+        elif isinstance(effect, Answer):
+            effect.reply(effect.response)
+        elif isinstance(effect, StoreGroup):
+            self._store_group(group, effect)
+        elif isinstance(effect, WriteLine):
+            self.write_line(effect.level, effect.line)
+        elif isinstance(effect, NoteChange):
+            if self.host.state_listener is not None:
+                path = f"groups/{group.group_id}/{effect.name}"
+                self.host.state_listener(path, effect.old, effect.new)
+        elif isinstance(effect, NoteSilence):
+            if self.host.state_listener is not None:
+                self.host.blame_silence(effect.client_id, effect.silent_ms, effect.text)
+        elif self.host.causes is not None:
+            self.host.causes.waited(effect.client_ids, begun_by, effect.waited_ms)
+
+    def _set_timer(self, group: Group, effect: SetTimer) -> None:
+        limit, member_id, delay_ms = effect
+        key = limit, member_id
+        running = group.timers.pop(key, None)
+        if running is not None:
+            running.cancel()
+        begun_by = self._cause() if limit is TimeLimit.JOINING else None
+
+        def ring() -> None:
+            group.timers.pop(key, None)
+            group.time_is_up(limit, member_id)
+            self.carry_out(group, self._cause() if begun_by is None else begun_by)
+
+        name_as(ring, TIME_LIMITS[limit])
+        group.timers[key] = self.host.call_later_ms(delay_ms, ring)
+
+    def _cause(self) -> int | None:
+        return None if self.host.causes is None else self.host.causes.current()
+
+    def _store_group(self, group: Group, effect: StoreGroup) -> None:
+        key = encode_group_key(GroupKey(group.group_id))
+        value = encode_group_value(effect.value, self.behaviour.group_value_version)
+
+        def stored(error: ErrorCode) -> None:
+            effect.then(error)
+            self.carry_out(group)
+
+        def appended(outcome: ProducePartitionResponse) -> None:
+            stored(_GROUP_ERRORS.get(outcome.error, outcome.error))
+
+        if not self.log.append(group.group_id, [(key, value)], appended):
+            stored(ErrorCode.NOT_COORDINATOR)
 
     # -- loading and unloading -----------------------------------------------------------------
 
@@ -205,15 +230,21 @@ class GroupStore:
         self._schedule(self._forget_groups())
 
     def _forget_groups(self) -> Iterator[None]:
-        for group in self.groups.values():
-            group.vanish()
-            self.on_unloaded(group)
-        for modern in self.consumer_groups.values():
-            modern.vanish()
-            modern.end(self._host.wall_ms())
-        for kept in (self.groups, self.consumer_groups, self._open_groups, self._epochs):
-            kept.clear()
+        self.drop_groups(None)
+        self._open_groups.clear()
+        self._epochs.clear()
         yield from ()
+
+    def drop_groups(self, number: int | None) -> list[str]:
+        """Forget the groups of a partition, or all; gives their ids."""
+        gone = []
+        for group_id, group in list(self.groups.items()):
+            if number is None or self.log.partition_for(group_id) == number:
+                group.unloaded()
+                self.carry_out(group)
+                del self.groups[group_id]
+                gone.append(group_id)
+        return gone
 
     @property
     def is_loading(self) -> bool:
@@ -221,21 +252,21 @@ class GroupStore:
         return bool(self._tasks)
 
     def _schedule(self, task: Iterator[None]) -> None:
-        causes = self._host.causes
+        causes = self.host.causes
         self._tasks.append((task, None if causes is None else causes.current()))
         if len(self._tasks) == 1:
             self._run_tasks_soon()
 
     def _run_tasks_soon(self) -> None:
-        host = self._host
+        host = self.host
         call_later_ms = host.call_later_ms if host.causes is None else host.causes.wake_later_ms
         call_later_ms(0, self._run_tasks)
 
     def _run_tasks(self) -> None:
         """Do the next piece of the first task; a task ends when it yields no more."""
         task, begun_by = self._tasks[0]
-        if self._host.causes is not None:
-            self._host.causes.serve("GroupStore._run_tasks", begun_by)
+        if self.host.causes is not None:
+            self.host.causes.serve("GroupStore._run_tasks", begun_by)
         for _ in task:
             break
         else:
@@ -257,25 +288,16 @@ class GroupStore:
             return
         self.loading[number] = None
         yield
-        by_state = self._behaviour.offsets_expire_by_group_state
-        retention_ms = None if by_state else self._retention_ms
-        loaded = LoadedPartition(retention_ms, self.has_consumer_groups)
+        loaded = self.new_partition()
         log = partition.log
         if log is not None:
             yield from _read(partition, log, loaded)
         for producer_id, commits in loaded.pending.items():
             for key in commits:
                 self._open_groups.setdefault(producer_id, {})[key.group_id] = None
-        for group in loaded.groups(self._host.wall_ms()):
-            if self.find(group.group_id) is not None:
-                continue
-            group.appear(self._host.state_listener)
-            if isinstance(group, ConsumerGroup):
-                self.consumer_groups[group.group_id] = group
-                self.on_consumer_group_loaded(group)
-            else:
-                self.groups[group.group_id] = group
-                self.on_loaded(group)
+        for group in loaded.groups():
+            if self.find(group.group_id) is None:
+                self.keep_loaded(group)
         self.loading.pop(number, None)
         self.owned[number] = None
         self._start_expiry()
@@ -285,23 +307,22 @@ class GroupStore:
             return
         self.owned.pop(number, None)
         self.loading.pop(number, None)
-        gone: dict[str, None] = {}
-        for group_id, group in list(self.groups.items()):
-            if self.partition_for(group_id) == number:
-                group.vanish()
-                self.on_unloaded(group)
-                del self.groups[group_id]
-                gone[group_id] = None
-        for group_id, modern in list(self.consumer_groups.items()):
-            if self.partition_for(group_id) == number:
-                modern.vanish()
-                modern.end(self._host.wall_ms())
-                del self.consumer_groups[group_id]
-                gone[group_id] = None
+        gone = set(self.drop_groups(number))
         for producer_id, group_ids in list(self._open_groups.items()):
             for group_id in [g for g in group_ids if g in gone]:
                 self._close_group(producer_id, group_id)
         yield from ()
+
+    def new_partition(self) -> LoadedPartition:
+        """What a partition is read into."""
+        return LoadedPartition(self.surroundings, self._retention_of_offsets_ms)
+
+    def keep_loaded(self, group: AnyGroup) -> None:
+        """Coordinate a group that was loaded."""
+        if isinstance(group, Group):
+            self.groups[group.group_id] = group
+            group.loaded()
+            self.carry_out(group)
 
     # -- transactions --------------------------------------------------------------------------
 
@@ -316,7 +337,7 @@ class GroupStore:
     ) -> Iterator[None]:
         for group_id in list(self._open_groups.get(producer_id, ())):
             group = self.find(group_id)
-            if self.partition_for(group_id) not in partitions or group is None:
+            if self.log.partition_for(group_id) not in partitions or group is None:
                 continue
             if not group.is_dead:
                 group.offsets.complete_transaction(producer_id, is_commit)
@@ -332,23 +353,6 @@ class GroupStore:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def store_group(
-        self,
-        group: Group,
-        assignments: dict[str, bytes],
-        done: Callable[[ErrorCode], object],
-    ) -> None:
-        """Write this generation of a group; ``done`` is told the error for its members."""
-        key = encode_group_key(GroupKey(group.group_id))
-        version = self._behaviour.group_value_version
-        value = encode_group_value(group.to_value(assignments), version)
-
-        def appended(outcome: ProducePartitionResponse) -> None:
-            done(_GROUP_ERRORS.get(outcome.error, outcome.error))
-
-        if not self._log.append(group.group_id, [(key, value)], appended):
-            done(ErrorCode.NOT_COORDINATOR)
-
     def store_offsets(
         self,
         group: AnyGroup,
@@ -359,7 +363,7 @@ class GroupStore:
         guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> None:
         """Write offsets; they count once they are replicated, and in a transaction once it ends."""
-        longest = self._config["offset.metadata.max.bytes"]
+        longest = self.config["offset.metadata.max.bytes"]
         accepted = {p: v for p, v in values.items() if len(v.metadata) <= longest}
 
         def answer(error: ErrorCode) -> None:
@@ -391,51 +395,56 @@ class GroupStore:
                     self._close_group(producer_id, group.group_id)
             answer(_COMMIT_ERRORS.get(error, error))
 
-        if not self._log.is_here(group.group_id):
+        if not self.log.is_here(group.group_id):
             answer(ErrorCode.NOT_COORDINATOR)
             return
-        staged = values if self._behaviour.refused_offsets_stay_pending else accepted
+        staged = values if self.behaviour.refused_offsets_stay_pending else accepted
         if in_transaction:
             self._open_groups.setdefault(producer_id, {})[group.group_id] = None
             offsets.prepare_in_transaction(producer_id, staged)
         else:
             offsets.prepare(staged)
-        version = self._behaviour.offset_value_version
+        version = self.behaviour.offset_value_version
         pairs: list[tuple[bytes, bytes | None]] = [
             (encode_key(OffsetKey(group.group_id, *partition)), encode_value(value, version))
             for partition, value in accepted.items()
         ]
-        self._log.append(
+        self.log.append(
             group.group_id, pairs, appended, producer_id, producer_epoch, 0, guard=guard
         )
 
     # -- removal -------------------------------------------------------------------------------
 
     @property
+    def _retention_of_offsets_ms(self) -> int | None:
+        """How long offsets live that do not say, where each has its time (before KIP-211)."""
+        return None if self.behaviour.offsets_expire_by_group_state else self._retention_ms
+
+    @property
     def _retention_ms(self) -> int:
-        return int(self._config["offsets.retention.minutes"]) * 60_000
+        return int(self.config["offsets.retention.minutes"]) * 60_000
 
     def _start_expiry(self) -> None:
         """Look for what has expired every so often, counted from the start of the broker."""
         if not self._expires:
             self._expires = True
-            interval_ms = self._config["offsets.retention.check.interval.ms"]
-            elapsed_ms = self._host.now_ms() - self._started_ms
-            self._host.call_later_ms(interval_ms - elapsed_ms % interval_ms, self._expire)
+            interval_ms = self.config["offsets.retention.check.interval.ms"]
+            elapsed_ms = self.host.now_ms() - self._started_ms
+            self.host.call_later_ms(interval_ms - elapsed_ms % interval_ms, self._expire)
 
     def _expire(self) -> None:
-        wall_ms = self._host.wall_ms()
-        if self._behaviour.offsets_expire_by_group_state:
+        wall_ms = self.host.wall_ms()
+        if self.behaviour.offsets_expire_by_group_state:
             retention_ms = self._retention_ms
             self.clean_up(self.all(), lambda g: g.remove_expired_offsets(wall_ms, retention_ms))
         else:
             self.clean_up(self.groups.values(), lambda g: g.remove_offsets_past_their_time(wall_ms))
-        interval_ms = self._config["offsets.retention.check.interval.ms"]
-        self._host.call_later_ms(interval_ms, self._expire)
+        interval_ms = self.config["offsets.retention.check.interval.ms"]
+        self.host.call_later_ms(interval_ms, self._expire)
 
     def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget what was committed for partitions that are being deleted."""
-        if self._behaviour.offsets_go_with_their_topic:
+        if self.behaviour.offsets_go_with_their_topic:
             deleted = list(partitions)
             self.clean_up(self.all(), lambda group: group.offsets.remove(deleted))
 
@@ -448,18 +457,27 @@ class GroupStore:
         for group in list(groups):
             removed = remove(group)
             if group.is_empty and group.offsets.is_empty:
-                group.end(self._host.wall_ms())
-            if not self._log.is_here(group.group_id):
+                self.end(group)
+            if not self.log.is_here(group.group_id):
                 continue
             pairs: list[tuple[bytes, bytes | None]] = [
                 (encode_key(OffsetKey(group.group_id, *partition)), None) for partition in removed
             ]
             if group.is_dead:
-                self.groups.pop(group.group_id, None)
-                self.consumer_groups.pop(group.group_id, None)
+                self.forget(group.group_id)
                 pairs += [(key, None) for key in group.tombstones()]
             if pairs:
-                self._log.append(group.group_id, pairs, _not_awaited, acks=ACKS_NONE)
+                self.log.append(group.group_id, pairs, _not_awaited, acks=ACKS_NONE)
+
+    def end(self, group: AnyGroup) -> None:
+        """Let a group be dead, which is to be removed."""
+        group.end()
+        if isinstance(group, Group):
+            self.carry_out(group)
+
+    def forget(self, group_id: str) -> None:
+        """Remove a group that is dead."""
+        self.groups.pop(group_id, None)
 
 
 def _read(partition: Partition, log: Log, loaded: LoadedPartition) -> Iterator[None]:

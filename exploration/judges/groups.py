@@ -126,7 +126,7 @@ class GroupWorld(World):
         for leader in self.coordinators():
             broker = self.simulation.processes[leader].broker
             if broker is not None:
-                return broker.groups.groups.get(GROUP) or broker.groups.consumer_groups.get(GROUP)
+                return broker.groups.find(GROUP)
         return None
 
     def produce(self, partitions: tuple[int, ...]) -> None:

@@ -7,6 +7,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from ...actors.clients.assignors import decode_assignment
+from ...coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 from ...protocol.groups import CONSUMER_PROTOCOL_TYPE
 from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.values import TopicPartition
@@ -74,7 +75,7 @@ def _look(broker: Broker, group_id: str) -> GroupView | None:
     offsets = group.offsets.committed
     return GroupView(
         group_id,
-        coordinator.administration.state_name(group.state),
+        coordinator.state_name(group.state),
         broker.broker_id,
         group.generation,
         group.protocol_type or "",
@@ -95,11 +96,12 @@ def _look(broker: Broker, group_id: str) -> GroupView | None:
 
 def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
     """A group of the consumer protocol (KIP-848); None where there is none."""
-    modern = broker.groups.modern
-    group = broker.groups.consumer_groups.get(group_id)
-    if group is None or modern is None:
+    coordinator = broker.groups
+    if not isinstance(coordinator, ConsumerGroupCoordinator):
         return None
-    administration = modern.administration
+    group = coordinator.consumer_groups.get(group_id)
+    if group is None:
+        return None
     offsets = group.offsets.committed
     return GroupView(
         group_id,
@@ -107,7 +109,7 @@ def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
         broker.broker_id,
         group.epoch,
         group.protocol_type,
-        administration.assignor(group),
+        coordinator.assignor(group),
         None,
         tuple(
             GroupMemberView(
@@ -117,7 +119,7 @@ def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
                 tuple(
                     sorted(
                         TopicPartition(topic.topic, number)
-                        for topic in administration.named(member.assigned)
+                        for topic in coordinator.assigned_topics(member.assigned)
                         for number in topic.partitions
                     )
                 ),

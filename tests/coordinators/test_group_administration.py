@@ -25,19 +25,19 @@ NOT_MINE = ErrorCode.NOT_COORDINATOR
 
 def described(desk: GroupDesk, group_id: str = "group") -> DescribedGroup:
     request = DescribeGroupsRequest((group_id,))
-    (group,) = desk.coordinator.administration.describe(request).groups
+    (group,) = desk.coordinator.describe_groups(request).groups
     return group
 
 
 def listed(desk: GroupDesk, *states: str, types: tuple[str, ...] = ()) -> list[str]:
-    response = desk.coordinator.administration.list(ListGroupsRequest(states, types))
+    response = desk.coordinator.list_groups(ListGroupsRequest(states, types))
     assert response.error == NONE
     return [group.group_id for group in response.groups]
 
 
 def deleted(desk: GroupDesk, *group_ids: str) -> dict[str, ErrorCode]:
     request = DeleteGroupsRequest(group_ids)
-    return dict(desk.coordinator.administration.delete(request).groups)
+    return dict(desk.coordinator.delete_groups(request).groups)
 
 
 def test_a_group_that_nobody_knows_is_dead_which_is_no_error(desk: GroupDesk) -> None:
@@ -89,7 +89,7 @@ def test_groups_are_listed_by_state_and_type(desk: GroupDesk) -> None:
     """KIP-518, KIP-848: classic groups are the only ones."""
     desk.stable("a")
     desk.commit(group="simple")
-    answer = desk.coordinator.administration.list(ListGroupsRequest())
+    answer = desk.coordinator.list_groups(ListGroupsRequest())
     assert answer.groups == (
         ListedGroup("group", "consumer", "Stable"),
         ListedGroup("simple", "", "Empty"),
@@ -113,8 +113,8 @@ def test_a_list_while_groups_are_loaded_may_lack_some(desk: GroupDesk) -> None:
     hosted = other.replicas.lead(0, 0, other.log)
     seen = []
     other.coordinator.leadership_changed([hosted], [])
-    administration = other.coordinator.administration
-    other.host.call_later_ms(0, lambda: seen.append(administration.list(ListGroupsRequest())))
+    list_groups = other.coordinator.list_groups
+    other.host.call_later_ms(0, lambda: seen.append(list_groups(ListGroupsRequest())))
     other.host.advance(0)
     assert seen[0].error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
@@ -146,7 +146,7 @@ def test_the_group_without_a_name_can_be_deleted_since_2_0(version: str, error: 
 
 def delete_offsets(desk: GroupDesk, *partitions: TopicPartition) -> OffsetDeleteResponse:
     request = OffsetDeleteRequest("group", partitions)
-    return desk.coordinator.administration.delete_offsets(request)
+    return desk.coordinator.delete_offsets(request)
 
 
 def subscription(topic: str) -> bytes:

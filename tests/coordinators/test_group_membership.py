@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.coordinators.groups.state import PREVIOUS_STATES, GroupState
+from fakekafka.coordinators.groups.group import PREVIOUS_STATES, GroupState
 from fakekafka.protocol.errors import ErrorCode, InvariantError
 from fakekafka.protocol.groups import HeartbeatRequest, JoinGroupMember, JoinGroupResponse
 from fakekafka.protocol.versions import JUDGED_VERSIONS
@@ -30,11 +30,12 @@ def test_only_the_ways_of_the_table_lead_from_state_to_state(
     group = desk.group
     group.state = state
     if state in PREVIOUS_STATES[target]:
-        group.transition_to(target, 5)
-        assert (group.state, group.state_timestamp_ms) == (target, 5)
+        desk.host.advance(5)
+        group.transition_to(target)
+        assert (group.state, group.state_timestamp_ms) == (target, desk.host.now_ms())
     else:
         with pytest.raises(InvariantError):
-            group.transition_to(target, 5)
+            group.transition_to(target)
 
 
 def test_a_group_goes_through_its_life(desk: GroupDesk) -> None:

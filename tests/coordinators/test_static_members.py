@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fakekafka.coordinators.groups.group import GroupState
 from fakekafka.coordinators.groups.member import Member
-from fakekafka.coordinators.groups.state import GroupState
 from fakekafka.protocol.errors import ErrorCode, InvariantError
 from fakekafka.protocol.groups import JoinGroupResponse, LeavingMember
 from fakekafka.protocol.versions import JUDGED_VERSIONS
@@ -236,7 +236,7 @@ def test_a_dead_group_sends_its_members_away(version: str) -> None:
 
 
 def test_a_member_votes_only_for_what_it_supports() -> None:
-    member = Member("m", None, "c", "/h", 1, 1, "consumer", BOTH)
+    member = Member("m", None, "c", "/h", 1, 1, BOTH)
     assert member.vote({"sticky", "own"}) == "sticky"
     with pytest.raises(InvariantError):
         member.vote({"own"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fakekafka.coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 from fakekafka.coordinators.consumer_groups.heartbeats import HeartbeatClient
 from fakekafka.protocol.control import UpdateMetadataPartitionState, UpdateMetadataRequest
 from fakekafka.protocol.errors import ErrorCode
@@ -122,7 +123,13 @@ class ConsumerGroupDesk(GroupDesk):
             1, 1, 1, tuple(states), (BrokerInfo(1, ()),), tuple((t, topic_id(t)) for t in topics)
         )
         self.cache.update(request)
-        self.coordinator.topics_changed(topics)
+        self.speaker.topics_changed(topics)
+
+    @property
+    def speaker(self) -> ConsumerGroupCoordinator:
+        """The coordinator, which speaks the consumer protocol."""
+        assert isinstance(self.coordinator, ConsumerGroupCoordinator)
+        return self.coordinator
 
     # -- members -------------------------------------------------------------------------------
 
@@ -131,13 +138,12 @@ class ConsumerGroupDesk(GroupDesk):
         return Member(self, name, **said)
 
     def send(self, member: Member, request: ConsumerGroupHeartbeatRequest) -> None:
-        modern = self.coordinator.modern
-        assert modern is not None
-
         def answered(response: ConsumerGroupHeartbeatResponse) -> None:
             member.answer = response
 
-        modern.beat(request, HeartbeatClient(member.name, "/127.0.0.1"), answered)
+        self.speaker.consumer_group_heartbeat(
+            request, HeartbeatClient(member.name, "/127.0.0.1"), answered
+        )
 
     def settle(self, *members: Member, rounds: int = 6) -> None:
         """Let members beat until each has what it shall have."""
@@ -148,13 +154,11 @@ class ConsumerGroupDesk(GroupDesk):
 
     @property
     def consumer_group(self) -> Any:
-        return self.coordinator.consumer_groups["group"]
+        return self.speaker.consumer_groups["group"]
 
     def described(self, group: str = "group") -> ConsumerGroupDescription:
-        modern = self.coordinator.modern
-        assert modern is not None
         request = ConsumerGroupDescribeRequest((group,))
-        return modern.administration.describe(request).groups[0]
+        return self.speaker.describe_consumer_groups(request).groups[0]
 
     # -- offsets -------------------------------------------------------------------------------
 

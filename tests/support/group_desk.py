@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from fakekafka.coordinators.groups.coordinator import GroupCoordinator
-from fakekafka.coordinators.groups.joining import JoiningClient
+from fakekafka.coordinators.consumer_groups.coordinator import group_coordinator
+from fakekafka.coordinators.groups.group import JoiningClient
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.data import ProducePartitionResponse, ProduceRequest, ProduceResponse
 from fakekafka.protocol.errors import ErrorCode
@@ -153,7 +153,7 @@ class GroupDesk:
         self.replicas.looks_at_topics_only = self.behaviour.offsets_of_unknown_partitions
         self.config = BrokerConfig({"broker.id": 1, **values}, kafka_version)
         self.lines: list[str] = []
-        self.coordinator = GroupCoordinator(
+        self.coordinator = group_coordinator(
             self.host,
             self.config,
             self.behaviour,

@@ -817,7 +817,7 @@ QUESTIONS: tuple[Question, ...] = (
         "Why was the first member answered only after three seconds?",
         first_member,
         "change broker-1/groups/g/state if new == 'CompletingRebalance'",
-        ("_wait_for_joins", "JoinGroupRequest"),
+        ("joining_ended", "JoinGroupRequest"),
         "",
     ),
     Question(
@@ -1155,36 +1155,36 @@ def test_thirty_are_asked() -> None:
 
 ASKED = {
     "AlterIsrManager._retry": "Why did the leader propose the ISR again so soon?",
-    "ConsumerGroupLog.start_timer": "Why was the member of the newer group removed?",
-    "DelegationTokens._check_expired": "Why is the delegation token gone?",
+    "ConsumerGroupStore.start_timer": "Why was the member of the newer group removed?",
     "DelayedFetch": "Why was the second reader answered?",
+    "DelegationTokens._check_expired": "Why is the delegation token gone?",
     "FastLeaderElection._resend": "Why does the server that was cut off vote again?",
     "FollowerFetch": "Why was the follower answered?",
     "Following._check_leader": "Why has ZooKeeper another leader?",
     "Following._connect": "Why did the ZooKeeper server vote again? The server it follows",
     "Following._give_up_silent": "Why did the ZooKeeper server vote again? Its leader never",
+    "Group.joining_ended": "Why was the first member answered only after three seconds?",
+    "Group.member_id_ended": "Why was the third member answered only then?",
+    "Group.session_ended": "Why was the member removed?",
+    "Group.syncing_ended": "Why was the generation given up?",
     "GroupStore._expire": "Why is the group gone?",
     "Injection.__call__": "Why was the record acknowledged so late?",
-    "Leading.start": "Why did the elected ZooKeeper server vote again?",
     "Leading._ping": "Why did the leading ZooKeeper server ping the others?",
+    "Leading.start": "Why did the elected ZooKeeper server vote again?",
     "MarkerChannels._disconnected": "Why were the markers of the transaction sent again?",
     "MarkerChannels._take_turn": "Why were the markers of the transaction sent again?",
     "MetadataWaiters.wait": "Why did the creation of the topic time out?",
     "Node.peer_lost": "Why did the producer send again? Its leader died while it waited",
     "Port._expire": "Why did the producer send to another broker only then?",
     "Rebalance._on_timer": "Why did the leadership go back?",
-    "Rebalances._expect_syncs": "Why was the generation given up?",
-    "Rebalances._wait_for_joins": "Why was the first member answered only after three seconds?",
-    "Rebalances.expect_pending": "Why was the third member answered only then?",
-    "Rebalances.extend_session": "Why was the member removed?",
     "ReplicaFetcherActor._timer_fired": "Why did the follower ask the dead leader again?",
     "SessionTracker": "Why did the session expire? Its pings were slow",
     "Signal.notify": "Why did the leader ask the dead controller?",
     "SimulatedClient._ask_metadata": "Why did the producer ask for metadata again?",
     "SimulatedConsumer._back_off": "Why did the reader ask the dead leader again?",
     "SimulatedGroupConsumer._auto_commit": "Why were the offsets committed?",
-    "SimulatedProducer._drain": "Why did the producer send again? Its leader was paused",
     "SimulatedProducer._begin_waiting": "Why was the record sent only then?",
+    "SimulatedProducer._drain": "Why did the producer send again? Its leader was paused",
     "SimulatedProducer._expire_later": "Why did the producer give up? Nobody had ever told",
     "SimulatedProducer._reach_deadline": "Why did the producer give up? It waited 20 s for a dead",
     "SimulatedProducer.on_metadata": "Why did the producer ask for an id again?",
@@ -1230,6 +1230,10 @@ SET_OTHERWISE = {
     "ControllerActor.peer_lost",  # Node.peer_lost of a controller
     "DelayedFetch",  # an entry of the timing wheel, as the next
     "FollowerFetch",
+    "Group.joining_ended",  # named by the time of a group that ends, as the next
+    "Group.member_id_ended",
+    "Group.session_ended",
+    "Group.syncing_ended",
     "TransactionCoordinator.abort_timed_out",  # served by one look, as the next
     "TransactionStateManager.expire",
     "Load._send_later",  # set by a test
@@ -1246,6 +1250,7 @@ SHOWN_AS = {
 
 SETTERS = {"call_later", "call_later_ms", "wake_later", "wake_later_ms", "_call_later_ms"}
 HELPERS = {
+    "GroupStore._set_timer": "named by what its end is to the group",
     "OneTimer.set": "ZooKeeper's roles and clients give it what it shall call",
     "Periodic._fire": "named by its work",
     "Upkeep._every": "named by its task",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 from ....protocol.control import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -104,7 +105,7 @@ class ControlHandlers:
                 self._dynamic_config.forget(topic)
         if deleted:
             self._groups.partitions_deleted(deleted)
-        if self._groups.modern is not None:
+        if isinstance(self._groups, ConsumerGroupCoordinator):
             topics = dict.fromkeys(state.topic for state in request.partition_states)
             self._groups.topics_changed(topics)
         self._transactions.metadata_changed()

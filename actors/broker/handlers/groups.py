@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ....coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 from ....coordinators.consumer_groups.heartbeats import HeartbeatClient
 from ....coordinators.coordinator_errors import with_error_texts
-from ....coordinators.groups.commits import NEWEST_COMMIT_VERSION
-from ....coordinators.groups.joining import JoiningClient
+from ....coordinators.groups.coordinator import NEWEST_COMMIT_VERSION
+from ....coordinators.groups.group import JoiningClient
 from ....protocol.data import (
     INTERNAL_CONTEXT,
     Coordinator,
@@ -86,7 +87,7 @@ class GroupHandlers:
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
-        administration = self._groups.administration
+        groups = self._groups
         return {
             FindCoordinatorRequest: self.find_coordinator,
             JoinGroupRequest: self.join_group,
@@ -97,10 +98,10 @@ class GroupHandlers:
             ConsumerGroupDescribeRequest: self.consumer_group_describe,
             OffsetCommitRequest: self.offset_commit,
             OffsetFetchRequest: self.offset_fetch,
-            OffsetDeleteRequest: lambda request, _: administration.delete_offsets(request),
-            DescribeGroupsRequest: lambda request, _: administration.describe(request),
-            ListGroupsRequest: lambda request, _: administration.list(request),
-            DeleteGroupsRequest: lambda request, _: administration.delete(request),
+            OffsetDeleteRequest: lambda request, _: groups.delete_offsets(request),
+            DescribeGroupsRequest: lambda request, _: groups.describe_groups(request),
+            ListGroupsRequest: lambda request, _: groups.list_groups(request),
+            DeleteGroupsRequest: lambda request, _: groups.delete_groups(request),
         }
 
     def find_coordinator(
@@ -213,8 +214,8 @@ class GroupHandlers:
         self, request: ConsumerGroupHeartbeatRequest, delivery: Delivery
     ) -> ConsumerGroupHeartbeatResponse | None:
         """Unless the protocol is switched on, clients are told that it is not spoken."""
-        modern = self._groups.modern
-        if modern is None:
+        groups = self._groups
+        if not isinstance(groups, ConsumerGroupCoordinator):
             return ConsumerGroupHeartbeatResponse(ErrorCode.UNSUPPORTED_VERSION)
         context: RequestContext | None = delivery.context
         if context is None:
@@ -222,7 +223,7 @@ class GroupHandlers:
         else:
             host = f"/{context.client_host}"
             client = HeartbeatClient(context.client_id, host, context.api_version)
-        modern.beat(
+        groups.consumer_group_heartbeat(
             request,
             client,
             lambda response: self._node.reply(delivery, response),
@@ -232,13 +233,13 @@ class GroupHandlers:
     def consumer_group_describe(
         self, request: ConsumerGroupDescribeRequest, _delivery: Delivery
     ) -> ConsumerGroupDescribeResponse:
-        modern = self._groups.modern
-        if modern is None:
+        groups = self._groups
+        if not isinstance(groups, ConsumerGroupCoordinator):
             error = ErrorCode.UNSUPPORTED_VERSION
             return ConsumerGroupDescribeResponse(
                 tuple(ConsumerGroupDescription(error, group_id) for group_id in request.group_ids)
             )
-        return modern.administration.describe(request)
+        return groups.describe_consumer_groups(request)
 
     # -- offsets -------------------------------------------------------------------------------
 

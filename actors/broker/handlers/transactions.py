@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ....coordinators.groups.commits import TransactionalCommit
+from ....coordinators.groups.offsets import TransactionalCommit
 from ....protocol.awaiting import Pending, Task
 from ....protocol.data import (
     ACKS_ALL,

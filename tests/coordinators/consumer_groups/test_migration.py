@@ -184,7 +184,7 @@ def test_the_last_member_of_the_consumer_protocol_downgrades_the_group(
     desk.host.advance(0)
     desk.sync("c", {"c": assignment(0, 1), "d": assignment(2, 3)})
     assert (desk.state, desk.offset()) == ("Stable", 5)
-    describe = desk.coordinator.administration.describe
+    describe = desk.coordinator.describe_groups
     assert len(describe(DescribeGroupsRequest(("group",))).groups[0].members) == 2
     other = ConsumerGroupDesk(log=desk.log)
     assert (other.state, len(other.group.members), other.offset()) == ("Stable", 2, 5)

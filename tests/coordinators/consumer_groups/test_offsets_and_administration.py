@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.coordinators.groups.commits import TransactionalCommit
+from fakekafka.coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
+from fakekafka.coordinators.groups.offsets import TransactionalCommit
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import (
     DeleteGroupsRequest,
@@ -90,7 +91,7 @@ def test_a_group_is_described_with_what_members_shall_have(desk: ConsumerGroupDe
 def test_descriptions_of_the_other_protocol_do_not_find_it(desk: ConsumerGroupDesk) -> None:
     """DescribeGroups knows no such group; ConsumerGroupDescribe knows no classic one."""
     desk.member("a").join()
-    describe = desk.coordinator.administration.describe
+    describe = desk.coordinator.describe_groups
     assert describe(DescribeGroupsRequest(("group",))).groups == (
         DescribedGroup(NONE, "group", "Dead"),
     )
@@ -104,7 +105,7 @@ def test_groups_are_listed_by_state_and_type(desk: ConsumerGroupDesk) -> None:
     desk.host.advance(0)
 
     def listed(**wanted: tuple[str, ...]) -> tuple[ListedGroup, ...]:
-        return desk.coordinator.administration.list(ListGroupsRequest(**wanted)).groups
+        return desk.coordinator.list_groups(ListGroupsRequest(**wanted)).groups
 
     modern = ListedGroup("group", "consumer", "Stable", "consumer")
     classic = ListedGroup("old", "consumer", "CompletingRebalance")
@@ -117,7 +118,7 @@ def test_a_group_is_deleted_when_it_has_no_members(desk: ConsumerGroupDesk) -> N
     """With its offsets; another coordinator does not find it again."""
     a = desk.member("a").join()
     desk.commit_as(a)
-    delete = desk.coordinator.administration.delete
+    delete = desk.coordinator.delete_groups
     request = DeleteGroupsRequest(("group",))
     assert delete(request).groups == (("group", ErrorCode.NON_EMPTY_GROUP),)
     a.leave()
@@ -131,7 +132,7 @@ def test_a_group_is_deleted_when_it_has_no_members(desk: ConsumerGroupDesk) -> N
 def test_offsets_are_deleted_of_topics_that_no_member_reads(desk: ConsumerGroupDesk) -> None:
     desk.member("a").join()
     request = OffsetDeleteRequest("group", (ORDERS, TopicPartition("audit", 0)))
-    response = desk.coordinator.administration.delete_offsets(request)
+    response = desk.coordinator.delete_offsets(request)
     assert dict(response.partitions) == {
         ORDERS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
         TopicPartition("audit", 0): NONE,
@@ -159,4 +160,4 @@ def test_without_the_switch_the_records_are_passed_over(desk: ConsumerGroupDesk)
     plain = GroupDesk(log=desk.log)
     assert plain.offset() == 5
     assert plain.state == "Empty"
-    assert plain.coordinator.modern is None
+    assert not isinstance(plain.coordinator, ConsumerGroupCoordinator)

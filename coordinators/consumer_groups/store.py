@@ -1,0 +1,258 @@
+"""Groups of the consumer protocol (KIP-848) beside those of the classic one, and their records:
+what was appended counts at once, and is answered for when it is replicated (Kafka:
+``CoordinatorRuntime``, ``CoordinatorTimerImpl``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from ...protocol.config import BrokerConfig
+from ...protocol.errors import ErrorCode
+from ...protocol.versions import Behaviour
+from ..groups.any_group import AnyGroup
+from ..groups.group import Group, GroupSurroundings
+from ..groups.loading import Commits, LoadedPartition
+from ..groups.store import GroupStore
+from . import records as group_records
+from .group import ConsumerGroup
+from .records import GroupRecord, RecordKind
+
+if TYPE_CHECKING:
+    from ...protocol.data import ProducePartitionResponse
+    from ...protocol.host import Host
+    from ...replication.replica_manager import ReplicaManager
+
+RETRY_BACKOFF_MS = 500
+"""How long after a failed write what a timer began is tried again."""
+_NONE = ErrorCode.NONE
+_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+Done = Callable[[ErrorCode], object]
+Pairs = Sequence[tuple[bytes, bytes | None]]
+
+
+class LoadedConsumerGroups(LoadedPartition):
+    """State of a partition that may hold records of groups of the consumer protocol."""
+
+    def __init__(self, surroundings: GroupSurroundings, retention_ms: int | None) -> None:
+        super().__init__(surroundings, retention_ms)
+        self._records: dict[str, list[GroupRecord]] = {}
+
+    def take_record(
+        self, key_data: bytes, data: bytes | None, batch_offset: int, target: Commits
+    ) -> None:
+        found = group_records.decode(key_data, data)
+        if found is None:
+            super().take_record(key_data, data, batch_offset, target)
+        elif found.kind is RecordKind.GROUP_EPOCH and found.value is None:
+            self._records.pop(found.group_id, None)
+        else:
+            self._records.setdefault(found.group_id, []).append(found)
+
+    def groups_with_records(self) -> dict[str, AnyGroup]:
+        """The groups in the order in which they were stored, classic ones first."""
+        groups = super().groups_with_records()
+        for group_id, records in self._records.items():
+            if any(record.kind is RecordKind.GROUP_EPOCH for record in records):
+                group = groups[group_id] = ConsumerGroup(group_id)
+                group.apply(records)
+        return groups
+
+
+class ConsumerGroupStore(GroupStore):
+    """Groups of both protocols by id, and what is written of them."""
+
+    def __init__(
+        self,
+        host: Host,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        replica_manager: ReplicaManager,
+        write_line: Callable[[str, str], object],
+    ) -> None:
+        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log."""
+        super().__init__(host, config, behaviour, replica_manager, write_line)
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
+        self.on_loaded: Callable[[ConsumerGroup], object] = lambda _group: None
+        """Hears of a group that was loaded."""
+
+    def find(self, group_id: str) -> AnyGroup | None:
+        """The group, of whichever protocol."""
+        return self.groups.get(group_id) or self.consumer_groups.get(group_id)
+
+    def all(self) -> list[AnyGroup]:
+        """The groups of both protocols."""
+        return [*self.groups.values(), *self.consumer_groups.values()]
+
+    # -- groups that come, go and change their protocol ----------------------------------------
+
+    def new_partition(self) -> LoadedPartition:
+        """What a partition is read into."""
+        return LoadedConsumerGroups(self.surroundings, self._retention_of_offsets_ms)
+
+    def keep_loaded(self, group: AnyGroup) -> None:
+        """Coordinate a group that was loaded."""
+        if isinstance(group, ConsumerGroup):
+            group.appear(self.host.state_listener)
+            self.consumer_groups[group.group_id] = group
+            self.on_loaded(group)
+        else:
+            super().keep_loaded(group)
+
+    def drop_groups(self, number: int | None) -> list[str]:
+        """Forget the groups of a partition, or all; gives their ids."""
+        gone = super().drop_groups(number)
+        for group_id, group in list(self.consumer_groups.items()):
+            if number is None or self.log.partition_for(group_id) == number:
+                group.vanish()
+                group.end()
+                del self.consumer_groups[group_id]
+                gone.append(group_id)
+        return gone
+
+    def forget(self, group_id: str) -> None:
+        """Remove a group that is dead."""
+        super().forget(group_id)
+        self.consumer_groups.pop(group_id, None)
+
+    def keep_consumer_group(self, group: ConsumerGroup) -> None:
+        """The group speaks the consumer protocol now, if it did not already."""
+        classic = self.groups.pop(group.group_id, None)
+        if classic is not None:
+            classic.unloaded()
+            self.carry_out(classic)
+            group.appear(self.host.state_listener)
+        self.consumer_groups[group.group_id] = group
+
+    def keep_classic_group(self, group: Group) -> None:
+        """The group speaks the classic protocol now."""
+        old = self.consumer_groups.pop(group.group_id, None)
+        if old is not None:
+            old.vanish()
+            old.end()
+        group.appear()
+        self.carry_out(group)
+        self.groups[group.group_id] = group
+
+    # -- records -------------------------------------------------------------------------------
+
+    def write(
+        self,
+        group: ConsumerGroup,
+        records: Sequence[GroupRecord],
+        done: Done,
+        before: Pairs = (),
+    ) -> None:
+        """Write records of a group, after those of the group that it replaces; ``done`` is told
+        the error for the client, once they are replicated.
+
+        A group that is new is one of the coordinator's then. Nothing happens to the group where
+        the log refuses the records.
+        """
+
+        def appended() -> None:
+            self.keep_consumer_group(group)
+            group.apply(records)
+            for record in records:
+                if record.kind is RecordKind.MEMBER and record.value is None:
+                    self.cancel_timers(group, record.member_id)
+
+        if not records and not before:
+            self._answer_in_order(group, done)
+            return
+        self.append(group, [*before, *map(group_records.encode, records)], appended, done)
+
+    def append(
+        self, group: ConsumerGroup, pairs: Pairs, appended: Callable[[], object], done: Done
+    ) -> None:
+        """Append keys and values; ``appended`` is called if the log took them."""
+        write: list[Done] = [done]
+        early: list[ErrorCode] = []
+        is_appended = False
+
+        def answer(error: ErrorCode) -> None:
+            if any(known is write for known in group.waiting):
+                group.waiting[:] = [known for known in group.waiting if known is not write]
+            for told in write:
+                told(_ERRORS.get(error, error))
+
+        def replicated(outcome: ProducePartitionResponse) -> None:
+            if is_appended:
+                answer(outcome.error)
+            else:
+                early.append(outcome.error)
+
+        if not self.log.append(group.group_id, pairs, replicated):
+            done(ErrorCode.NOT_COORDINATOR)
+            return
+        if early and early[0] is not _NONE:
+            done(_ERRORS.get(early[0], early[0]))
+            return
+        is_appended = True
+        appended()
+        if early:
+            answer(_NONE)
+        else:
+            group.waiting.append(write)
+
+    def _answer_in_order(self, group: ConsumerGroup, done: Done) -> None:
+        """Answer a read of a group when the records it rests on are replicated."""
+        if group.waiting:
+            cast("list[Done]", group.waiting[-1]).append(done)
+        else:
+            done(_NONE)
+
+    # -- times of members ----------------------------------------------------------------------
+
+    def start_timer(
+        self,
+        group: ConsumerGroup,
+        name: str,
+        member_id: str,
+        delay_ms: int,
+        expired: Callable[[Done], object],
+    ) -> None:
+        """Begin a time of a member anew; ``expired`` is tried again if its write fails.
+
+        It is not called once the group or the member is gone.
+        """
+        key = name, member_id
+        self.cancel_timer(group, name, member_id)
+        causes = self.host.causes
+        begun_by = None if causes is None else causes.current()
+
+        def ring() -> None:
+            group.timers.pop(key, None)
+            if not group.is_dead and member_id in group.members:
+                if causes is not None:
+                    causes.waited((group.members[member_id].client_id,), begun_by, delay_ms)
+                expired(retry)
+
+        def retry(error: ErrorCode) -> None:
+            if error is not _NONE and not group.is_dead and key not in group.timers:
+                group.timers[key] = self.host.call_later_ms(RETRY_BACKOFF_MS, ring)
+
+        group.timers[key] = self.host.call_later_ms(delay_ms, ring)
+
+    def cancel_timer(self, group: ConsumerGroup, name: str, member_id: str) -> None:
+        """End a time of a member, if it runs."""
+        timer = group.timers.pop((name, member_id), None)
+        if timer is not None:
+            timer.cancel()
+
+    def cancel_timers(self, group: ConsumerGroup, member_id: str) -> None:
+        """End all times of a member."""
+        for name, known in list(group.timers):
+            if known == member_id:
+                self.cancel_timer(group, name, member_id)
