@@ -33,10 +33,10 @@ from ...protocol.groups import (
     TopicIdPartitions,
 )
 from ...protocol.versions import Behaviour
-from ..groups.any_group import AnyGroup
 from ..groups.coordinator import GroupCoordinator
 from ..groups.effects import JoinReply, SyncReply
 from ..groups.group import JoiningClient
+from ..groups.loading import AnyGroup
 from ..groups.offsets import TransactionalCommit
 from ..groups.store import GroupStore
 from .classic_members import ClassicMembers

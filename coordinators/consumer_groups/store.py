@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode
 from ...protocol.versions import Behaviour
-from ..groups.any_group import AnyGroup
+from ..append_errors import APPEND_ERRORS
 from ..groups.group import Group, GroupSurroundings
-from ..groups.loading import Commits, LoadedPartition
+from ..groups.loading import AnyGroup, Commits, LoadedPartition
 from ..groups.store import GroupStore
 from . import records as group_records
 from .group import ConsumerGroup
@@ -27,12 +27,8 @@ RETRY_BACKOFF_MS = 500
 """How long after a failed write what a timer began is tried again."""
 _NONE = ErrorCode.NONE
 _ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    **APPEND_ERRORS,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,

@@ -40,9 +40,9 @@ from ...protocol.groups import (
     SyncGroupResponse,
 )
 from ...protocol.values import TopicPartition
-from .any_group import AnyGroup
 from .effects import JoinReply, SyncReply
 from .group import GroupState, JoiningClient, failed_join
+from .loading import AnyGroup
 from .offsets import TransactionalCommit
 from .records import OffsetValue
 from .store import GroupStore

@@ -4,7 +4,7 @@ the order in which they were named (``GroupStore.carry_out``)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ...protocol.errors import ErrorCode
@@ -16,16 +16,16 @@ JoinReply = Callable[[JoinGroupResponse], object]
 SyncReply = Callable[[SyncGroupResponse], object]
 
 
-class TimeLimit(Enum):
+class TimeLimit(IntEnum):
     """A time that a group gives to one member, or to all."""
 
-    SESSION = "session"
+    SESSION = 1
     """Of a member: it is to be heard of."""
-    MEMBER_ID = "member id"
+    MEMBER_ID = 2
     """Of an id that was given out: somebody is to join with it (KIP-394)."""
-    JOINING = "joining"
+    JOINING = 3
     """Of the group: all members are to join again."""
-    SYNCING = "syncing"
+    SYNCING = 4
     """Of the group: all members are to ask for their assignment (KAFKA-12890)."""
 
 

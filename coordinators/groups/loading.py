@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from ...protocol.errors import ClientError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition
-from .any_group import AnyGroup
 from .group import Group, GroupSurroundings
 from .offsets import CommitRecord, GroupOffsets
 from .records import (
@@ -21,6 +21,33 @@ from .records import (
 )
 
 Commits = dict[OffsetKey, CommitRecord]
+
+
+class AnyGroup(Protocol):
+    """A group of either protocol."""
+
+    group_id: str
+    offsets: GroupOffsets
+
+    @property
+    def is_dead(self) -> bool: ...
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    @property
+    def is_consumer_group(self) -> bool: ...
+
+    @property
+    def state_name(self) -> str: ...
+
+    def end(self) -> None: ...
+
+    def tombstones(self) -> list[bytes]: ...
+
+    def is_subscribed_to(self, topic: str) -> bool: ...
+
+    def remove_expired_offsets(self, wall_ms: int, retention_ms: int) -> list[TopicPartition]: ...
 
 
 class LoadedPartition:

@@ -22,7 +22,6 @@ from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ..append_errors import APPEND_ERRORS
-from .any_group import AnyGroup
 from .effects import (
     Answer,
     CancelTimer,
@@ -31,11 +30,10 @@ from .effects import (
     NoteSilence,
     SetTimer,
     StoreGroup,
-    TimeLimit,
     WriteLine,
 )
 from .group import TIME_LIMITS, Group, GroupSurroundings
-from .loading import LoadedPartition
+from .loading import AnyGroup, LoadedPartition
 from .offsets import CommitRecord
 from .offsets_log import ACKS_NONE, OffsetsLog
 from .records import (
@@ -169,18 +167,17 @@ class GroupStore:
         running = group.timers.pop(key, None)
         if running is not None:
             running.cancel()
-        begun_by = self._cause() if limit is TimeLimit.JOINING else None
+        causes = self.host.causes
+        begun_by = None if causes is None else causes.current()
 
         def ring() -> None:
             group.timers.pop(key, None)
             group.time_is_up(limit, member_id)
-            self.carry_out(group, self._cause() if begun_by is None else begun_by)
+            self.carry_out(group, begun_by)
 
-        name_as(ring, TIME_LIMITS[limit])
+        if causes is not None:
+            name_as(ring, TIME_LIMITS[limit])
         group.timers[key] = self.host.call_later_ms(delay_ms, ring)
-
-    def _cause(self) -> int | None:
-        return None if self.host.causes is None else self.host.causes.current()
 
     def _store_group(self, group: Group, effect: StoreGroup) -> None:
         key = encode_group_key(GroupKey(group.group_id))

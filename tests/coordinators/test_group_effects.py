@@ -1,0 +1,145 @@
+"""A group without a coordinator: what it wants done at each input, in order."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from fakekafka.coordinators.groups.effects import (
+    Answer,
+    CancelTimer,
+    Effect,
+    NoteChange,
+    SetTimer,
+    StoreGroup,
+    TimeLimit,
+    WriteLine,
+)
+from fakekafka.coordinators.groups.group import Group, GroupSurroundings, JoiningClient
+from fakekafka.protocol.config import BrokerConfig
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.groups import JoinGroupRequest, LeavingMember, SyncGroupRequest
+from fakekafka.protocol.versions import behaviour
+
+NONE = ErrorCode.NONE
+CLIENT = JoiningClient("app", "/127.0.0.1", may_need_member_id=False, may_skip_assignment=True)
+
+
+def new_group() -> Group:
+    config = BrokerConfig({"broker.id": 1, "group.initial.rebalance.delay.ms": 3000}, "3.9")
+    surroundings = GroupSurroundings(config, behaviour("3.9"), lambda: 5, random.Random(1))
+    return Group("g", surroundings)
+
+
+def taken(group: Group) -> list[Effect]:
+    """What the group wants done but for the record of a run and lines of the log."""
+    effects, group.effects = group.effects, []
+    return [e for e in effects if not isinstance(e, (NoteChange, WriteLine))]
+
+
+def join(group: Group, reply: Any, member_id: str = "") -> str:
+    """Let a member join; its id."""
+    known = set(group.members)
+    request = JoinGroupRequest("g", 10_000, 60_000, member_id, None, "p", (("range", b""),))
+    group.join(request, CLIENT, reply)
+    return next(iter(set(group.members) - known), member_id)
+
+
+def sync(group: Group, reply: Any, member_id: str, *assignments: tuple[str, bytes]) -> None:
+    request = SyncGroupRequest("g", group.generation, member_id, None, None, None, assignments)
+    group.sync(request, reply)
+
+
+def never(_response: object) -> None:
+    raise AssertionError("a group answers nothing by itself")
+
+
+def led_by_one() -> tuple[Group, str]:
+    """A group whose only member has joined."""
+    group = new_group()
+    member_id = join(group, never)
+    group.time_is_up(TimeLimit.JOINING, "")
+    taken(group)
+    return group, member_id
+
+
+def test_the_first_member_waits_five_minutes_at_most_and_others_three_seconds() -> None:
+    """KAFKA-7610, KIP-134."""
+    group = new_group()
+    member_id = join(group, never)
+    assert taken(group) == [
+        SetTimer(TimeLimit.SESSION, member_id, 300_000),
+        CancelTimer(TimeLimit.SYNCING),
+        SetTimer(TimeLimit.JOINING, "", 3000),
+    ]
+
+
+def test_who_has_joined_is_answered_before_its_session_and_the_time_to_sync_begin() -> None:
+    group = new_group()
+    member_id = join(group, never)
+    taken(group)
+    group.time_is_up(TimeLimit.JOINING, "")
+    stop, answer, *times = taken(group)
+    assert stop == CancelTimer(TimeLimit.JOINING)
+    assert isinstance(answer, Answer)
+    assert answer.reply is never
+    assert (answer.response.error, answer.response.protocol) == (NONE, "range")
+    assert times == [
+        SetTimer(TimeLimit.SESSION, member_id, 10_000),
+        SetTimer(TimeLimit.SYNCING, "", 60_000),
+    ]
+
+
+def test_the_leaders_assignment_is_stored_first_and_handed_out_then() -> None:
+    group, member_id = led_by_one()
+    sync(group, never, member_id, (member_id, b"all"))
+    stop, store = taken(group)
+    assert stop == CancelTimer(TimeLimit.SYNCING)
+    assert isinstance(store, StoreGroup)
+    assert [member.assignment for member in store.value.members] == [b"all"]
+    store.then(NONE)
+    answer, session = taken(group)
+    assert isinstance(answer, Answer)
+    assert answer.response.error is NONE
+    assert session == SetTimer(TimeLimit.SESSION, member_id, 10_000)
+    assert group.state_name == "Stable"
+
+
+def test_who_leaves_while_it_waits_is_answered_before_it_is_forgotten() -> None:
+    """It may join anew, without its id."""
+    group = new_group()
+    member_id = join(group, never)
+    taken(group)
+    assert group.leave(LeavingMember(member_id)) is NONE
+    answer, session = taken(group)
+    assert isinstance(answer, Answer)
+    assert answer.response.error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert session == CancelTimer(TimeLimit.SESSION, member_id)
+
+
+def test_a_dead_group_wants_nothing_of_a_time_that_ends() -> None:
+    group, member_id = led_by_one()
+    group.unloaded()
+    cancelled = [e for e in taken(group) if isinstance(e, CancelTimer)]
+    assert CancelTimer(TimeLimit.SESSION, member_id) in cancelled
+    for limit in TimeLimit:
+        group.time_is_up(limit, member_id)
+    assert taken(group) == []
+
+
+def test_a_static_member_takes_its_session_with_it_to_its_new_id() -> None:
+    group = new_group()
+    request = JoinGroupRequest("g", 10_000, 60_000, "", "i", "p", (("range", b""),))
+    group.join(request, CLIENT, never)
+    (old_id,) = group.members
+    group.time_is_up(TimeLimit.JOINING, "")
+    sync(group, never, old_id, (old_id, b"all"))
+    (store,) = [e for e in taken(group) if isinstance(e, StoreGroup)]
+    store.then(NONE)
+    taken(group)
+    group.join(request, CLIENT, never)
+    (new_id,) = group.members
+    assert taken(group)[:2] == [
+        CancelTimer(TimeLimit.SESSION, old_id),
+        SetTimer(TimeLimit.SESSION, new_id, 10_000),
+    ]
