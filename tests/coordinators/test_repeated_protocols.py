@@ -44,6 +44,15 @@ def test_the_member_with_which_all_have_joined_hears_of_the_failure(kafka_versio
     assert (desk.state, desk.group.generation) == ("PreparingRebalance", 2)
 
 
+def test_who_heard_of_the_failure_counts_as_one_that_waits() -> None:
+    """Its callback stays with the member, so that no heartbeat is due."""
+    desk = GroupDesk("3.9")
+    desk.stable("a")
+    assert error_of(desk.join("a", protocols=TWICE)) is UNEXPECTED
+    desk.host.advance(60_000)
+    assert list(desk.group.members) == [desk.ids["a"]]
+
+
 def test_members_that_join_again_beside_one_with_a_protocol_twice_are_refused() -> None:
     """Two members name it three times, so that they do not seem to have it in common."""
     desk = GroupDesk("3.9")

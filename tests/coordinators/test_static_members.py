@@ -83,6 +83,18 @@ def test_the_new_id_of_a_static_member_is_stored_first() -> None:
     assert loaded.heartbeat("b", instance="i-b") == NONE
 
 
+def test_a_static_member_whose_new_id_is_being_stored_hears_of_that_alone() -> None:
+    """A coordinator that resigns meanwhile answers those who wait for a rebalance
+    (``GroupCoordinator.onGroupUnloaded``); it waits for the record."""
+    desk = static_pair()
+    desk.replicas.is_held = True
+    assert desk.join("b", member_id="", instance="i-b") is None
+    desk.follow()
+    assert "b" not in desk.answers
+    desk.replicas.answer()
+    assert desk.answers["b"].error == NONE
+
+
 def test_a_static_member_that_changes_the_protocol_starts_a_rebalance() -> None:
     desk = GroupDesk()
     for name, protocols in (("a", BOTH), ("b", BOTH)):

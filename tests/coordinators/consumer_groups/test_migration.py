@@ -86,6 +86,19 @@ def test_an_empty_group_of_the_consumer_protocol_changes_back() -> None:
     assert (other.state, other.offset()) == ("Stable", 5)
 
 
+def test_classic_members_of_an_upgraded_group_keep_their_sessions() -> None:
+    """Each is to be heard of within its own, and the group that it came from misses it no more."""
+    desk = classic_pair("upgrade")
+    a = desk.member("a").join()
+    desk.host.advance(5_000)
+    a.beat()
+    desk.host.advance(4_999)
+    assert len(desk.consumer_group.members) == 3
+    desk.host.advance(1)
+    assert list(desk.consumer_group.members) == ["id-a"]
+    assert not [line for line in desk.lines if line.endswith("has failed")]
+
+
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
 def test_without_the_policy_a_classic_group_stays(policy: str) -> None:
     desk = classic_pair(policy)
