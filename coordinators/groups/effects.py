@@ -29,8 +29,8 @@ class TimeLimit(IntEnum):
     """Of the group: all members are to ask for their assignment (KAFKA-12890)."""
 
 
-class Answer(NamedTuple):
-    """Answer a member."""
+class AnswerMember(NamedTuple):
+    """AnswerMember a member."""
 
     reply: Callable[[Any], object]
     response: JoinGroupResponse | SyncGroupResponse
@@ -91,5 +91,12 @@ class NoteWait(NamedTuple):
 
 
 Effect = (
-    Answer | StoreGroup | SetTimer | CancelTimer | WriteLine | NoteChange | NoteSilence | NoteWait
+    AnswerMember
+    | StoreGroup
+    | SetTimer
+    | CancelTimer
+    | WriteLine
+    | NoteChange
+    | NoteSilence
+    | NoteWait
 )

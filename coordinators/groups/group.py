@@ -39,7 +39,7 @@ from ...protocol.host import Timer
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .effects import (
-    Answer,
+    AnswerMember,
     CancelTimer,
     Effect,
     JoinReply,
@@ -237,7 +237,7 @@ class Group:
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
                 self._remove(member_id)
                 member_id = NO_MEMBER
-            self.effects.append(Answer(reply, self._failed_join(member_id, error)))
+            self.effects.append(AnswerMember(reply, self._failed_join(member_id, error)))
             self._try_complete_join()
             return
         generation = self.generation
@@ -290,7 +290,7 @@ class Group:
             if member.awaiting_join is reply:
                 member.awaiting_join = _no_reply
                 failure = JoinGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR)
-                self.effects.append(Answer(reply, failure))
+                self.effects.append(AnswerMember(reply, failure))
                 return
 
     def _join_as_new(
@@ -306,7 +306,7 @@ class Group:
             self.pending_members[member_id] = PendingMember(client.client_id, timeout_ms)
             self.effects.append(SetTimer(TimeLimit.MEMBER_ID, member_id, timeout_ms))
             response = self._failed_join(member_id, ErrorCode.MEMBER_ID_REQUIRED)
-            self.effects.append(Answer(reply, response))
+            self.effects.append(AnswerMember(reply, response))
         else:
             self._add(request, client, member_id, reply)
 
@@ -349,7 +349,7 @@ class Group:
         ):
             error = _UNKNOWN
         if error is not _NONE:
-            self.effects.append(Answer(reply, self._failed_join(member_id, error)))
+            self.effects.append(AnswerMember(reply, self._failed_join(member_id, error)))
             return
         member = self.members[member_id]
         is_unchanged = member.protocols == request.protocols
@@ -364,7 +364,7 @@ class Group:
         else:
             reason = f"metadata of member {member_id} changed"
         if not reason:
-            self.effects.append(Answer(reply, self._current_generation(member_id)))
+            self.effects.append(AnswerMember(reply, self._current_generation(member_id)))
             return
         self._update(member, request, reply)
         self._maybe_prepare(reason + _told(request.reason))
@@ -429,7 +429,7 @@ class Group:
                 failure = JoinGroupResponse(
                     error, NO_MEMBER, self.generation, self.protocol_type, self.protocol, leader
                 )
-                self.effects.append(Answer(reply, failure))
+                self.effects.append(AnswerMember(reply, failure))
 
         assignments = {m.member_id: m.assignment for m in self.members.values()}
         self.effects.append(StoreGroup(self.to_value(assignments), stored))
@@ -601,14 +601,14 @@ class Group:
         """Answered with the assignment; the leader's request brings it."""
         error = self._sync_refusal(request)
         if error is not _NONE:
-            self.effects.append(Answer(reply, SyncGroupResponse(error)))
+            self.effects.append(AnswerMember(reply, SyncGroupResponse(error)))
             return
         member = self.members[request.member_id]
         self.pending_sync.pop(member.member_id, None)
         if not self.pending_sync:
             self._stop_sync()
         if self.state is GroupState.STABLE:
-            self.effects.append(Answer(reply, self._assignment(member)))
+            self.effects.append(AnswerMember(reply, self._assignment(member)))
             self._extend_session(member)
             return
         member.awaiting_sync = reply
@@ -971,17 +971,17 @@ class Group:
     # -- answers -------------------------------------------------------------------------------
 
     def _answer_join(self, member: Member, response: JoinGroupResponse) -> None:
-        """Answer a member's open JoinGroup, if there is one."""
+        """AnswerMember a member's open JoinGroup, if there is one."""
         if member.awaiting_join is not None:
-            self.effects.append(Answer(member.awaiting_join, response))
+            self.effects.append(AnswerMember(member.awaiting_join, response))
             member.awaiting_join = None
             self.awaiting_join_count -= 1
 
     def _answer_sync(self, member: Member, response: SyncGroupResponse) -> bool:
-        """Answer a member's open SyncGroup; False if there is none."""
+        """AnswerMember a member's open SyncGroup; False if there is none."""
         if member.awaiting_sync is None:
             return False
-        self.effects.append(Answer(member.awaiting_sync, response))
+        self.effects.append(AnswerMember(member.awaiting_sync, response))
         member.awaiting_sync = None
         return True
 

@@ -23,7 +23,7 @@ from ...protocol.versions import Behaviour
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ..append_errors import APPEND_ERRORS
 from .effects import (
-    Answer,
+    AnswerMember,
     CancelTimer,
     Effect,
     NoteChange,
@@ -145,7 +145,7 @@ class GroupStore:
             timer = group.timers.pop((effect.limit, effect.member_id), None)
             if timer is not None:
                 timer.cancel()
-        elif isinstance(effect, Answer):
+        elif isinstance(effect, AnswerMember):
             effect.reply(effect.response)
         elif isinstance(effect, StoreGroup):
             self._store_group(group, effect)

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from fakekafka.coordinators.groups.effects import (
-    Answer,
+    AnswerMember,
     CancelTimer,
     Effect,
     NoteChange,
@@ -81,7 +81,7 @@ def test_who_has_joined_is_answered_before_its_session_and_the_time_to_sync_begi
     group.time_is_up(TimeLimit.JOINING, "")
     stop, answer, *times = taken(group)
     assert stop == CancelTimer(TimeLimit.JOINING)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, AnswerMember)
     assert answer.reply is never
     assert (answer.response.error, answer.response.protocol) == (NONE, "range")
     assert times == [
@@ -99,7 +99,7 @@ def test_the_leaders_assignment_is_stored_first_and_handed_out_then() -> None:
     assert [member.assignment for member in store.value.members] == [b"all"]
     store.then(NONE)
     answer, session = taken(group)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, AnswerMember)
     assert answer.response.error is NONE
     assert session == SetTimer(TimeLimit.SESSION, member_id, 10_000)
     assert group.state_name == "Stable"
@@ -112,7 +112,7 @@ def test_who_leaves_while_it_waits_is_answered_before_it_is_forgotten() -> None:
     taken(group)
     assert group.leave(LeavingMember(member_id)) is NONE
     answer, session = taken(group)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, AnswerMember)
     assert answer.response.error is ErrorCode.UNKNOWN_MEMBER_ID
     assert session == CancelTimer(TimeLimit.SESSION, member_id)
 
