@@ -10,6 +10,8 @@
 #   make pure       take the compiled build away
 #   make test-compiled  tests of both builds side by side, and of the cores on the compiled one
 #   make wheel      two wheels in dist: for any platform, and with the compiled cores
+#   make dist       what strangers install, from the last commit: built, checked and tried out
+#   make release    a commit and a tag for VERSION=0.3.0 with its changelog, then make dist
 #   make fresh      new examples for the tests that use Hypothesis; SEED=123 repeats some
 #   make docs       generated pages, then the site in out/docs
 #   make gallery    five traces and their pages in out/gallery, each verified
@@ -23,16 +25,22 @@
 #
 # PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
 
+ifeq ($(OS),Windows_NT)
+SHELL := bash
+SCRIPTS := Scripts
+else
 SHELL := /bin/bash
+SCRIPTS := bin
+endif
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help install lint format typecheck check test test-slow test-all compiled pure \
-	test-compiled test-cores wheel fresh docs gallery bench bench-peers clients oracle \
-	oracle-random demo \
+	test-compiled test-cores wheel dist release fresh docs gallery bench bench-peers clients \
+	oracle oracle-random demo \
 	constraints clean
 
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(SCRIPTS)
 STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -98,6 +106,12 @@ pure:
 
 wheel: compiled
 	$(BIN)/python building/wheels.py
+
+dist: $(STAMP)
+	$(BIN)/python building/release.py
+
+release: $(STAMP)
+	$(BIN)/python building/release.py --version $(VERSION)
 
 CORES := tests/replication tests/protocol tests/election tests/zkfake tests/statemachines \
 	tests/coordinators

@@ -16,7 +16,7 @@ from pathlib import Path
 from struct import Struct
 
 from ..protocol.errors import UsageError
-from ..replication.disk.file_io import read_file, write_atomically
+from ..replication.disk.file_io import open_binary, read_file, write_all, write_atomically
 from ..zkfake.server.journal import (
     Entry,
     Saved,
@@ -165,7 +165,7 @@ class FileJournal:
 
     def _start_log(self, path: Path, position: int) -> None:
         """Go on behind ``position``; 0 begins the file."""
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._descriptor = open_binary(str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.ftruncate(self._descriptor, position)
         self._log_bytes = position
         if not position:
@@ -175,9 +175,7 @@ class FileJournal:
         if self._failure is not None:
             raise self._failure
         try:
-            written = os.write(self._descriptor, data)
-            while written < len(data):  # a signal or a nearly full disk
-                written += os.write(self._descriptor, memoryview(data)[written:])
+            write_all(self._descriptor, data)
         except OSError as error:
             self._failure = error
             raise

@@ -7,6 +7,21 @@ from collections import OrderedDict
 
 from ...protocol.records.format import Readable
 
+_BINARY: int = getattr(os, "O_BINARY", 0)
+"""Without it Windows turns each byte 10 that is written into two bytes."""
+
+
+def open_binary(path: str, flags: int) -> int:
+    """Open a file for bytes, as a descriptor; ``flags`` are those of ``os.open``."""
+    return os.open(path, flags | _BINARY, 0o644)
+
+
+def write_all(descriptor: int, data: Readable) -> None:
+    """Write every byte, also where a signal or a nearly full disk cuts a write short."""
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, memoryview(data)[written:])
+
 
 class FileHandles:
     """Files open for appending; the least recently used is closed beyond ``limit``."""
@@ -16,10 +31,7 @@ class FileHandles:
         self._descriptors: OrderedDict[str, int] = OrderedDict()
 
     def append(self, path: str, data: Readable) -> None:
-        descriptor = self._get(path)
-        written = os.write(descriptor, data)
-        while written < len(data):  # a signal or a nearly full disk
-            written += os.write(descriptor, memoryview(data)[written:])
+        write_all(self._get(path), data)
 
     def sync(self, path: str) -> None:
         os.fsync(self._get(path))
@@ -27,7 +39,7 @@ class FileHandles:
     def _get(self, path: str) -> int:
         descriptor = self._descriptors.get(path)
         if descriptor is None:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = open_binary(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             self._descriptors[path] = descriptor
             if len(self._descriptors) > self._limit:
                 os.close(self._descriptors.popitem(last=False)[1])
@@ -48,9 +60,9 @@ class FileHandles:
 def write_atomically(path: str, data: bytes, sync: bool = True) -> None:
     """Replace a file: write beside it, sync, rename."""
     temporary = path + ".tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    descriptor = open_binary(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        os.write(descriptor, data)
+        write_all(descriptor, data)
         if sync:
             os.fsync(descriptor)
     finally:

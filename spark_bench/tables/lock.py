@@ -29,10 +29,11 @@ def locked(out: Path) -> Iterator[None]:
     descriptor = _taken(path)
     try:
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}".encode(), 0)
+        os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
         yield
     finally:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(PermissionError):  # Windows removes no file that is open
+            path.unlink(missing_ok=True)
         os.close(descriptor)
 
 

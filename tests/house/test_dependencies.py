@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib.metadata import distributions
 
 import pytest
 from fakekafka.tests.support.paths import ROOT
@@ -36,3 +37,16 @@ def test_a_dependency_is_imported(name: str) -> None:
         for found in IMPORT.findall(path.read_text(encoding="utf-8"))
     }
     assert (IMPORTED_AS.get(name, name) in imported) != (name in NOT_IMPORTED_HERE)
+
+
+def _normal(name: str) -> str:
+    """Spell a name as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_constraints_name_everything_that_is_installed() -> None:
+    """Who installs tomorrow gets what was tested: not a newer release of what nothing pins."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {_normal(line.partition("==")[0]) for line in lines if "==" in line}
+    installed = {_normal(found.metadata["Name"]) for found in distributions()}
+    assert installed - pinned - {"fakekafka", "pip"} == set()

@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("distribution")]
 NOT_PACKAGES = {"benchmarks", "building", "docs", "examples", "tests"}
 ASSETS = {".css", ".html", ".j2", ".js", ".json", ".properties", ".svg", ".toml", ".tsv"}
 START_CPU_S_MAX = 2.0
+BACKEND = {"building/backend.py", "building/compile.py", "building/wheels.py"}
+"""What the build system named in pyproject.toml is made of."""
 
 BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 
@@ -126,14 +128,8 @@ def test_the_source_distribution_builds_the_same_wheel(source: Path, sdist: Path
         names = {name.partition("/")[2] for name in archive.getnames() if "/" in name}
     files = {name for name in names if Path(name).suffix or name in ("LICENSE", "PKG-INFO")}
     files = {name for name in files if ".egg-info" not in name}
-    needed = (
-        package_files(source)
-        | {"pyproject.toml", "README.md", "LICENSE"}
-        | {
-            "DESCRIPTION.md",
-            "CHANGELOG.md",
-        }
-    )
+    needed = package_files(source) | BACKEND
+    needed |= {"pyproject.toml", "README.md", "LICENSE", "DESCRIPTION.md", "CHANGELOG.md"}
     assert files - needed <= {"PKG-INFO", "setup.cfg", "MANIFEST.in"}
     assert needed <= files
 
@@ -205,7 +201,7 @@ def test_the_image_is_built_as_docker_wants_it(root: Path) -> None:
     assert set(extras.pop().split(",")) <= set(config["project"]["optional-dependencies"])
     ignored = set((root / ".dockerignore").read_text(encoding="utf-8").split())
     packages = {path.partition("/")[0] for path in package_files(root)}
-    needed = packages | {"pyproject.toml", "DESCRIPTION.md", "LICENSE"}
+    needed = packages | {"pyproject.toml", "DESCRIPTION.md", "LICENSE", "building"}
     assert ignored & needed == set()
 
 

@@ -1,0 +1,95 @@
+"""The build backend of the package: that of setuptools, which can compile a wheel as well.
+
+``pip wheel . -C compiled=yes`` gives the wheel with the compiled modules, for the Python and the
+platform that build it. Every other call is handed to ``setuptools.build_meta``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from setuptools import build_meta
+from setuptools.build_meta import (  # part of the interface (PEP 517, PEP 660)
+    build_editable,
+    build_sdist,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+ROOT = Path(__file__).resolve().parent.parent
+Settings = Mapping[str, Any] | None
+
+
+def is_compiled(settings: Settings) -> bool:
+    """Tell whether the compiled wheel is asked for; another value than yes or no is an error."""
+    wanted = (settings or {}).get("compiled", "no")
+    if wanted not in ("yes", "no"):
+        raise ValueError(f"the setting compiled is {wanted!r}; it can be yes or no")
+    return bool(wanted == "yes")
+
+
+def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
+    """Return the requirements of a build; the compiler reads the types of the dependencies."""
+    needed = list(build_meta.get_requires_for_build_wheel(_known(config_settings)))
+    if is_compiled(config_settings):
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        compiler = [r for r in project["optional-dependencies"]["dev"] if r.startswith("mypy")]
+        needed += [*compiler, "wheel", *project["dependencies"]]
+    return needed
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: Settings = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Build one wheel and return its name."""
+    name = build_meta.build_wheel(wheel_directory, _known(config_settings), metadata_directory)
+    if not is_compiled(config_settings):
+        return name
+    _make_importable()
+    from fakekafka.building import compile as compiler
+    from fakekafka.building import wheels
+
+    compiler.main()
+    pure = Path(wheel_directory) / name
+    compiled = wheels.compiled_wheel(pure, compiler.TARGET)
+    pure.unlink()
+    return compiled.name
+
+
+def _known(settings: Settings) -> dict[str, Any]:
+    """Return what setuptools is told."""
+    return {name: value for name, value in (settings or {}).items() if name != "compiled"}
+
+
+def _make_importable() -> None:
+    """Let the checkout be the package ``fakekafka``, whatever the name of its folder."""
+    if "fakekafka" in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(
+        "fakekafka", ROOT / "__init__.py", submodule_search_locations=[str(ROOT)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["fakekafka"] = package
+    spec.loader.exec_module(package)

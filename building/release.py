@@ -1,0 +1,211 @@
+"""``make dist`` and ``make release``: what a stranger installs, built from committed files alone.
+
+``dist`` builds the source distribution and both wheels from a copy of the last commit, so that
+nothing which lies in the checkout gets into them. It installs each in an empty environment,
+where a cluster has to start. ``release`` gives that commit its version first: it gathers the
+fragments in the changelog, writes the version down, commits and tags.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MEBIBYTE = 1 << 20
+INSTALLED_MIB_MAX = {"pure": 40, "compiled": 70, "source": 40}
+"""What an installation may take, with everything that it brings."""
+VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
+VERSIONED = {
+    "__init__.py": r'^__version__ = "(.*)"$',
+    "pyproject.toml": r'^version = "(.*)"',
+    "CITATION.cff": r"^version: (.*)$",
+}
+"""The places that name the version."""
+
+
+class ReleaseError(Exception):
+    """A release that cannot be made; the message says why, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A distribution that was installed in an empty environment."""
+
+    file: Path
+    kind: str
+    """pure, compiled or source."""
+    installed_bytes: int
+    said: str
+    """What it printed there."""
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
+    if done.returncode:
+        raise ReleaseError(f"git {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def require_clean_tree(root: Path) -> None:
+    """Raise ``ReleaseError`` if the checkout holds what is not committed."""
+    changed = _git(root, "status", "--porcelain").splitlines()
+    if changed:
+        names = ", ".join(line[3:] for line in changed[:5])
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        raise ReleaseError(f"commit or remove what is not committed first: {names}{more}")
+
+
+def exported_source(root: Path, target: Path) -> Path:
+    """Copy the files of the last commit below ``target``; returns their folder."""
+    source = target / "fakekafka"
+    source.mkdir(parents=True)
+    archive = target / "source.tar"
+    _git(root, "archive", "--format=tar", f"--output={archive}", "HEAD")
+    with tarfile.open(archive) as files:
+        files.extractall(source, filter="data")
+    archive.unlink()
+    return source
+
+
+def build(source: Path, target: Path) -> list[Path]:
+    """Build the source distribution, the wheel of the source and the compiled one."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target))
+    for options in (("--sdist",), ("--wheel",), ("--wheel", "-C", "compiled=yes")):
+        _run([*command, *options, str(source)], source)
+    return sorted(target.iterdir())
+
+
+def check(files: Sequence[Path]) -> None:
+    """Let twine judge the metadata and the description."""
+    _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], ROOT)
+
+
+def try_out(file: Path, python: str = sys.executable) -> Tried:
+    """Install a distribution, with what it depends on, where nothing is; start a cluster there."""
+    kind = "source" if file.suffix == ".gz" else "pure" if "none-any" in file.name else "compiled"
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder)
+        _run([python, "-m", "venv", "--without-pip", str(where / "venv")], where)
+        scripts = where / "venv" / ("Scripts" if os.name == "nt" else "bin")
+        inside = str(scripts / "python")
+        pip = (sys.executable, "-m", "pip", "--python", inside, "--disable-pip-version-check")
+        _run([*pip, "install", "--quiet", str(file)], where)
+        packages = Path(
+            _run([inside, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], where)
+        )
+        size = sum(f.stat().st_size for f in packages.rglob("*") if f.is_file())
+        program = shutil.copy(ROOT / "building" / "try_out.py", where)
+        said = _run([inside, program], where)
+        version = _run([str(scripts / "fakekafka"), "--version"], where)
+    if size > INSTALLED_MIB_MAX[kind] * MEBIBYTE:
+        raise ReleaseError(
+            f"{file.name} takes {size / MEBIBYTE:.1f} MiB with its dependencies; "
+            f"the limit is {INSTALLED_MIB_MAX[kind]} MiB"
+        )
+    return Tried(file, kind, size, f"{version}: {said}")
+
+
+def _run(command: Sequence[str], folder: Path) -> str:
+    """Return what a command prints; where it fails, raise ``ReleaseError`` with its last words."""
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env=_outside_the_checkout()
+    )
+    if done.returncode:
+        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
+        raise ReleaseError(f"{' '.join(command)} ended with {done.returncode}:\n{last}")
+    return done.stdout.strip()
+
+
+def _outside_the_checkout() -> dict[str, str]:
+    """Return the environment without what would let a program see this installation."""
+    return {k: v for k, v in os.environ.items() if k not in ("FAKEKAFKA_BUILD", "PYTHONPATH")}
+
+
+def make_distributions(root: Path) -> list[Tried]:
+    """Build, check and try out all distributions; they are in ``dist`` then."""
+    require_clean_tree(root)
+    with tempfile.TemporaryDirectory() as folder:
+        files = build(exported_source(root, Path(folder)), root / "dist")
+    check(files)
+    return [try_out(file) for file in files]
+
+
+def versions(root: Path) -> dict[str, list[str]]:
+    """Return the version that each place names."""
+    return {
+        name: re.findall(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
+        for name, pattern in VERSIONED.items()
+    }
+
+
+def write_version(root: Path, version: str) -> None:
+    """Name the version in every place."""
+    for name, pattern in VERSIONED.items():
+        path = root / name
+        text = path.read_text(encoding="utf-8")
+        changed = re.sub(
+            pattern,
+            lambda found: found[0].replace(found[1], version),
+            text,
+            flags=re.MULTILINE,
+        )
+        path.write_text(changed, encoding="utf-8")
+
+
+def prepare(root: Path, version: str) -> None:
+    """Give the last commit a version: changelog, places that name it, a commit and a tag.
+
+    Raises ``ReleaseError`` for a version that is none, was released before or is older, for a
+    checkout that is not clean, and where no fragment tells of a change.
+    """
+    if not VERSION.fullmatch(version):
+        raise ReleaseError(f"{version!r} is no version; it would be like 0.3.0 or 0.3.0rc1")
+    require_clean_tree(root)
+    tag = f"v{version}"
+    if tag in _git(root, "tag", "--list").splitlines():
+        raise ReleaseError(f"{tag} is released already; choose another version")
+    if f"## {version} " in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
+        pass  # the section was written by hand
+    elif list((root / "changelog.d").glob("+*.md")):
+        towncrier = (sys.executable, "-m", "towncrier", "build", "--yes", "--version", version)
+        _run([*towncrier, "--dir", str(root)], root)
+    else:
+        raise ReleaseError("changelog.d has no fragment: there is nothing to release")
+    write_version(root, version)
+    _git(root, "add", "--all")
+    _git(root, "commit", "--allow-empty", "--quiet", "-m", f"Release {version}")
+    _git(root, "tag", "--annotate", "-m", f"fakekafka {version}", tag)
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Make the distributions; with a version, of a release."""
+    parser = argparse.ArgumentParser(description="Build what a stranger installs, and try it out.")
+    parser.add_argument("--version", help="release this version")
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.version is not None:
+            prepare(root, chosen.version)
+            print(f"committed and tagged v{chosen.version}; pushing the tag publishes it")
+        for tried in make_distributions(root):
+            size = tried.installed_bytes / MEBIBYTE
+            print(f"dist/{tried.file.name}  {size:.1f} MiB installed  {tried.said}")
+    except ReleaseError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

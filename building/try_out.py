@@ -1,0 +1,15 @@
+"""What a distribution has to do in an empty environment: start a cluster that keeps records.
+
+It runs with the Python of that environment and knows nothing but the installed package.
+"""
+
+from fakekafka import Cluster, builds
+
+with Cluster(brokers=3, topics={"orders": 1}) as cluster:
+    cluster.produce("orders", b"first")
+    cluster.broker(cluster.partition("orders", 0).leader).kill()
+    cluster.produce("orders", b"second")
+    kept = [record.value for record in cluster.records("orders", 0)]
+if kept != [b"first", b"second"]:
+    raise SystemExit(f"the cluster kept {kept}, not two records")
+print(f"starts a cluster ({builds.running})")

@@ -1,0 +1,112 @@
+"""``make dist`` and ``make release``: from committed files alone, and of a new version only."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from fakekafka.building import release
+from fakekafka.building.release import ReleaseError
+from fakekafka.tests.support.paths import ROOT
+
+pytestmark = pytest.mark.slow
+
+FILES = (*release.VERSIONED, "CHANGELOG.md")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints in a folder."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with the files that a release changes, and one fragment."""
+    root = tmp_path / "checkout"
+    (root / "changelog.d").mkdir(parents=True)
+    for name in FILES:
+        shutil.copy(ROOT / name, root / name)
+    (root / "changelog.d" / "+elections.fix.md").write_text("An election ends.\n")
+    (root / ".gitignore").write_text("build/\n")
+    git(root, "init", "--quiet")
+    git(root, "config", "user.name", "fakekafka contributors")
+    git(root, "config", "user.email", "contributors@example.org")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "Elections end")
+    return root
+
+
+def test_a_release_gathers_the_fragments_names_its_version_and_is_tagged(checkout: Path) -> None:
+    """All places name the version; the fragment is gone, and nothing is left to commit."""
+    release.prepare(checkout, "7.8.9")
+    assert release.versions(checkout) == {
+        "__init__.py": ["7.8.9"],
+        "pyproject.toml": ["7.8.9", "7.8.9"],
+        "CITATION.cff": ["7.8.9"],
+    }
+    section = (checkout / "CHANGELOG.md").read_text().partition("## 7.8.9 (")[2]
+    assert "An election ends." in section.partition("\n## ")[0]
+    assert list(checkout.glob("changelog.d/*")) == []
+    assert git(checkout, "tag", "--points-at", "HEAD") == "v7.8.9"
+    assert git(checkout, "status", "--porcelain") == ""
+
+
+def test_a_section_that_was_written_by_hand_stays(checkout: Path) -> None:
+    """The first release tells a story; the fragments were worked into it."""
+    changelog = checkout / "CHANGELOG.md"
+    marker = "<!-- new entries go below this line -->\n"
+    text = changelog.read_text().replace(marker, f"{marker}\n## 7.8.9 (2026-12-01)\n\nA story.\n")
+    changelog.write_text(text)
+    git(checkout, "commit", "--all", "--quiet", "-m", "A story")
+    release.prepare(checkout, "7.8.9")
+    assert changelog.read_text() == text
+
+
+@pytest.mark.parametrize("version", ["3.9", "v1.0.0", "1.0.0-beta", ""])
+def test_what_is_no_version_is_refused(checkout: Path, version: str) -> None:
+    """The error shows one."""
+    with pytest.raises(ReleaseError, match=r"is no version; it would be like 0\.3\.0"):
+        release.prepare(checkout, version)
+
+
+def test_a_version_is_released_once(checkout: Path) -> None:
+    """Its tag is there already."""
+    release.prepare(checkout, "7.8.9")
+    with pytest.raises(ReleaseError, match=r"v7\.8\.9 is released already"):
+        release.prepare(checkout, "7.8.9")
+
+
+def test_what_is_not_committed_is_named(checkout: Path) -> None:
+    """Neither a release nor distributions are made of it."""
+    (checkout / "notes.txt").write_text("mine")
+    with pytest.raises(ReleaseError, match=r"not committed first: notes\.txt"):
+        release.prepare(checkout, "7.8.9")
+    with pytest.raises(ReleaseError, match=r"not committed first: notes\.txt"):
+        release.make_distributions(checkout)
+
+
+def test_without_a_change_there_is_nothing_to_release(checkout: Path) -> None:
+    """No fragment, and no section by hand."""
+    (checkout / "changelog.d" / "+elections.fix.md").unlink()
+    git(checkout, "commit", "--all", "--quiet", "-m", "No fragment")
+    with pytest.raises(ReleaseError, match="nothing to release"):
+        release.prepare(checkout, "7.8.9")
+
+
+def test_distributions_are_made_of_committed_files_alone(checkout: Path, tmp_path: Path) -> None:
+    """What lies in an ignored folder, such as modules of an earlier build, stays outside."""
+    (checkout / "build").mkdir()
+    (checkout / "build" / "deleted_module.py").write_text("")
+    source = release.exported_source(checkout, tmp_path / "export")
+    names = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    assert names == {*FILES, ".gitignore", "changelog.d/+elections.fix.md"}
+
+
+def test_all_places_name_one_version() -> None:
+    """Those of this checkout, too."""
+    assert len({version for found in release.versions(ROOT).values() for version in found}) == 1
