@@ -18,6 +18,7 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -176,9 +177,16 @@ def prepare(root: Path, version: str) -> None:
     tag = f"v{version}"
     if tag in _git(root, "tag", "--list").splitlines():
         raise ReleaseError(f"{tag} is released already; choose another version")
-    if f"## {version} " in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
-        pass  # the section was written by hand
-    elif list((root / "changelog.d").glob("+*.md")):
+    fragments = sorted(path.name for path in (root / "changelog.d").glob("+*.md"))
+    changelog = root / "CHANGELOG.md"
+    text = changelog.read_text(encoding="utf-8")
+    by_hand = f"## {version} (unreleased)"
+    if by_hand in text:
+        if fragments:
+            raise ReleaseError(f"work {', '.join(fragments)} into the section of {version} first")
+        today = f"## {version} ({date.today()})"
+        changelog.write_text(text.replace(by_hand, today), encoding="utf-8")
+    elif fragments:
         towncrier = (sys.executable, "-m", "towncrier", "build", "--yes", "--version", version)
         _run([*towncrier, "--dir", str(root)], root)
     else:

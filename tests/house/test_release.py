@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -56,15 +57,19 @@ def test_a_release_gathers_the_fragments_names_its_version_and_is_tagged(checkou
     assert git(checkout, "status", "--porcelain") == ""
 
 
-def test_a_section_that_was_written_by_hand_stays(checkout: Path) -> None:
-    """The first release tells a story; the fragments were worked into it."""
+def test_a_section_that_was_written_by_hand_gets_its_date(checkout: Path) -> None:
+    """The first release tells a story, into which all fragments have to be worked before."""
     changelog = checkout / "CHANGELOG.md"
-    marker = "<!-- new entries go below this line -->\n"
-    text = changelog.read_text().replace(marker, f"{marker}\n## 7.8.9 (2026-12-01)\n\nA story.\n")
-    changelog.write_text(text)
+    changelog.write_text("# Changelog\n\n## 7.8.9 (unreleased)\n\nA story.\n")
     git(checkout, "commit", "--all", "--quiet", "-m", "A story")
+    with pytest.raises(
+        ReleaseError, match=r"work \+elections\.fix\.md into the section of 7\.8\.9"
+    ):
+        release.prepare(checkout, "7.8.9")
+    git(checkout, "rm", "--quiet", "changelog.d/+elections.fix.md")
+    git(checkout, "commit", "--quiet", "-m", "Told")
     release.prepare(checkout, "7.8.9")
-    assert changelog.read_text() == text
+    assert changelog.read_text() == f"# Changelog\n\n## 7.8.9 ({date.today()})\n\nA story.\n"
 
 
 @pytest.mark.parametrize("version", ["3.9", "v1.0.0", "1.0.0-beta", ""])
