@@ -62,7 +62,7 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build one wheel and return its name."""
-    name = build_meta.build_wheel(wheel_directory, _known(config_settings), metadata_directory)
+    name: str = build_meta.build_wheel(wheel_directory, _known(config_settings), metadata_directory)
     if not is_compiled(config_settings):
         return name
     _make_importable()

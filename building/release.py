@@ -107,7 +107,7 @@ def try_out(file: Path, python: str = sys.executable) -> Tried:
             _run([inside, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], where)
         )
         size = sum(f.stat().st_size for f in packages.rglob("*") if f.is_file())
-        program = shutil.copy(ROOT / "building" / "try_out.py", where)
+        program = str(shutil.copy(ROOT / "building" / "try_out.py", where))
         said = _run([inside, program], where)
         version = _run([str(scripts / "fakekafka"), "--version"], where)
     if size > INSTALLED_MIB_MAX[kind] * MEBIBYTE:

@@ -7,7 +7,7 @@ from fakekafka import Cluster, builds
 
 with Cluster(brokers=3, topics={"orders": 1}) as cluster:
     cluster.produce("orders", b"first")
-    cluster.broker(cluster.partition("orders", 0).leader).kill()
+    cluster.broker("leader:orders-0").kill()
     cluster.produce("orders", b"second")
     kept = [record.value for record in cluster.records("orders", 0)]
 if kept != [b"first", b"second"]:
