@@ -9,7 +9,6 @@ from fakekafka.exploration.judges.groups import TOPIC, ClassicGroups, ConsumerGr
 from fakekafka.protocol.values import TopicPartition
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_history_of_a_group_ends_whole(seed: int) -> None:
     """DP-135: members join, leave and die, brokers die, often in the middle of a rebalance."""
@@ -19,7 +18,6 @@ def test_a_history_of_a_group_ends_whole(seed: int) -> None:
     assert dict(outcome.figures)["committed"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_history_of_a_group_of_the_consumer_protocol_ends_whole(seed: int) -> None:
     """KIP-848: no partition is read by two members at any moment, whichever broker dies."""

@@ -28,7 +28,6 @@ def kept(name: str) -> tuple[Whole, Iterable[Step[Any]]]:
     return Whole(history.kafka_version, history.seed), history.steps or ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_a_history_ends_whole(version: str, seed: int) -> None:
@@ -126,7 +125,6 @@ def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller
     assert (judge.excuses.lost_from, judge.healing.relieved) == ({}, relieved)
 
 
-@pytest.mark.slow
 def test_a_seed_decides_all() -> None:
     """The same seed gives the same history, to the microsecond; its steps give it, too."""
     first, second = run(History(Whole, "3.9", 2)), run(History(Whole, "3.9", 2))

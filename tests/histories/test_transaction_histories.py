@@ -9,7 +9,6 @@ from fakekafka.exploration.judges.exactly_once import ExactlyOnce
 SEEDS = range(1, 11)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("version", ["1.1", "2.8", "3.9"])
 def test_the_output_is_the_input_exactly_once(version: str, seed: int) -> None:
