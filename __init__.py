@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import builds as builds  # before any module that may be compiled
-
-__version__ = "0.1.0"
+from .version import __version__
 
 if TYPE_CHECKING:
     from .protocol.errors import FakeKafkaError, KafkaError, NotThereYet, UsageError
     from .protocol.security.configuration import ListenerSpec, SecurityConfig
+    from .scenarios.replay import Replay, replay
     from .testing.cluster import Cluster
     from .testing.defaults import kafka_defaults
     from .testing.running import WaitTimeout
-    from .testing.scenarios.replay import Replay, replay
     from .testing.simulation import Simulation
     from .tracing.events import Event, TraceError
     from .tracing.reading.reader import Trace, open_trace
@@ -28,14 +27,14 @@ _PUBLIC = {
     "NotThereYet": "protocol.errors",
     "SecurityConfig": "protocol.security.configuration",
     "Simulation": "testing.simulation",
-    "Replay": "testing.scenarios.replay",
+    "Replay": "scenarios.replay",
     "Trace": "tracing.reading.reader",
     "TraceError": "tracing.events",
     "UsageError": "protocol.errors",
     "WaitTimeout": "testing.running",
     "kafka_defaults": "testing.defaults",
     "open_trace": "tracing.reading.reader",
-    "replay": "testing.scenarios.replay",
+    "replay": "scenarios.replay",
 }
 
 __all__ = [

@@ -103,6 +103,6 @@ if is_compiled:
 
 def told_version() -> str:
     """Return what ``fakekafka --version`` says."""
-    from . import __version__
+    from .version import __version__
 
     return f"fakekafka {__version__} ({running})"

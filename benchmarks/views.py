@@ -45,7 +45,7 @@ def measure() -> None:
 
 async def _terminal(path: Path, count: int) -> None:
     from fakekafka.cli.debug.view import DebuggerApp
-    from fakekafka.testing.debugger.debugger import Debugger
+    from fakekafka.debugger.debugger import Debugger
 
     started = time.perf_counter()
     with Debugger.of_trace(path) as debugger:

@@ -30,8 +30,8 @@ def bare_heap_loop() -> float:
 
 def simulation() -> tuple[float, int, float]:
     """(messages per second, messages, virtual seconds) of the scenario with faults."""
-    from fakekafka.testing.scenarios.file import load_scenario
-    from fakekafka.testing.scenarios.run import ScenarioRun
+    from fakekafka.scenarios.file import load_scenario
+    from fakekafka.scenarios.run import ScenarioRun
 
     run = ScenarioRun(load_scenario(SCENARIO), seed=1)
     started = time.perf_counter()

@@ -27,7 +27,7 @@ INSTALLED_MIB_MAX = {"pure": 40, "compiled": 70, "source": 40}
 """What an installation may take, with everything that it brings."""
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 VERSIONED = {
-    "__init__.py": r'^__version__ = "(.*)"$',
+    "version.py": r'^__version__ = "(.*)"$',
     "pyproject.toml": r'^version = "(.*)"',
     "CITATION.cff": r"^version: (.*)$",
 }

@@ -29,7 +29,7 @@ def command(
     """
     from ..protocol.errors import UsageError
     from ..protocol.versions import JUDGED_VERSIONS
-    from ..testing.questions.catalogue import QUESTIONS, answer
+    from ..scenarios.questions.catalogue import QUESTIONS, answer
 
     console = _console()
     answers = []

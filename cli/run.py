@@ -13,8 +13,8 @@ from rich.console import Console
 from .exits import refuse_overwriting
 
 if TYPE_CHECKING:
-    from ..testing.scenarios.spec import ScenarioSpec
-    from ..testing.scenarios.verdict import ScenarioResult
+    from ..scenarios.spec import ScenarioSpec
+    from ..scenarios.verdict import ScenarioResult
 
 app = typer.Typer(add_completion=False)
 console = Console()
@@ -96,7 +96,7 @@ def _check_output(output: Path, scenario: Path) -> None:
 
 def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> list[ScenarioSpec]:
     """The scenario; a story once for each of its versions, unless a version is given."""
-    from ..testing.scenarios.file import load_scenario, with_parameters
+    from ..scenarios.file import load_scenario, with_parameters
 
     parameters = parameters_of(settings)
     if kafka_version is not None:
@@ -116,7 +116,7 @@ def _run(
     spec: ScenarioSpec, seed: int | None, output: Path | None, as_json: bool
 ) -> ScenarioResult:
     from ..protocol.errors import UsageError
-    from ..testing.scenarios.run import ScenarioRun, header_of, reproduce
+    from ..scenarios.run import ScenarioRun, header_of, reproduce
     from ..tracing.recording.recorder import Recorder
 
     recorder = Recorder()

@@ -16,8 +16,8 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
 ) -> None:
     """List the scenarios and stories that come with the package; each runs by its name."""
-    from ..testing.scenarios.file import load_scenario
-    from ..testing.scenarios.library import scenario_file, scenario_names
+    from ..scenarios.file import load_scenario
+    from ..scenarios.library import scenario_file, scenario_names
 
     if name is not None:
         print(scenario_file(name).read_text(encoding="utf-8"), end="")

@@ -214,9 +214,9 @@ def command(
     ),
 ) -> None:
     """Serve a cluster until interrupted, on 127.0.0.1 unless told otherwise."""
+    from ..control.server import ControlServer
     from ..protocol.errors import FakeKafkaError, UsageError
     from ..testing.cluster import Cluster
-    from ..testing.control_api.server import ControlServer
 
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..testing.scenarios.story.logs import format_epochs
-from ..testing.scenarios.story.state import StoryState, broker_name, format_isr
+from ..scenarios.story.logs import format_epochs
+from ..scenarios.story.state import StoryState, broker_name, format_isr
 
 if TYPE_CHECKING:
-    from ..testing.scenarios.story.play import StepResult, StoryResult
+    from ..scenarios.story.play import StepResult, StoryResult
 
 
 def story_lines(result: StoryResult) -> list[str]:

@@ -141,7 +141,7 @@ def _maybe(event: Event | None) -> dict[str, Any] | None:
 
 
 def _runner() -> Callable[[dict[str, Any], Any], object]:
-    from ..testing.scenarios.run import run_from_header
+    from ..scenarios.run import run_from_header
 
     return run_from_header
 

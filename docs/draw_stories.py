@@ -18,10 +18,10 @@ from pathlib import Path
 
 from fakekafka.cli.story_table import outcome_text, story_lines
 from fakekafka.docs.story_pictures import draw
-from fakekafka.testing.scenarios.file import load_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun
-from fakekafka.testing.scenarios.story.play import StoryResult
-from fakekafka.testing.scenarios.verdict import ScenarioResult
+from fakekafka.scenarios.file import load_scenario
+from fakekafka.scenarios.run import ScenarioRun
+from fakekafka.scenarios.story.play import StoryResult
+from fakekafka.scenarios.verdict import ScenarioResult
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIOS = ROOT / "examples" / "scenarios"

@@ -6,8 +6,8 @@ import logging
 from pathlib import Path
 
 from fakekafka import Trace
-from fakekafka.testing.scenarios.file import load_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.scenarios.file import load_scenario
+from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.tracing.recording.recorder import Recorder
 
 

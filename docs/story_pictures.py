@@ -10,9 +10,9 @@ import itertools
 from xml.sax.saxutils import escape
 
 from fakekafka.cli.story_table import news, outcome_text
-from fakekafka.testing.scenarios.story.logs import runs_of
-from fakekafka.testing.scenarios.story.play import StepResult, StoryResult
-from fakekafka.testing.scenarios.story.state import ReplicaState
+from fakekafka.scenarios.story.logs import runs_of
+from fakekafka.scenarios.story.play import StepResult, StoryResult
+from fakekafka.scenarios.story.state import ReplicaState
 
 MARGIN, LANE_GAP, PANEL_GAP, LANE_LEAST = 14, 26, 40, 118
 SINGLE, RANGE, RANGE_RECORDS = 34, 70, 4

@@ -34,7 +34,6 @@ from .emulated_cluster import EmulatedCluster
 from .virtual_time import VirtualTimeCluster
 
 if TYPE_CHECKING:
-    from .. import Replay
     from ..tracing.events import Event
     from ..tracing.reading.reader import Trace
 
@@ -329,13 +328,6 @@ class Simulation(EmulatedCluster):
         from ..tracing.reading.reader import Trace
 
         return Trace(self.recorder.trace(self._header()))
-
-    @staticmethod
-    def replay(path: str | Path, until: int | str | None = None) -> Replay:
-        """Run the scenario of a trace again, up to an event or a time, or to its end."""
-        from .. import replay
-
-        return replay(path, until)
 
     def save(self, path: str | Path) -> None:
         """Write the recording as a ``.fktrace`` file."""

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from .. import __version__, builds
+from .. import builds
+from ..version import __version__
 from .format import FORMAT
 
 

@@ -14,7 +14,7 @@ from ...protocol.errors import FakeKafkaError, UsageError
 from ..exits import end_with_error
 
 if TYPE_CHECKING:
-    from ...testing.debugger.debugger import Debugger
+    from ...debugger.debugger import Debugger
 
 
 def command(
@@ -72,7 +72,7 @@ def warn_of_cut(debugger: Debugger) -> None:
 
 def _serve(debugger: Debugger, port: int) -> None:
     """Serve the page until Ctrl-C."""
-    from ...testing.debugger.web_server import WebServer
+    from ...debugger.web_server import WebServer
 
     server = WebServer(debugger, port)
     try:
@@ -87,8 +87,8 @@ def opened(
     target: str, seed: int | None, kafka_version: str | None, settings: list[str]
 ) -> Debugger:
     """A debugger of a trace or a scenario. A story has several versions: the newest unless told."""
-    from ...testing.debugger.debugger import Debugger
-    from ...testing.scenarios.file import load_scenario, with_parameters
+    from ...debugger.debugger import Debugger
+    from ...scenarios.file import load_scenario, with_parameters
     from ..run import parameters_of
 
     if is_trace(target):

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from ...debugger.debugger import Debugger, Stop
+from ...debugger.forks import parse_action
+from ...debugger.going import Going, Result
 from ...protocol.errors import FakeKafkaError, UsageError, did_you_mean
-from ...testing.debugger.debugger import Debugger, Stop
-from ...testing.debugger.forks import parse_action
-from ...testing.debugger.going import Going, Result
 from ...tracing.events import jsonable
 from ...tracing.text import format_event
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
-from ...testing.debugger.debugger import Debugger
-from ...testing.debugger.going import Waypoint
+from ...debugger.debugger import Debugger
+from ...debugger.going import Waypoint
 from ...tracing.events import Event, TraceError, jsonable
 from ...tracing.reading.state_history import State
 from ...tracing.text import format_event, format_time

@@ -25,8 +25,8 @@ def shrink(
     seed: Annotated[int | None, typer.Option(help="seed of a scenario")] = None,
 ) -> None:
     """Drop faults and clients while the broken promise stays; write the smaller scenario."""
-    from ...testing.debugger.shrink import shrink as made_smaller
-    from ...testing.scenarios.file import load_scenario
+    from ...debugger.shrink import shrink as made_smaller
+    from ...scenarios.file import load_scenario
 
     try:
         if is_trace(target):

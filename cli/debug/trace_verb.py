@@ -13,7 +13,7 @@ from .command import warn_of_cut
 @app.command()
 def tui(file: File) -> None:
     """Go through a trace on the whole terminal: lanes, events, state, payload, causes."""
-    from ...testing.debugger.debugger import Debugger
+    from ...debugger.debugger import Debugger
 
     try:
         if importlib.util.find_spec("textual") is None:

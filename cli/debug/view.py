@@ -14,10 +14,10 @@ from textual.markup import escape
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label, OptionList, Static
 
+from ...debugger.debugger import Debugger, Stop
+from ...debugger.forks import parse_action
+from ...debugger.going import Going, Result, Waypoint
 from ...protocol.errors import FakeKafkaError
-from ...testing.debugger.debugger import Debugger, Stop
-from ...testing.debugger.forks import parse_action
-from ...testing.debugger.going import Going, Result, Waypoint
 from ...tracing.debugger.breakpoints import Breakpoint
 from ...tracing.reading.queries import compile_filter
 from ...tracing.reading.state_history import last_change

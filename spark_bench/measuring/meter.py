@@ -14,7 +14,7 @@ from typing import Any
 from ...protocol.errors import ErrorCode
 from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition
-from ...testing.scenarios.workload import Workload
+from ...scenarios.workload import Workload
 from ...tracing.story.outages import OutageAccount
 from .histogram import BucketHistogram
 

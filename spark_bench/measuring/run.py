@@ -11,11 +11,11 @@ from typing import Any
 
 from ...protocol.data import ACKS_ALL
 from ...protocol.errors import UsageError
+from ...scenarios.spec import WorkloadSpec
+from ...scenarios.verdict import RecordsFate
+from ...scenarios.workload import Workload
 from ...testing.checks import fully_replicated, replicas_identical
 from ...testing.handles.partitions import Partitions
-from ...testing.scenarios.spec import WorkloadSpec
-from ...testing.scenarios.verdict import RecordsFate
-from ...testing.scenarios.workload import Workload
 from ...testing.simulation import Simulation
 from ...tracing.story.outages import PHASES as OUTAGE_PHASES
 from ...tracing.story.outages import Outage

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ...testing.scenarios.file import parse_scenario
-from ...testing.scenarios.run import ScenarioRun
-from ...testing.scenarios.spec import ScenarioSpec
+from ...scenarios.file import parse_scenario
+from ...scenarios.run import ScenarioRun
+from ...scenarios.spec import ScenarioSpec
 from ..measuring.budget import Budget
 from ..measuring.parameters import SuiteParameter, check_values, hint, parameters_of
 from ..measuring.run import Run

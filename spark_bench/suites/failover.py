@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from ...protocol.errors import UsageError
-from ...testing.scenarios.spec import MOST_PER_S
-from ...testing.scenarios.workload import Workload
+from ...scenarios.spec import MOST_PER_S
+from ...scenarios.workload import Workload
 from ...testing.simulation import Simulation
 from ..measuring.parameters import AtLeast, AtMost, Count, Milliseconds, Version
 from ..measuring.run import Run

@@ -12,9 +12,9 @@ from fakekafka import UsageError
 from fakekafka.cli.debug.command import is_trace, opened
 from fakekafka.cli.debug.lines import LineMode
 from fakekafka.cli.main import main
-from fakekafka.testing.debugger.debugger import Debugger
-from fakekafka.testing.scenarios.file import load_scenario, parse_scenario
-from fakekafka.testing.scenarios.library import scenario_file, scenario_names
+from fakekafka.debugger.debugger import Debugger
+from fakekafka.scenarios.file import load_scenario, parse_scenario
+from fakekafka.scenarios.library import scenario_file, scenario_names
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.traces import write_failover
 from fakekafka.tracing.debugger.breakpoints import Breakpoint

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from fakekafka.testing.scenarios.context import ScenarioError
-from fakekafka.testing.scenarios.file import parse_scenario
-from fakekafka.testing.scenarios.spec import ScenarioSpec
+from fakekafka.scenarios.context import ScenarioError
+from fakekafka.scenarios.file import parse_scenario
+from fakekafka.scenarios.spec import ScenarioSpec
 
 BASE = "[cluster.topics.orders]\n"
 

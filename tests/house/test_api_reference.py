@@ -16,13 +16,13 @@ from fakekafka.actors.clients.producer import ProducerSettings, SimulatedProduce
 from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
 from fakekafka.actors.clients.transformer import SimulatedTransformer
 from fakekafka.protocol.records.format import Record
+from fakekafka.scenarios.replay import Replay
 from fakekafka.testing import checks
 from fakekafka.testing.handles.broker import BrokerHandle
 from fakekafka.testing.handles.controller import ControllerHandle
 from fakekafka.testing.handles.injection import Injection
 from fakekafka.testing.handles.network import Hold, NetworkHandle
 from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
-from fakekafka.testing.scenarios.replay import Replay
 from fakekafka.testing.security import ClusterSecurity
 from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
 from fakekafka.tests.support.paths import ROOT

@@ -61,7 +61,7 @@ def sdist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def package_files(root: Path) -> set[str]:
     """Every file of the package folders that an installation needs, relative to the root."""
     folders = [path.parent for path in root.glob("*/__init__.py")]
-    found = {"__init__.py", "__main__.py", "builds.py", "py.typed"}
+    found = {"__init__.py", "__main__.py", "builds.py", "py.typed", "version.py"}
     for folder in folders:
         if folder.name not in NOT_PACKAGES:
             found |= {

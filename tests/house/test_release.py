@@ -46,7 +46,7 @@ def test_a_release_gathers_the_fragments_names_its_version_and_is_tagged(checkou
     """All places name the version; the fragment is gone, and nothing is left to commit."""
     release.prepare(checkout, "7.8.9")
     assert release.versions(checkout) == {
-        "__init__.py": ["7.8.9"],
+        "version.py": ["7.8.9"],
         "pyproject.toml": ["7.8.9", "7.8.9"],
         "CITATION.cff": ["7.8.9"],
     }

@@ -5,23 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-
-FLOORS = (
-    "protocol",
-    "election",
-    "zkfake",
-    "replication",
-    "statemachines",
-    "coordinators",
-    "actors",
-    "tracing",
-    "wire",
-    "testing",
-    "spark_bench",
-    "exploration",
-    "cli",
-)
-"""From the ground up: a folder imports itself and what stands before it."""
+from fakekafka.tests.support.imports import FLOORS
 
 APART = {
     ("zkfake", "election"): "ZooKeeper knows nothing of Kafka",
@@ -183,6 +167,7 @@ def test_the_table_in_the_documents_is_this_one(texts: dict[str, str]) -> None:
         ("election/a.py", "import fakekafka.actors.node"),
         ("election/a.py", "from fakekafka.wire import api"),
         ("wire/apis/a.py", "from ...testing.views import V"),
+        ("testing/a.py", "from ..scenarios.replay import R"),
         ("wire/a.py", "from ..tracing.events import E"),
         ("zkfake/a.py", "def f():\n    from ..election import strategies"),
         ("protocol/a.py", "if TYPE_CHECKING:\n    from ..zkfake.tree import T"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.testing.control_api.server import ControlServer
+from fakekafka.control.server import ControlServer
 from fakekafka.tests.suites import __main__ as runner
 from fakekafka.tests.suites import clients, kills, machine, outputs
 from fakekafka.tests.suites.clients import RUNS

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from fakekafka import Cluster
 from fakekafka.actors.runtime.live import LiveRuntime
-from fakekafka.testing.control_api.server import ControlServer
+from fakekafka.control.server import ControlServer
 from fakekafka.tests.support.good_client import GoodClient, Stall, StallWatch
 from fakekafka.tests.support.hostile_payloads import Payloads
 from fakekafka.tests.support.request_shapes import shapes

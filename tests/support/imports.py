@@ -16,7 +16,10 @@ FLOORS = (
     "tracing",
     "wire",
     "testing",
+    "scenarios",
+    "debugger",
     "spark_bench",
+    "control",
     "exploration",
     "cli",
 )

@@ -8,7 +8,7 @@ import urllib.request
 from typing import Any
 
 from fakekafka import Cluster
-from fakekafka.testing.control_api.server import ControlServer
+from fakekafka.control.server import ControlServer
 
 
 class Served:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fakekafka import Simulation, UsageError, open_trace, replay
-from fakekafka.testing.scenarios.file import parse_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.scenarios.file import parse_scenario
+from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.tracing.reading.reader import Trace
 from fakekafka.tracing.recording.recorder import Recorder
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from fakekafka import Cluster, Simulation, UsageError
+from fakekafka.scenarios.file import ScenarioError, parse_scenario
+from fakekafka.scenarios.run import ScenarioRun
 from fakekafka.testing.checks import fully_replicated
-from fakekafka.testing.scenarios.file import ScenarioError, parse_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun
 
 QUICK = {"replica.lag.time.max.ms": 2000, "zookeeper.session.timeout.ms": 3000}
 

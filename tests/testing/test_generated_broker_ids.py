@@ -12,8 +12,8 @@ from fakekafka.protocol.admin import BROKER_RESOURCE, ConfigResource, DescribeCo
 from fakekafka.protocol.awaiting import RequestTimeout
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.replication.disk.memory_disk import MemoryDisk
+from fakekafka.scenarios.file import ScenarioError, parse_scenario
 from fakekafka.testing.checks import fully_replicated
-from fakekafka.testing.scenarios.file import ScenarioError, parse_scenario
 
 GENERATED = {"broker.id": "-1"}
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fakekafka import Cluster, Simulation, __version__
 from fakekafka.actors.runtime.runtime import VIRTUAL_EPOCH_MS
-from fakekafka.testing.scenarios.file import parse_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.scenarios.file import parse_scenario
+from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.tracing.header import build_header
 from fakekafka.tracing.trace_file import TraceReader
 

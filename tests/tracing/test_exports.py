@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation, Trace, UsageError, open_trace
-from fakekafka.testing.scenarios.file import parse_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.scenarios.file import parse_scenario
+from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.exports import forms, mermaid, shiviz
 from fakekafka.tracing.recording.recorder import Recorder

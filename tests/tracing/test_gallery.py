@@ -10,7 +10,7 @@ import pytest
 from fakekafka.cli.main import main
 from fakekafka.docs import trace_gallery
 from fakekafka.docs.trace_gallery import EXHIBITS, Exhibit, recorded
-from fakekafka.testing.scenarios.run import run_from_header
+from fakekafka.scenarios.run import run_from_header
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.events import TraceError
 from fakekafka.tracing.format import TRAILER, pack_trailer, read_trailer

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.testing.scenarios.file import load_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun
+from fakekafka.scenarios.file import load_scenario
+from fakekafka.scenarios.run import ScenarioRun
 from fakekafka.tests.support.traces import acknowledge, fetch, produce
 from fakekafka.tracing.reading.reader import Trace
 from fakekafka.tracing.reading.structure import (

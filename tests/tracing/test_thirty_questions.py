@@ -1307,9 +1307,9 @@ def test_every_timer_of_the_project_is_asked_about_or_named_with_a_reason() -> N
     root = Path(fakekafka.__file__).parent
     rooms = ("actors", "coordinators", "election", "protocol", "replication", "statemachines")
     found: dict[str, str] = {}
-    for room in (*rooms, "testing", "zkfake"):
+    for room in (*rooms, "scenarios", "testing", "zkfake"):
         for path in sorted((root / room).rglob("*.py")):
-            if path.name not in LIVE_ONLY and path.parent.name != "control_api":
+            if path.name not in LIVE_ONLY:
                 for name in timers_set_in(ast.parse(path.read_text())):
                     found.setdefault(SHOWN_AS.get(name, name), str(path.relative_to(root)))
     told = {*ASKED, *NOT_ASKED, *HELPERS}

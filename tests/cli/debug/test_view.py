@@ -11,10 +11,10 @@ import pytest
 from fakekafka.cli.debug import view
 from fakekafka.cli.debug.event_lines import EventLines
 from fakekafka.cli.debug.view import DebuggerApp
-from fakekafka.testing.debugger.debugger import Debugger
-from fakekafka.testing.debugger.going import Going, Result
-from fakekafka.testing.scenarios.file import parse_scenario
-from fakekafka.testing.scenarios.run import ScenarioRun, header_of
+from fakekafka.debugger.debugger import Debugger
+from fakekafka.debugger.going import Going, Result
+from fakekafka.scenarios.file import parse_scenario
+from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tests.support.traces import header
 from fakekafka.tracing.recording.recorder import Recorder

@@ -8,8 +8,9 @@ import tomllib
 from typing import Any
 
 import pytest
+from fakekafka.control.json_context import JSON
 from fakekafka.protocol.errors import UsageError
-from fakekafka.testing.control_api.json_context import JSON
+from fakekafka.scenarios.spec import LinkSpec, NetworkSpec
 from fakekafka.testing.parameters import cluster_kinds, kinds
 from fakekafka.testing.parameters.kinds import (
     COUNT,
@@ -29,7 +30,6 @@ from fakekafka.testing.parameters.kinds import (
 )
 from fakekafka.testing.parameters.parameter import Parameter, parameters_of, read
 from fakekafka.testing.parameters.toml_values import toml_value, value_of_text
-from fakekafka.testing.scenarios.spec import LinkSpec, NetworkSpec
 
 KINDS: dict[str, Kind] = {
     name: kind

@@ -1,0 +1,43 @@
+"""Operations that are actions of the one table which scenarios and stories share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..scenarios.actions import ACTIONS
+from ..testing.parameters.parameter import Parameter
+from .operation import Arguments, Desk, Operation, Run
+
+
+def acting(
+    path: str,
+    name: str,
+    tag: str,
+    *,
+    method: str = "POST",
+    names: Mapping[str, str] | None = None,
+    run: Run | None = None,
+) -> Operation:
+    """An operation that is an action of the table, with its summary and its parameters.
+
+    The path may name some of these, as scenario files do; ``names`` are those that this API has for
+    others. ``run`` does it where there is more to do than the action.
+    """
+    action = ACTIONS[name]
+    called = {one.name: _name(one, path, names or {}) for one in action.parameters}
+
+    def act(desk: Desk, arguments: Arguments) -> Any:
+        given = {one: arguments[its] for one, its in called.items() if its in arguments}
+        return action.perform(desk.cluster, given)
+
+    parameters = (replace(one, name=called[one.name]) for one in action.parameters)
+    in_body = tuple(one for one in parameters if f"{{{one.name}}}" not in path)
+    return Operation(method, path, tag, action.summary, run or act, in_body, action.gives)
+
+
+def _name(parameter: Parameter, path: str, names: Mapping[str, str]) -> str:
+    if parameter.key and f"{{{parameter.key}}}" in path:
+        return parameter.key
+    return names.get(parameter.name, parameter.name)

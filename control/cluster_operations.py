@@ -1,0 +1,122 @@
+"""Operations on the cluster as a whole: how it is, waiting for it, emptying it, its events."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+from ..protocol.errors import UsageError
+from ..scenarios.conditions import CONDITION
+from ..testing.parameters.cluster_kinds import MACHINE, MESSAGE
+from ..testing.parameters.kinds import INDEX, number
+from ..testing.parameters.parameter import optional, required
+from ..version import __version__
+from . import cluster_state
+from .acting import acting
+from .operation import Desk, NotReady, Operation
+
+_TAG = "cluster"
+_WAIT_S_MAX = 300
+WAIT = optional("timeout_s", number("seconds", most=_WAIT_S_MAX), f"at most {_WAIT_S_MAX}", 10)
+
+
+def _health(_desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "up", "version": __version__, "pid": os.getpid()}
+
+
+def _ready(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
+    state = cluster_state.overview(desk.cluster)
+    down = [shown["id"] for shown in state["brokers"] if shown["state"] != "running"]
+    is_ready = state["is_settled"] and state["controller"]["id"] is not None and not down
+    told = {"is_ready": is_ready, "controller": state["controller"]["id"], "not_running": down}
+    if not is_ready:
+        raise NotReady(told)
+    return told
+
+
+def _wait(desk: Desk, arguments: dict[str, Any]) -> None:
+    condition = arguments["condition"]
+    if "now_ms" in condition.text:
+        raise UsageError("now_ms is virtual time, which a cluster in real time does not have")
+
+    def holds() -> bool:
+        return bool(condition.holds(desk.cluster))
+
+    holds.__qualname__ = holds.__name__ = condition.text
+    desk.cluster.wait_until(holds, arguments.get("timeout_s", WAIT.default))
+
+
+def _reset(desk: Desk, _arguments: dict[str, Any]) -> None:
+    desk.cluster.reset()
+    desk.holds.clear()
+    desk.injections.clear()
+
+
+def _streamed(_desk: Desk, _arguments: dict[str, Any]) -> NoReturn:
+    raise AssertionError("streams are served by the application itself")
+
+
+CLUSTER_OPERATIONS: tuple[Operation, ...] = (
+    Operation("GET", "/health", _TAG, "whether the process answers", _health, gives="status up"),
+    Operation(
+        "GET",
+        "/ready",
+        _TAG,
+        "whether every broker serves; status 503 while one does not",
+        _ready,
+        gives="is_ready true",
+    ),
+    Operation(
+        "GET",
+        "/cluster",
+        _TAG,
+        "release, addresses, controller, brokers, ZooKeeper servers",
+        lambda desk, _: cluster_state.overview(desk.cluster),
+        gives="the cluster without its topics",
+    ),
+    Operation(
+        "GET",
+        "/state",
+        _TAG,
+        "the cluster with its topics, replicas, offsets and faults",
+        lambda desk, _: cluster_state.whole_state(desk),
+        gives="the whole cluster",
+    ),
+    Operation(
+        "POST",
+        "/wait",
+        _TAG,
+        "wait until a condition holds; status 409 if it does not in time",
+        _wait,
+        (
+            required("condition", CONDITION, 'such as leader("orders", 0) == 2'),
+            WAIT,
+        ),
+    ),
+    Operation("POST", "/reset", _TAG, "empty the cluster", _reset),
+    acting("/note", "note", _TAG),
+    Operation(
+        "GET",
+        "/events",
+        _TAG,
+        "elections, ISR changes, states of brokers, topics: server-sent events",
+        _streamed,
+        (optional("since", INDEX, "the id of an event: also give those after it"),),
+        gives="a stream of events",
+        is_stream=True,
+    ),
+    Operation(
+        "GET",
+        "/messages",
+        _TAG,
+        "messages as they arrive: server-sent events",
+        _streamed,
+        (
+            optional("message", MESSAGE, "a name such as FetchResponse; any without it"),
+            optional("source", MACHINE, "such as broker-1; any machine without it"),
+            optional("target", MACHINE, "such as zk-1; any machine without it"),
+        ),
+        gives="a stream of messages",
+        is_stream=True,
+    ),
+)

@@ -1,0 +1,224 @@
+"""Operations that set faults to work and end them: links, messages kept back, injected answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..scenarios.actions import ACTIONS
+from ..testing.handles.message_gate import MessageFilter
+from ..testing.handles.roles import machine_name
+from ..testing.parameters.cluster_kinds import MACHINE, MESSAGES
+from ..testing.parameters.kinds import INDEX
+from ..testing.parameters.parameter import optional
+from .acting import acting
+from .operation import Arguments, Desk, HoldOrder, InjectionOrder, Operation
+
+if TYPE_CHECKING:
+    from ..actors.delivery import Delivery
+
+_NETWORK, _INJECTIONS = "network", "injections"
+_SHOWN_MAX = 200
+
+_FILTER = (
+    optional("messages", MESSAGES, "names such as FetchResponse; any without it"),
+    optional("source", MACHINE, "who sends; any machine without it"),
+    optional("target", MACHINE, "who gets it; any machine without it"),
+)
+
+
+# -- the network -------------------------------------------------------------------------------
+
+
+def network(desk: Desk) -> dict[str, Any]:
+    """The rules of the network that are in force."""
+    rules = desk.cluster.network.rules
+
+    def by_link(values: dict[tuple[str, str], Any], name: str) -> list[dict[str, Any]]:
+        return [
+            {"source": source, "target": target, name: value}
+            for (source, target), value in values.items()
+        ]
+
+    return {
+        "machines": desk.cluster.running.machines(),
+        "cuts": [list(cut) for cut in rules.cuts],
+        "loss": rules.loss,
+        "link_losses": by_link(rules.link_losses, "probability"),
+        "latency": rules.latency,
+        "link_latencies": by_link(rules.link_latencies, "latency"),
+        "bandwidth_mb_per_s": rules.bandwidth_mb_per_s,
+        "link_bandwidths": by_link(rules.link_bandwidths, "mb_per_s"),
+        "held": rules.held_count,
+    }
+
+
+def faults(desk: Desk) -> dict[str, Any]:
+    """Everything that is at work: rules, holds, injections."""
+    return {
+        **network(desk),
+        "holds": [_shown_hold(number, order) for number, order in desk.holds.items()],
+        "injections": [_shown_injection(n, order) for n, order in desk.injections.items()],
+    }
+
+
+# -- messages kept back ------------------------------------------------------------------------
+
+
+def message_filter(desk: Desk, arguments: dict[str, Any]) -> MessageFilter:
+    """The messages that the fields of a body, or of a query, mean."""
+    messages = tuple(arguments.get("messages", ()))
+    ends = [arguments.get(name) for name in ("source", "target")]
+    source, target = (
+        None if end is None else machine_name(desk.cluster.running, end) for end in ends
+    )
+    return MessageFilter(messages, source, target, is_between_nodes=not messages)
+
+
+def _hold(desk: Desk, arguments: Arguments) -> dict[str, int]:
+    hold = desk.cluster.network.hold(message_filter(desk, arguments))
+    return {"id": desk.holds.add(HoldOrder(hold, arguments.given))}
+
+
+def _shown_hold(number: int, order: HoldOrder) -> dict[str, Any]:
+    return {"id": number, **order.asked, "held": len(order.hold.messages)}
+
+
+def shown_message(delivery: Delivery) -> dict[str, Any]:
+    """A message in few words."""
+    return {
+        "message": type(delivery.message).__name__,
+        "source": delivery.sender.name,
+        "target": delivery.target.name,
+        "is_reply": delivery.is_reply,
+    }
+
+
+def _hold_messages(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    messages = desk.holds.get(arguments["hold"]).hold.messages
+    return [shown_message(delivery) for delivery in messages[:_SHOWN_MAX]]
+
+
+def _release(desk: Desk, arguments: dict[str, Any]) -> int:
+    return desk.holds.get(arguments["hold"]).hold.release(arguments.get("count"))
+
+
+def _end_hold(desk: Desk, arguments: dict[str, Any]) -> int:
+    return desk.holds.remove(arguments["hold"]).hold.end()
+
+
+def _release_all(desk: Desk, _arguments: dict[str, Any]) -> int:
+    desk.holds.clear()
+    return desk.cluster.network.release()
+
+
+# -- injected answers --------------------------------------------------------------------------
+
+
+def _inject(desk: Desk, arguments: Arguments) -> dict[str, int]:
+    injection = ACTIONS["inject"].perform(desk.cluster, arguments)
+    desk.injections.put(injection.id, InjectionOrder(injection, arguments.given))
+    return {"id": injection.id}
+
+
+def _shown_injection(number: int, order: InjectionOrder) -> dict[str, Any]:
+    return {
+        "id": number,
+        **order.asked,
+        "applied": order.injection.applied,
+        "remaining": order.injection.remaining,
+    }
+
+
+def _injection(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    number = arguments["injection"]
+    return _shown_injection(number, desk.injections.get(number))
+
+
+def _cancel(desk: Desk, arguments: dict[str, Any]) -> None:
+    desk.injections.remove(arguments["injection"]).injection.cancel()
+
+
+FAULT_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/network",
+        _NETWORK,
+        "cuts, losses and delays in force",
+        lambda desk, _: network(desk),
+        gives="the rules of the network",
+    ),
+    acting("/network/partition", "partition", _NETWORK),
+    acting("/network/isolate", "isolate", _NETWORK),
+    acting("/network/heal", "heal", _NETWORK),
+    acting("/network/latency", "latency", _NETWORK),
+    acting("/network/bandwidth", "bandwidth", _NETWORK),
+    acting("/network/drop", "drop", _NETWORK),
+    Operation(
+        "GET",
+        "/network/holds",
+        _NETWORK,
+        "holds in force, with how many messages each keeps back",
+        lambda desk, _: [_shown_hold(n, order) for n, order in desk.holds.items()],
+        gives="an array of holds",
+    ),
+    Operation(
+        "POST",
+        "/network/holds",
+        _NETWORK,
+        "keep messages back from now on",
+        _hold,
+        _FILTER,
+        gives="the id of the hold",
+    ),
+    Operation(
+        "GET",
+        "/network/holds/{hold}",
+        _NETWORK,
+        f"the oldest messages that a hold keeps back, at most {_SHOWN_MAX}",
+        _hold_messages,
+        gives="an array of messages",
+    ),
+    Operation(
+        "POST",
+        "/network/holds/{hold}/release",
+        _NETWORK,
+        "deliver the oldest messages of a hold, which goes on",
+        _release,
+        (optional("count", INDEX, "how many; all without it"),),
+        gives="how many there were",
+    ),
+    Operation(
+        "DELETE",
+        "/network/holds/{hold}",
+        _NETWORK,
+        "end a hold and deliver what it kept",
+        _end_hold,
+        gives="how many there were",
+    ),
+    Operation(
+        "POST",
+        "/network/release",
+        _NETWORK,
+        "end every hold and deliver what they kept",
+        _release_all,
+        gives="how many there were",
+    ),
+    Operation(
+        "GET",
+        "/injections",
+        _INJECTIONS,
+        "injections that were ordered here, with how often each was applied",
+        lambda desk, _: [_shown_injection(n, order) for n, order in desk.injections.items()],
+        gives="an array of injections",
+    ),
+    acting("/injections", "inject", _INJECTIONS, run=_inject),
+    Operation(
+        "GET",
+        "/injections/{injection}",
+        _INJECTIONS,
+        "one injection",
+        _injection,
+        gives="the injection",
+    ),
+    Operation("DELETE", "/injections/{injection}", _INJECTIONS, "cancel an injection", _cancel),
+)

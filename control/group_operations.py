@@ -1,0 +1,300 @@
+"""Operations on consumer groups and transactions, asked of the brokers that coordinate them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.awaiting import Disconnected, RequestTimeout
+from ..protocol.errors import ErrorCode, KafkaError, UsageError, did_you_mean
+from ..protocol.groups import (
+    CONSUMER_PROTOCOL,
+    CONSUMER_PROTOCOL_TYPE,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescription,
+    DeleteGroupsRequest,
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroupsRequest,
+    ListedGroup,
+    ListGroupsRequest,
+    OffsetFetchRequest,
+)
+from ..protocol.transactions import DescribeTransactionsRequest, ListTransactionsRequest
+from ..testing.parameters.kinds import COUNT, STRING
+from ..testing.parameters.parameter import optional, required
+from . import cluster_state
+from .cluster_operations import WAIT
+from .operation import Desk, Operation
+
+if TYPE_CHECKING:
+    from ..testing.cluster import Cluster
+
+_GROUPS, _TRANSACTIONS = "groups", "transactions"
+_TIMEOUT_MS = 2000.0
+"""How long one broker may take; one that is cut off does not answer at all."""
+
+
+def _ask(cluster: Cluster, name: str, request: Any) -> Any:
+    """A broker's answer; None if there is none in time."""
+    running = cluster.running
+
+    async def ask() -> Any:
+        return await running.admin.ask(name, request, _TIMEOUT_MS)
+
+    try:
+        return running.call(ask, 2 * _TIMEOUT_MS)
+    except (Disconnected, RequestTimeout):
+        return None
+
+
+def _coordinators(cluster: Cluster) -> list[str]:
+    """Names of the brokers that can answer."""
+    processes = cluster.running.processes.values()
+    return [p.name for p in processes if p.is_alive and not p.process.paused]
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+def _all_groups(cluster: Cluster, wanted: str | None = None) -> list[dict[str, Any]]:
+    """Every group, or one, with its members, its committed offsets and their lag."""
+    found: dict[str, dict[str, Any]] = {}
+    high_watermarks = _high_watermarks(cluster)
+    for name in _coordinators(cluster):
+        listed = _ask(cluster, name, ListGroupsRequest())
+        if listed is None:
+            continue
+        groups = [group for group in listed.groups if wanted in (None, group.group_id)]
+        for shown in _described(cluster, name, groups):
+            offsets = _ask(cluster, name, OffsetFetchRequest(shown["group"], None))
+            shown["offsets"] = _shown_offsets(offsets, high_watermarks)
+            shown["lag"] = sum(entry["lag"] or 0 for entry in shown["offsets"])
+            found[shown["group"]] = shown
+    return [found[group_id] for group_id in sorted(found)]
+
+
+def _described(
+    cluster: Cluster, coordinator: str, groups: list[ListedGroup]
+) -> Iterator[dict[str, Any]]:
+    """Groups and their members, each asked for by the protocol that it speaks."""
+    modern = tuple(g.group_id for g in groups if g.group_type == CONSUMER_PROTOCOL)
+    classic = tuple(g.group_id for g in groups if g.group_type != CONSUMER_PROTOCOL)
+    ways: tuple[tuple[Any, Callable[[Any, str], dict[str, Any]]], ...] = (
+        (DescribeGroupsRequest(classic), _shown_group),
+        (ConsumerGroupDescribeRequest(modern), _shown_consumer_group),
+    )
+    for request, show in ways:
+        described = _ask(cluster, coordinator, request) if request.group_ids else None
+        for group in () if described is None else described.groups:
+            if group.error == ErrorCode.NONE:
+                yield show(group, coordinator)
+
+
+def _shown_consumer_group(group: ConsumerGroupDescription, coordinator: str) -> dict[str, Any]:
+    return {
+        "group": group.group_id,
+        "state": group.state,
+        "coordinator": coordinator,
+        "protocol_type": CONSUMER_PROTOCOL_TYPE,
+        "protocol": group.assignor,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "assignment": [
+                    [topic.topic, number]
+                    for topic in member.assignment
+                    for number in topic.partitions
+                ],
+            }
+            for member in group.members
+        ],
+    }
+
+
+def _high_watermarks(cluster: Cluster) -> Callable[[Any], int | None]:
+    known = cluster_state.partitions(cluster)
+    offsets = cluster_state.replica_offsets(cluster)
+
+    def find(key: Any) -> int | None:
+        leader = known[key].leader if key in known else -1
+        at_leader = offsets.get(leader, {}).get(key)
+        return None if at_leader is None else at_leader[0]
+
+    return find
+
+
+def _shown_group(group: DescribedGroup, coordinator: str) -> dict[str, Any]:
+    return {
+        "group": group.group_id,
+        "state": group.state,
+        "coordinator": coordinator,
+        "protocol_type": group.protocol_type,
+        "protocol": group.protocol,
+        "members": [_shown_member(group, member) for member in group.members],
+    }
+
+
+def _shown_member(group: DescribedGroup, member: DescribedMember) -> dict[str, Any]:
+    is_consumer = group.protocol_type == "consumer"
+    return {
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "assignment": assigned_partitions(member.assignment) if is_consumer else None,
+    }
+
+
+def assigned_partitions(data: bytes) -> list[list[Any]] | None:
+    """(topic, partition) pairs of a consumer's assignment; None for what is none."""
+    found: list[list[Any]] = []
+    if not data:
+        return found
+    try:
+        (topics,) = struct.unpack_from(">i", data, 2)
+        at = 6
+        for _ in range(topics):
+            (size,) = struct.unpack_from(">h", data, at)
+            topic = data[at + 2 : at + 2 + size].decode()
+            at += 2 + size
+            (count,) = struct.unpack_from(">i", data, at)
+            numbers = struct.unpack_from(f">{max(count, 0)}i", data, at + 4)
+            found += [[topic, number] for number in numbers]
+            at += 4 + 4 * len(numbers)
+    except (struct.error, UnicodeDecodeError):
+        return None
+    return found
+
+
+def _shown_offsets(
+    fetched: Any, high_watermark: Callable[[Any], int | None]
+) -> list[dict[str, Any]]:
+    if fetched is None:
+        return []
+    shown = []
+    for committed in fetched.partitions:
+        key = committed.topic_partition
+        end = high_watermark(key)
+        shown.append(
+            {
+                "topic": key.topic,
+                "partition": key.partition,
+                "offset": committed.offset,
+                "high_watermark": end,
+                "lag": None if end is None else max(end - committed.offset, 0),
+            }
+        )
+    return sorted(shown, key=lambda entry: (entry["topic"], entry["partition"]))
+
+
+def _group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    found = _all_groups(desk.cluster, arguments["group"])
+    if not found:
+        known = [shown["group"] for shown in _all_groups(desk.cluster)]
+        hint = did_you_mean(arguments["group"], known)
+        raise UsageError(f"there is no group {arguments['group']!r}{hint}")
+    return found[0]
+
+
+def _wait_for_group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    timeout_s = arguments.get("timeout_s", WAIT.default)
+    desk.cluster.wait_for_group(arguments["group"], arguments.get("members"), timeout_s)
+    return _group(desk, arguments)
+
+
+def _delete_group(desk: Desk, arguments: dict[str, Any]) -> None:
+    group = _group(desk, arguments)
+    request = DeleteGroupsRequest((group["group"],))
+    answer = _ask(desk.cluster, group["coordinator"], request)
+    error = ErrorCode.REQUEST_TIMED_OUT if answer is None else answer.groups[0][1]
+    if error != ErrorCode.NONE:
+        raise KafkaError(error, f"group {group['group']!r}")
+
+
+# -- transactions ------------------------------------------------------------------------------
+
+
+def _all_transactions(cluster: Cluster, wanted: str | None = None) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    if not cluster.behaviour.transactions:
+        return []
+    for name in _coordinators(cluster):
+        listed = _ask(cluster, name, ListTransactionsRequest())
+        ids = () if listed is None else tuple(t.transactional_id for t in listed.transactions)
+        ids = tuple(found_id for found_id in ids if wanted in (None, found_id))
+        if not ids:
+            continue
+        described = _ask(cluster, name, DescribeTransactionsRequest(ids))
+        for one in () if described is None else described.transactions:
+            if one.error == ErrorCode.NONE:
+                found[one.transactional_id] = {
+                    "transactional_id": one.transactional_id,
+                    "state": one.state,
+                    "coordinator": name,
+                    "producer_id": one.producer_id,
+                    "producer_epoch": one.producer_epoch,
+                    "timeout_ms": one.timeout_ms,
+                    "start_time_ms": one.start_time_ms,
+                    "partitions": [[key.topic, key.partition] for key in one.partitions],
+                }
+    return [found[transactional_id] for transactional_id in sorted(found)]
+
+
+def _transaction(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    wanted = arguments["transactional_id"]
+    found = _all_transactions(desk.cluster, wanted)
+    if not found:
+        known = [shown["transactional_id"] for shown in _all_transactions(desk.cluster)]
+        hint = did_you_mean(wanted, known)
+        raise UsageError(f"there is no transactional id {wanted!r}{hint}")
+    return found[0]
+
+
+GROUP_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/groups",
+        _GROUPS,
+        "consumer groups: state, members, committed offsets and lag",
+        lambda desk, _: _all_groups(desk.cluster),
+        gives="an array of groups",
+    ),
+    Operation("GET", "/groups/{group}", _GROUPS, "one group", _group, gives="the group"),
+    Operation(
+        "POST",
+        "/wait_for_group",
+        _GROUPS,
+        "wait until a group is stable; status 409 if it is not in time",
+        _wait_for_group,
+        (
+            required("group", STRING),
+            optional("members", COUNT, "how many it must have; any number without it"),
+            WAIT,
+        ),
+        gives="the group",
+    ),
+    Operation(
+        "DELETE", "/groups/{group}", _GROUPS, "delete a group without members", _delete_group
+    ),
+    Operation(
+        "GET",
+        "/transactions",
+        _TRANSACTIONS,
+        "transactional ids: state, producer, partitions",
+        lambda desk, _: _all_transactions(desk.cluster),
+        gives="an array of transactions",
+    ),
+    Operation(
+        "GET",
+        "/transactions/{transactional_id}",
+        _TRANSACTIONS,
+        "one transactional id",
+        _transaction,
+        gives="the transaction",
+    ),
+)

@@ -1,0 +1,159 @@
+"""One operation of the control API, and what it works with."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ..protocol.errors import UsageError
+from ..testing.parameters.cluster_kinds import BROKER, SERVER
+from ..testing.parameters.kinds import COUNT, INDEX, STRING
+from ..testing.parameters.parameter import Parameter, read, required
+from .json_context import JSON
+
+if TYPE_CHECKING:
+    from ..testing.cluster import Cluster
+    from ..testing.handles.injection import Injection
+    from ..testing.handles.network import Hold
+    from .events import EventFeed
+
+T = TypeVar("T")
+
+PATH_KINDS = {
+    "broker": BROKER,
+    "partition": INDEX,
+    "server": SERVER,
+    "injection": COUNT,
+    "hold": COUNT,
+}
+"""Parts of paths; any other is a string."""
+
+
+class NotReady(Exception):
+    """The cluster does not serve now; ``state`` says how it is."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        super().__init__("the cluster does not serve now")
+        self.state = state
+
+
+class Numbered(Generic[T]):
+    """Standing orders given over HTTP, by the ids that the answers named."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._ids = itertools.count(1)
+        self._orders: dict[int, T] = {}
+
+    def add(self, order: T) -> int:
+        """Keep an order; gives its id."""
+        number = next(self._ids)
+        self._orders[number] = order
+        return number
+
+    def put(self, number: int, order: T) -> None:
+        """Keep an order that has an id already."""
+        self._orders[number] = order
+
+    def get(self, number: int) -> T:
+        """An order by its id; ``UsageError`` names those there are."""
+        try:
+            return self._orders[number]
+        except KeyError:
+            known = list(self._orders)
+            raise UsageError(f"there is no {self._what} {number}; ids are {known}") from None
+
+    def remove(self, number: int) -> T:
+        order = self.get(number)
+        self._orders.pop(number, None)
+        return order
+
+    def items(self) -> list[tuple[int, T]]:
+        return list(self._orders.items())
+
+    def clear(self) -> None:
+        self._orders.clear()
+
+
+@dataclass(frozen=True)
+class InjectionOrder:
+    """An injection with what it was asked to do."""
+
+    injection: Injection
+    asked: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class HoldOrder:
+    """A hold with what it was asked to keep back."""
+
+    hold: Hold
+    asked: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What operations work with: the cluster, and what was ordered over HTTP so far."""
+
+    cluster: Cluster
+    feed: EventFeed
+    injections: Numbered[InjectionOrder] = field(default_factory=lambda: Numbered("injection"))
+    holds: Numbered[HoldOrder] = field(default_factory=lambda: Numbered("hold"))
+
+
+class Arguments(dict[str, Any]):
+    """The values of a request, read; ``given`` has them as they were written."""
+
+    given: Mapping[str, Any] = MappingProxyType({})
+
+
+Run = Callable[[Desk, Arguments], Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation over HTTP."""
+
+    method: str
+    path: str
+    """Path with ``{name}`` for parts that are parameters."""
+    tag: str
+    summary: str
+    run: Run
+    parameters: tuple[Parameter, ...] = ()
+    """Fields of the body; those of GET and DELETE stand in the query."""
+    gives: str = "null"
+    """What the answer is, in words."""
+    is_stream: bool = False
+    """Whether the answer is a stream of events that does not end."""
+    gives_bytes: bool = False
+    """Whether the answer is bytes as they are, not JSON."""
+
+    @property
+    def takes_body(self) -> bool:
+        return self.method in ("POST", "PUT")
+
+    @property
+    def in_path(self) -> list[Parameter]:
+        """The path's parameters, in order."""
+        names = [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
+        return [required(name, PATH_KINDS.get(name, STRING)) for name in names]
+
+    def read(self, path: Mapping[str, str], given: Mapping[str, Any]) -> Arguments:
+        """The values of the path, and those of a body or of a query, which are texts.
+
+        Raises ``BadArgument`` naming the one at fault.
+        """
+        values = given
+        if not self.takes_body:
+            kinds = {parameter.name: parameter.kind for parameter in self.parameters}
+            values = {n: kinds[n].of_text(t) if n in kinds else t for n, t in given.items()}
+        arguments = Arguments(read(self.parameters, values, JSON))
+        for parameter in self.in_path:
+            name, kind = parameter.name, parameter.kind
+            arguments[name] = kind.read_at(name, kind.of_text(path[name]), JSON)
+        arguments.given = given
+        return arguments

@@ -1,0 +1,41 @@
+"""Operations on security: what clients outside of Python need to come in over mutual TLS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..testing.parameters.kinds import FLAG, STRING
+from ..testing.parameters.parameter import optional, required
+from .operation import Desk, Operation
+
+
+def _client_certificate(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    made = desk.cluster.security.client_certificate(**arguments)
+    return {
+        "name": made.name,
+        "certificate_path": str(made.certificate_path),
+        "key_path": str(made.key_path),
+        "keystore_path": str(made.keystore_path),
+        "keystore_password": made.keystore_password,
+        "certificate_pem": made.certificate_pem,
+        "key_pem": made.key_pem,
+        "ca_pem": desk.cluster.security.ca_pem,
+    }
+
+
+SECURITY_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "POST",
+        "/client_certificates",
+        "security",
+        "make a certificate for a client of a listener with mutual TLS",
+        _client_certificate,
+        (
+            required("common_name", STRING),
+            optional("organization", STRING),
+            optional("expired", FLAG, "whether its time is over", False),
+            optional("foreign", FLAG, "whether no broker trusts it", False),
+        ),
+        gives="the certificate, its key and the authority: paths and PEM",
+    ),
+)

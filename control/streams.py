@@ -1,0 +1,128 @@
+"""Streams of server-sent events: what happens in the cluster, and the messages in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from ..protocol.errors import FakeKafkaError, UsageError
+from .answers import answer_to_error
+from .bodies import Refused
+from .events import EventQueue
+from .fault_operations import message_filter, shown_message
+from .operation import Desk, Operation
+
+T = TypeVar("T")
+
+STREAMS_MAX = 20
+_HEARTBEAT_S = 10.0
+"""A stream on which nothing happens shows this often that it lives."""
+
+
+class StreamingApplication(Protocol):
+    """What streams need of the application."""
+
+    desk: Desk
+    closing: asyncio.Event
+
+    def in_thread(self, function: Callable[[], T]) -> Awaitable[T]: ...
+
+
+class Streams:
+    """The streams that are open."""
+
+    def __init__(self, application: StreamingApplication) -> None:
+        self._application = application
+        self._count = 0
+
+    async def open(self, operation: Operation, request: Request) -> Response:
+        """Server-sent events, until the caller goes away or the server is closed."""
+        if self._count >= STREAMS_MAX:
+            raise Refused(503, f"there are {STREAMS_MAX} streams already; try again later")
+        try:
+            query = operation.read({}, dict(request.query_params))
+            if "since" not in query and request.headers.get("last-event-id", "").isdigit():
+                query["since"] = int(request.headers["last-event-id"])
+            begin = self._begin_events if operation.path == "/events" else self._begin_messages
+            news = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            wakes = [False]
+
+            def wake() -> None:
+                if not wakes[0]:
+                    wakes[0] = True
+                    loop.call_soon_threadsafe(news.set)
+
+            subscription, end = await self._application.in_thread(lambda: begin(query, wake))
+        except FakeKafkaError as error:
+            return answer_to_error(error, operation)
+        self._count += 1
+
+        async def parts() -> AsyncIterator[bytes]:
+            try:
+                yield b": fakekafka\n\n"
+                while not self._application.closing.is_set():
+                    wakes[0] = False
+                    news.clear()
+                    data = b"".join(map(_event_text, subscription.take()))
+                    if data:
+                        yield data
+                        continue
+                    try:
+                        async with asyncio.timeout(_HEARTBEAT_S):
+                            await self._until_news(news)
+                    except TimeoutError:
+                        yield b": still here\n\n"
+            finally:
+                self._count -= 1
+                await asyncio.shield(self._application.in_thread(end))
+
+        return StreamingResponse(
+            parts(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
+
+    async def _until_news(self, news: asyncio.Event) -> None:
+        waits = [asyncio.ensure_future(event.wait()) for event in (news, self._application.closing)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _begin_events(
+        self, query: Mapping[str, Any], wake: Callable[[], object]
+    ) -> tuple[EventQueue, Callable[[], object]]:
+        feed = self._application.desk.feed
+        subscription = feed.subscribe(wake, query.get("since"))
+        return subscription, lambda: feed.unsubscribe(subscription)
+
+    def _begin_messages(
+        self, query: Mapping[str, Any], wake: Callable[[], object]
+    ) -> tuple[EventQueue, Callable[[], object]]:
+        messages = [query["message"]] if "message" in query else []
+        wants = message_filter(self._application.desk, {**query, "messages": messages})
+        subscription = EventQueue(wake)
+
+        def observe(delivery: Any) -> None:
+            if wants(delivery):
+                subscription.put({"type": "message", **shown_message(delivery)})
+
+        stop = self._application.desk.cluster.observe(observe)
+
+        def end() -> None:
+            try:
+                stop()
+            except UsageError:
+                return  # the cluster has been stopped
+
+        return subscription, end
+
+
+def _event_text(event: Mapping[str, Any]) -> bytes:
+    number = f"id: {event['id']}\n" if "id" in event and "at_ms" in event else ""
+    return f"{number}event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()

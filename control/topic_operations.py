@@ -1,0 +1,178 @@
+"""Operations on topics, partitions and records."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from ..scenarios.actions import TOPIC_SHAPE
+from ..testing.parameters.cluster_kinds import TOPIC_NAMES
+from ..testing.parameters.kinds import INDEX, INT32, STRING, nullable
+from ..testing.parameters.parameter import optional, required
+from .acting import acting
+from .operation import Desk, Operation
+
+if TYPE_CHECKING:
+    from ..protocol.records.format import Record
+    from ..testing.views import PartitionView
+
+_TOPICS, _RECORDS = "topics", "records"
+_RECORDS_MAX = 1000
+_RANGE = (
+    optional("offset", INDEX, "where to begin", 0),
+    optional("limit", INT32, "how many at most", _RECORDS_MAX),
+)
+_REPLICA = optional("replica", INT32, "a broker's id; the leader by default")
+
+
+def _view(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _shown(desk.cluster.partition(arguments["topic"], arguments["partition"]))
+
+
+def _shown(view: PartitionView) -> dict[str, Any]:
+    shown = dataclasses.asdict(view)
+    replicas = shown.pop("_replicas")
+    shown["replica_views"] = [replicas[broker] for broker in view.replicas]
+    return shown
+
+
+def _topic(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    cluster, topic = desk.cluster, arguments["topic"]
+    first = cluster.partition(topic, 0)  # says what is wrong with a name that is none
+    brokers = cluster.running.living_brokers()
+    count = max((b.metadata_cache.partition_count(topic) for b in brokers), default=1)
+    return [_shown(first), *(_shown(cluster.partition(topic, n)) for n in range(1, count))]
+
+
+def _create_many(desk: Desk, arguments: dict[str, Any]) -> None:
+    desk.cluster.create_topics(arguments.pop("names"), **arguments)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "backslashreplace")
+
+
+def _records_shown(records: list[Record], arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    limit = max(arguments.get("limit", _RECORDS_MAX), 0)
+    first = arguments.get("offset", 0)
+    return [
+        {
+            "offset": r.offset,
+            "timestamp": r.timestamp,
+            "key": _text(r.key),
+            "value": _text(r.value),
+            "headers": [[name, _text(value)] for name, value in r.headers],
+        }
+        for r in [r for r in records if r.offset >= first][:limit]
+    ]
+
+
+def _records(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    records = desk.cluster.records(
+        arguments["topic"], arguments["partition"], arguments.get("replica")
+    )
+    return _records_shown(records, arguments)
+
+
+def _log(desk: Desk, arguments: dict[str, Any]) -> bytes:
+    topic, number = arguments["topic"], arguments["partition"]
+    replica = arguments.get("replica", f"leader:{topic}-{number}")
+    return desk.cluster.log_bytes(topic, number, replica)
+
+
+def _consume(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    records = desk.cluster.consume(
+        arguments["topic"], arguments["partition"], arguments.get("offset", 0)
+    )
+    return _records_shown(records, arguments)
+
+
+def _produce(desk: Desk, arguments: dict[str, Any]) -> int:
+    return desk.cluster.produce(
+        arguments["topic"],
+        arguments["value"],
+        arguments.get("key"),
+        arguments["partition"],
+        arguments.get("acks", -1),
+    )
+
+
+TOPIC_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/topics",
+        _TOPICS,
+        "names of all topics",
+        lambda desk, _: desk.cluster.topics(),
+        gives="an array of names",
+    ),
+    acting("/topics", "create_topic", _TOPICS),
+    Operation(
+        "POST",
+        "/create_topics",
+        _TOPICS,
+        "create many topics of one shape with one request",
+        _create_many,
+        (required("names", TOPIC_NAMES), *TOPIC_SHAPE),
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}",
+        _TOPICS,
+        "snapshots of all partitions of a topic",
+        _topic,
+        gives="an array of partitions",
+    ),
+    acting("/topics/{topic}", "delete_topic", _TOPICS, method="DELETE"),
+    acting("/topics/{topic}/partitions", "create_partitions", _TOPICS),
+    acting("/topics/{topic}/config", "alter_config", _TOPICS),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}",
+        _TOPICS,
+        "a partition's snapshot",
+        _view,
+        gives="the partition with its replicas",
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}/records",
+        _RECORDS,
+        "the records that a replica holds",
+        _records,
+        (*_RANGE, _REPLICA),
+        gives="an array of records",
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}/log",
+        _RECORDS,
+        "the bytes of a replica's whole log, for comparing replicas",
+        _log,
+        (_REPLICA,),
+        gives="the bytes as they are stored",
+        gives_bytes=True,
+    ),
+    Operation(
+        "POST",
+        "/topics/{topic}/{partition}/records",
+        _RECORDS,
+        "append a record; gives its offset",
+        _produce,
+        (
+            required("value", nullable(STRING)),
+            optional("key", STRING),
+            optional("acks", INT32, default=-1),
+        ),
+        gives="the offset",
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}/consume",
+        _RECORDS,
+        "the records up to the high watermark, as consumers see them",
+        _consume,
+        _RANGE,
+        gives="an array of records",
+    ),
+)

@@ -1,0 +1,131 @@
+"""Operations on ZooKeeper: its tree, its servers, the sessions of brokers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from ..testing.parameters.kinds import FLAG, INT32, STRING, nullable
+from ..testing.parameters.parameter import optional, required
+from . import cluster_state
+from .acting import acting
+from .operation import Desk, Operation
+
+if TYPE_CHECKING:
+    from ..zkfake.messages import Stat
+
+_TAG = "zookeeper"
+_PATH = required("path", STRING, "such as /brokers/ids")
+_DATA = nullable(STRING)
+_VERSION = optional("version", INT32, "which it must have; any without it")
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode("utf-8", "backslashreplace")
+
+
+def _tree(desk: Desk, _arguments: dict[str, Any]) -> dict[str, str | None]:
+    return {path: _text(data) for path, data in desk.cluster.zookeeper.tree().items()}
+
+
+def _node(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    zookeeper, path = desk.cluster.zookeeper, arguments["path"]
+    return {
+        "path": path,
+        "data": _text(zookeeper.get(path)),
+        "children": zookeeper.children(path),
+        "stat": _stat(zookeeper.stat(path)),
+    }
+
+
+def _stat(stat: Stat) -> dict[str, Any]:
+    return dataclasses.asdict(stat)
+
+
+def _create(desk: Desk, arguments: dict[str, Any]) -> str:
+    return desk.cluster.zookeeper.create(
+        arguments["path"],
+        arguments.get("data", ""),
+        sequential=arguments.get("sequential", False),
+    )
+
+
+def _set(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _stat(
+        desk.cluster.zookeeper.set(
+            arguments["path"], arguments["data"], version=arguments.get("version", -1)
+        )
+    )
+
+
+def _delete(desk: Desk, arguments: dict[str, Any]) -> None:
+    desk.cluster.zookeeper.delete(
+        arguments["path"],
+        version=arguments.get("version", -1),
+        recursive=arguments.get("recursive", False),
+    )
+
+
+ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/zookeeper",
+        _TAG,
+        "where ZooKeeper clients connect; its servers listen from then on",
+        lambda desk, _: {"connect": desk.cluster.zookeeper_connect},
+        gives="the connect string",
+    ),
+    Operation(
+        "GET", "/zookeeper/tree", _TAG, "every znode with its data", _tree, gives="an object"
+    ),
+    Operation(
+        "GET",
+        "/zookeeper/node",
+        _TAG,
+        "a znode: data, children, versions and times",
+        _node,
+        (_PATH,),
+        gives="the znode",
+    ),
+    Operation(
+        "POST",
+        "/zookeeper/node",
+        _TAG,
+        "create a persistent znode",
+        _create,
+        (
+            _PATH,
+            optional("data", _DATA),
+            optional("sequential", FLAG, "whether a counter ends its name"),
+        ),
+        gives="its path",
+    ),
+    Operation(
+        "PUT",
+        "/zookeeper/node",
+        _TAG,
+        "replace the data of a znode",
+        _set,
+        (_PATH, required("data", _DATA), _VERSION),
+        gives="its new versions and times",
+    ),
+    Operation(
+        "DELETE",
+        "/zookeeper/node",
+        _TAG,
+        "delete a znode",
+        _delete,
+        (_PATH, _VERSION, optional("recursive", FLAG, "whether with all below it")),
+    ),
+    Operation(
+        "GET",
+        "/zookeeper/servers",
+        _TAG,
+        "the servers of the ensemble with their state",
+        lambda desk, _: cluster_state.zookeepers(desk.cluster),
+        gives="an array of servers",
+    ),
+    acting("/zookeeper/servers/{server}/kill", "kill_zookeeper", _TAG),
+    acting("/zookeeper/servers/{server}/start", "start_zookeeper", _TAG),
+    acting("/zookeeper/expire_session/{broker}", "expire_session", _TAG),
+)

@@ -1,0 +1,458 @@
+"""The debugger: a place in a run from which one goes forward and back, looks, and interferes.
+
+It stands after an event. What has happened once is kept, so going back only moves the place: the
+state there is rebuilt from the recorded changes. Only who interferes there has the run come to
+that event anew, from its seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ..protocol.errors import UsageError
+from ..scenarios.conditions import Condition
+from ..scenarios.replay import Replay
+from ..scenarios.run import ScenarioRun, header_of
+from ..scenarios.spec import ScenarioSpec
+from ..testing.simulation import Simulation
+from ..tracing.debugger.breakpoints import (
+    Breakpoint,
+    Watcher,
+    conditions,
+    parse_breakpoint,
+    undo,
+)
+from ..tracing.events import INTERESTING_KINDS, Event, TraceError
+from ..tracing.reading.positions import Position, seq_at
+from ..tracing.reading.reader import Trace, open_trace
+from ..tracing.reading.state_history import State
+from ..tracing.trace import StoredTrace
+from ..tracing.verify import refusal
+from .forks import check_action, standalone_text, with_fault
+from .going import Going, Result, Waypoint, finished, repeated, with_each
+from .sources import Hit, RecordedSource, Source, live_source, making_live
+
+_STARTS_WITH = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why going on has ended."""
+
+    number: int
+    """The event after which it stands."""
+    reason: str
+    breakpoint: Breakpoint | None = None
+
+
+class Debugger:
+    """A run and a place in it; ``of_trace`` and ``of_scenario`` make one."""
+
+    def __init__(self, source: Source, position: int = _STARTS_WITH) -> None:
+        self._source = source
+        self.breakpoints: list[Breakpoint] = []
+        self.forks: list[str] = []
+        """What was done to the run, in order, as it was written."""
+        if not finished(source.extending_to(position)):
+            raise UsageError("there is no event to stand at: the run is empty")
+        self.position = position
+        """Number of the event after which it stands."""
+
+    @classmethod
+    def of_trace(cls, path: str | Path) -> Self:
+        """A recorded run, at its first event."""
+        trace = open_trace(path)
+        try:
+            return cls(RecordedSource(trace), trace.stored.first_seq)
+        except UsageError:
+            trace.close()
+            raise
+
+    @classmethod
+    def of_scenario(cls, spec: ScenarioSpec, seed: int | None = None) -> Self:
+        """A scenario about to be run, at its first event."""
+        described = ScenarioRun(spec, seed)
+        header = header_of(described)
+        described.simulation.stop()
+        return cls(live_source(header, _STARTS_WITH))
+
+    # -- looking -------------------------------------------------------------------------------
+
+    @property
+    def ends_us(self) -> int | None:
+        """When the run ends, in microseconds; None where a live run does not tell before."""
+        return self._source.ends_us
+
+    @property
+    def trace(self) -> Trace:
+        """All that has happened so far, also behind the place."""
+        return Trace(self._source.stored)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What describes the run."""
+        return self._source.stored.header
+
+    @property
+    def problem(self) -> str | None:
+        """Why the recording ends early; None when it is whole, or no recording."""
+        return self._source.stored.problem
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a run goes on behind it."""
+        return self._source.live is not None
+
+    @property
+    def event(self) -> Event:
+        """The event after which it stands."""
+        return self._source.stored.event(self.position)
+
+    @property
+    def actors(self) -> list[str]:
+        """All that have acted so far."""
+        return self._source.stored.actors()
+
+    def state(self, actor: str | None = None, pattern: str | None = None) -> State:
+        """The state here, of all or of one actor; ``changed`` names what this event changed."""
+        return self.trace.state_at(self.position, actor, pattern)
+
+    def why(self) -> list[Event]:
+        """The causes of the event here, itself first."""
+        return self.trace.why(self.position)
+
+    # -- going ---------------------------------------------------------------------------------
+
+    def step(self, count: int = 1) -> bool:
+        """Go on by so many events; False where the run has ended before."""
+        target = self.position + count
+        if finished(self._source.extending_to(target)):
+            self.position = target
+            return True
+        self.position = self._source.stored.last_seq
+        return False
+
+    def back(self, count: int = 1) -> bool:
+        """Go back by so many events; False at the first."""
+        first = self._source.stored.first_seq
+        target = self.position - count
+        self.position = max(target, first)
+        return target >= first
+
+    def goto(self, position: Position) -> None:
+        """Go to an event or a time, forward or back; ``TraceError`` where there is none."""
+        finished(self.going_to(position))
+
+    def going_to(self, position: Position) -> Going[None]:
+        """``goto`` in slices."""
+        stored = self._source.stored
+        if isinstance(position, str) and self.is_live and not position.lstrip("#").isdigit():
+            yield from self._going_to_time(position)
+            return
+        number, before = seq_at(stored, position), self.position
+        if number < stored.first_seq or not (
+            yield from self._carried(self._source.extending_to(number))
+        ):
+            stored, self.position = self._source.stored, before
+            raise TraceError(
+                f"there is no event #{number}: the run has #{stored.first_seq} to "
+                f"#{stored.last_seq}"
+            )
+        self.position = number
+
+    def _going_to_time(self, position: str) -> Going[None]:
+        """A time may lie before what has happened, or ahead of it."""
+        number = seq_at(self._source.stored, position)  # refuses what is no time
+        if number < self._source.stored.last_seq:
+            self.position = number
+            return
+        watcher = Watcher([parse_breakpoint(f"at {position.strip()}")], {})
+        # What happens at the time itself is not behind the place yet, even if some of it has.
+        hit = yield from self._carried(self._source.extending_until(watcher, []))
+        last = self._source.stored.last_seq if hit is None else hit.number
+        self.position = min(seq_at(self._source.stored, position), last)
+
+    def next_on(self, actor: str | None = None) -> bool:
+        """Go to the next event of an actor, by default of this event's; False if there is none."""
+        return finished(self.going_to_next_on(actor))
+
+    def going_to_next_on(self, actor: str | None = None) -> Going[bool]:
+        """``next_on`` in slices."""
+        return self._going_to_one(self._running(self._of_actor(actor)))
+
+    def previous_on(self, actor: str | None = None) -> bool:
+        """Go back to the previous event of an actor; False if there is none."""
+        return finished(self.going_to_previous_on(actor))
+
+    def going_to_previous_on(self, actor: str | None = None) -> Going[bool]:
+        """``previous_on`` in slices."""
+        return self._going_to_one(self._running_back(self._of_actor(actor)))
+
+    def _of_actor(self, actor: str | None) -> list[Breakpoint]:
+        wanted = self.event.actor if actor is None else actor
+        return [Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)]
+
+    def next_interesting(self) -> bool:
+        """Go to the next fault, crash or restart; False if there is none."""
+        return finished(self.going_to_next_interesting())
+
+    def going_to_next_interesting(self) -> Going[bool]:
+        """``next_interesting`` in slices."""
+        return self._going_to_one(self._running(_of_interest()))
+
+    def previous_interesting(self) -> bool:
+        """Go back to the previous fault, crash or restart; False if there is none."""
+        return finished(self.going_to_previous_interesting())
+
+    def going_to_previous_interesting(self) -> Going[bool]:
+        """``previous_interesting`` in slices."""
+        return self._going_to_one(self._running_back(_of_interest()))
+
+    def _going_to_one(self, running: Going[Stop]) -> Going[bool]:
+        """Go where a way ends, but stay if nothing is met on it."""
+        before = self.position
+        stop = yield from self._carried(running)
+        self.position = before if stop.breakpoint is None else stop.number
+        return stop.breakpoint is not None
+
+    def _carried(self, going: Going[Result]) -> Going[Result]:
+        """Stand after every slice where the way has come; an error brings back to its beginning."""
+        before = self.position
+
+        def come_to(progress: Waypoint) -> Waypoint:
+            if not progress.is_repeated:
+                self.position = progress.number
+            return progress
+
+        try:
+            return (yield from with_each(going, come_to))
+        except Exception:
+            self.position = before
+            raise
+
+    # -- breakpoints ---------------------------------------------------------------------------
+
+    def break_on(self, text: str) -> Breakpoint:
+        """Set a breakpoint; see ``tracing/debugger/breakpoints.py`` for how it is written."""
+        point = parse_breakpoint(text)
+        if point.condition is not None:
+            Condition(point.condition)  # refuses what is not understood
+            reason = None if self.is_live else refusal(self._source.stored)
+            if reason is not None:
+                raise UsageError(
+                    f"breakpoint {point.text!r} asks the running cluster, and this run can only be "
+                    f"looked at: {reason}"
+                )
+        self.breakpoints.append(point)
+        return point
+
+    def run(self) -> Stop:
+        """Go on to the next breakpoint, or to the end."""
+        return finished(self.running())
+
+    def running(self) -> Going[Stop]:
+        """``run`` in slices."""
+        stop = yield from self._carried(self._running(self.breakpoints))
+        self.position = stop.number
+        return stop
+
+    def run_back(self) -> Stop:
+        """Go back to the breakpoint that was met last, or to the first event."""
+        return finished(self.running_back())
+
+    def running_back(self) -> Going[Stop]:
+        """``run_back`` in slices."""
+        before = self.position
+        stop = yield from self._carried(self._running_back(self.breakpoints))
+        self.position = before
+        asking = list(conditions(self.breakpoints))
+        asked = yield from self._asking_again(asking, stop.number)
+        if asked is not None:
+            if stop.breakpoint is not None:
+                stop.breakpoint.hits -= 1
+            stop = asked
+        self.position = stop.number
+        return stop
+
+    def _asking_again(self, asking: list[Breakpoint], after: int) -> Going[Stop | None]:
+        """Return where a condition about the cluster came to hold for the last time before the
+        place, if it did so behind ``after``. What went before cannot be asked any more: the run is
+        made again from its beginning."""
+        if not asking:
+            return None
+        source = yield from self._source.coming_to_life(self._source.stored.first_seq)
+        if source is self._source:
+            return None  # nothing has happened yet
+        here = self.position
+        last: Hit | None = None
+        hits = [point.hits for point in asking]
+        try:
+            place = Breakpoint("place", lambda event, state: "" if event.seq >= here else None)
+            watcher = Watcher([place], {})
+            while True:
+                hit = yield from repeated(source.extending_until(watcher, asking))
+                if hit is None or hit.breakpoint is place or hit.number >= here:
+                    break
+                last = hit
+        finally:
+            source.close()
+            for point, count in zip(asking, hits, strict=True):
+                point.hits = count
+        if last is None or last.number <= after:
+            return None
+        last.breakpoint.hits += 1
+        return Stop(last.number, last.reason, last.breakpoint)
+
+    def _running(self, breakpoints: list[Breakpoint]) -> Going[Stop]:
+        asking = list(conditions(breakpoints))
+        if asking:
+            yield from self._becoming_live()
+        stored, here = self._source.stored, self.position
+        asks_time = any(point.time_us is not None for point in breakpoints)
+        here_us = self.event.time_us if asks_time else -1
+        watcher = Watcher(breakpoints, self._state_for(breakpoints), here_us)
+        make = _maker(stored)
+        may_hold = _chunks_that_may_hold(stored, breakpoints)
+        for index in range(max(stored.chunk_of(here), 0), len(stored.chunks)):
+            if not may_hold(index):
+                continue
+            for raw in stored.raw_events(index):
+                if raw[0] <= here:
+                    continue
+                met = watcher.see(raw, stored.strings, make)
+                if met is not None:
+                    return Stop(raw[0], met[1], met[0])
+            chunk = stored.chunks[index]
+            yield Waypoint(chunk.last_seq, chunk.time_last_us)
+        hit = yield from self._source.extending_until(watcher, asking)
+        if hit is None:
+            return Stop(self._source.stored.last_seq, "the run has ended")
+        return Stop(hit.number, hit.reason, hit.breakpoint)
+
+    def _state_for(self, breakpoints: list[Breakpoint]) -> dict[str, Any]:
+        """The state here, for breakpoints that ask for it."""
+        return {} if all(point.is_plain for point in breakpoints) else dict(self.state())
+
+    def _running_back(self, breakpoints: list[Breakpoint]) -> Going[Stop]:
+        stored, here = self._source.stored, self.position
+        watcher = Watcher(breakpoints, self._state_for(breakpoints))
+        make = _maker(stored)
+        may_hold = _chunks_that_may_hold(stored, breakpoints)
+        for index in range(stored.chunk_of(here), -1, -1):
+            if not may_hold(index):
+                continue
+            raws = stored.raw_events(index)
+            for place in range(len(raws) - 1, -1, -1):
+                raw = raws[place]
+                if raw[0] > here:
+                    continue
+                if raw[0] < here:
+                    if place:
+                        before_us = raws[place - 1][1] // 1000
+                    else:
+                        before_us = stored.chunks[index - 1].time_last_us if index else -1
+                    met = watcher.met(raw, stored.strings, make, before_us)
+                    if met is not None:
+                        return Stop(raw[0], met[1], met[0])
+                if raw[10]:
+                    undo(watcher.state, raw, stored.strings)
+            chunk = stored.chunks[index]
+            yield Waypoint(chunk.first_seq, chunk.time_first_us)
+        return Stop(stored.first_seq, "this is the first event")
+
+    # -- interfering ---------------------------------------------------------------------------
+
+    @property
+    def simulation(self) -> Simulation:
+        """The live cluster at this event, to look at. A recorded run is run again up to here."""
+        live = self._become_live()
+        return live.simulation
+
+    def take_over(self) -> Simulation:
+        """End the scenario here and give the simulation, which goes on as one likes."""
+        return self._become_live().fork()
+
+    def inject(self, action: str, **arguments: Any) -> None:
+        """Do something to the cluster here and go on from it: the run becomes another.
+
+        The actions are those of the faults of a scenario. Nothing that happened behind this event
+        is left; ``save`` writes the scenario of the new run.
+        """
+        finished(self.injecting(action, **arguments))
+
+    def injecting(self, action: str, **arguments: Any) -> Going[None]:
+        """``inject`` in slices; nothing is done to the run before the last of them."""
+        check_action(action)
+        live = yield from self._becoming_live()
+        header = with_fault(live, self.event.time_us, action, arguments)
+        self._go_over_to((yield from making_live(header, self.position)))
+        words = [f"{name}={value}" for name, value in arguments.items()]
+        self.forks.append(f"#{self.position} {' '.join([action, *words])}")
+
+    def save(self, path: str | Path) -> None:
+        """Write the scenario of this run, with all that was injected, as a file."""
+        text = standalone_text(self.header)
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+    def _become_live(self) -> Replay:
+        """The run, standing after the event here."""
+        return finished(self._becoming_live())
+
+    def _becoming_live(self) -> Going[Replay]:
+        source = yield from self._source.coming_to_life(self.position)
+        if source is not self._source:
+            self._go_over_to(source)
+        assert source.live is not None
+        return source.live
+
+    def _go_over_to(self, source: Source) -> None:
+        """Take another run, which has come to this very event."""
+        before = self.event
+        if source.stored.last_seq >= self.position:
+            again = source.stored.event(self.position)
+            found = again.time_us, again.kind, again.actor, again.message_id
+            if found == (before.time_us, before.kind, before.actor, before.message_id):
+                self._source.close()
+                self._source = source
+                return
+        source.close()
+        raise UsageError(
+            f"the scenario does not come to event #{self.position} again; `fakekafka trace verify` "
+            "tells where it differs"
+        )
+
+    def close(self) -> None:
+        """End the run."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _of_interest() -> list[Breakpoint]:
+    return [parse_breakpoint(kind) for kind in sorted(INTERESTING_KINDS)]
+
+
+def _chunks_that_may_hold(
+    stored: StoredTrace, breakpoints: list[Breakpoint]
+) -> Callable[[int], bool]:
+    """Tells by a chunk's index whether it must be read; a long trace is not read for one crash."""
+    if not all(point.is_plain for point in breakpoints):
+        return lambda index: True
+    filters = [stored.chunk_filter(point.columns) for point in breakpoints]
+    chunks = stored.chunks
+    return lambda index: any(wants is None or wants(chunks[index]) for wants in filters)
+
+
+def _maker(stored: StoredTrace) -> Callable[[list[Any]], Event]:
+    schema = stored.schema
+    return lambda raw: Event(raw, stored.strings, schema)

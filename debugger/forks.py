@@ -1,0 +1,67 @@
+"""A run that is changed at an event: the scenario with one fault more, at that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..protocol.errors import UsageError
+from ..scenarios.actions import ACTIONS
+from ..scenarios.file import parse_scenario, scenario_values
+from ..scenarios.replay import Replay
+from ..testing.parameters.parameter import nearest
+from ..testing.parameters.toml_values import value_of_text
+from .writing import scenario_text
+
+
+def check_action(name: str) -> None:
+    """``UsageError`` with the nearest name for what is no action."""
+    if name not in ACTIONS:
+        raise UsageError(f"there is no action {name!r}{nearest(name, ACTIONS)}")
+
+
+def with_fault(
+    live: Replay, time_us: int, action: str, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The header of the run that differs by a fault at a time."""
+    if live.begun_us is None or time_us < live.begun_us:
+        raise UsageError("the cluster is still starting; go on until the scenario has begun")
+    header = live.header
+    values = scenario_values(header["scenario"], "<scenario>", header.get("parameters"))
+    faults = values.get("faults", [])
+    # A microsecond later: after all that happens at the time of the event.
+    at_ms = (time_us + 1 - live.begun_us) / 1000
+    added = {"at_ms": at_ms, "action": action, **arguments}
+    values["faults"] = [*(faults if isinstance(faults, list) else [faults]), added]
+    text = scenario_text(values)
+    name = header.get("scenario_name") or "scenario"
+    parse_scenario(text, name)  # refuses what is not possible
+    return {**header, "scenario": text, "parameters": {}, "reproduce": ""}
+
+
+def standalone_text(header: Mapping[str, Any]) -> str:
+    """The scenario of a header as one file that gives this very run, its seed included."""
+    text = header.get("scenario")
+    if not text:
+        raise UsageError("this trace has no scenario to save")
+    values = scenario_values(text, "<scenario>", header.get("parameters"))
+    return scenario_text({**values, "seed": header["seed"]})
+
+
+def parse_action(line: str) -> tuple[str, dict[str, Any]]:
+    """``kill broker=1`` as a name and its arguments; values are TOML, or plain words."""
+    import shlex
+
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{line!r}: {error}") from None
+    if not words:
+        raise UsageError(f"write an action, such as kill broker=1; there are {', '.join(ACTIONS)}")
+    arguments: dict[str, Any] = {}
+    for word in words[1:]:
+        name, sign, value = word.partition("=")
+        if not sign:
+            raise UsageError(f"{word!r}: write arguments as name=value, such as broker=1")
+        arguments[name] = value_of_text(value)
+    return words[0], arguments

@@ -1,0 +1,147 @@
+"""A scenario that breaks a promise, made smaller: what can go while the promise stays broken?
+
+Faults, clients, expectations and what the network does are left out, several at once first, then
+one by one; each attempt is a whole run from the same seed.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..protocol.errors import FakeKafkaError, UsageError
+from ..scenarios.file import parse_scenario, scenario_values
+from ..scenarios.run import ScenarioRun
+from .writing import scenario_text
+
+Values = dict[str, Any]
+_SMALLER = {"consumers": 0, "producers": 1, "times": None, "every_ms": None}
+"""Keys of a workload or a fault, and what they may become; None: they go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """What is left of a scenario."""
+
+    text: str
+    problem: str
+    """The broken promise that stayed."""
+    runs: int
+    dropped: tuple[str, ...]
+    """What went, in order."""
+
+
+def shrink(
+    text: str,
+    parameters: dict[str, Any] | None = None,
+    seed: int = 0,
+    tell: Callable[[str], object] = lambda text: None,
+) -> Shrunk:
+    """Leave out all that the first broken promise does not need.
+
+    Raises ``UsageError`` for a run that breaks none, and for a story.
+    """
+    values = scenario_values(text, "<scenario>", parameters)
+    if "story" in values:
+        raise UsageError("a story is an ordered script; only scenarios with faults can be shrunk")
+    for name in ("faults", "workload", "expect"):
+        if isinstance(values.get(name), dict):
+            values[name] = [values[name]]
+    values["seed"] = seed
+    problems = _problems(values)
+    if not problems:
+        raise UsageError("this run breaks no promise, so there is nothing to keep")
+    search = _Search(values, problems[0], tell)
+    while search.pass_once():
+        pass
+    return Shrunk(scenario_text(search.values), search.problem, search.runs, tuple(search.dropped))
+
+
+def _problems(values: Values) -> list[str]:
+    """Return what a run breaks; a failure of the emulation counts, too."""
+    try:
+        spec = parse_scenario(scenario_text(values), "<scenario>")
+        return ScenarioRun(spec).run().problems
+    except FakeKafkaError:
+        return []  # no scenario any more
+    except Exception as error:
+        return [f"{type(error).__name__}: {error}"]
+
+
+def _kind(problem: str) -> str:
+    """A problem without its time and its numbers of records."""
+    return re.sub(r"\d+(\.\d+)?", "#", re.sub(r"^at [\d.]+ ms: ", "", problem)).partition(": b'")[0]
+
+
+class _Search:
+    def __init__(self, values: Values, problem: str, tell: Callable[[str], object]) -> None:
+        self.values = values
+        self.problem = problem
+        self.runs = 1
+        self.dropped: list[str] = []
+        self._kind = _kind(problem)
+        self._tell = tell
+
+    def pass_once(self) -> bool:
+        """Try every way to be smaller; True when one was found."""
+        before = len(self.dropped)
+        for name in ("faults", "workload", "expect"):
+            self._drop_entries(name)
+        for changed, about in list(_simpler(self.values)):
+            self._keep_if_broken(changed, about)
+        return len(self.dropped) > before
+
+    def _drop_entries(self, name: str) -> None:
+        """Leave out entries of a list: halves first, then quarters, then one by one."""
+        size = max(len(self.values.get(name, ())) // 2, 1)
+        while size >= 1:
+            place = 0
+            while place < len(self.values.get(name, ())):
+                entries = self.values[name]
+                going = entries[place : place + size]
+                changed = {**self.values, name: entries[:place] + entries[place + size :]}
+                if not changed[name]:
+                    del changed[name]
+                about = f"{name}: " + ", ".join(_described(entry) for entry in going)
+                if not self._keep_if_broken(changed, about):
+                    place += size
+            size //= 2
+
+    def _keep_if_broken(self, changed: Values, about: str) -> bool:
+        self.runs += 1
+        found = [problem for problem in _problems(changed) if _kind(problem) == self._kind]
+        if not found:
+            return False
+        self.values, self.problem = changed, found[0]
+        self.dropped.append(about)
+        self._tell(about)
+        return True
+
+
+def _described(entry: Values) -> str:
+    words = [str(entry[key]) for key in ("action", "name", "topic", "that") if key in entry]
+    words += [f"{key}={entry[key]}" for key in ("broker", "machine", "at_ms") if key in entry]
+    return " ".join(words) or "one"
+
+
+def _simpler(values: Values) -> Iterator[tuple[Values, str]]:
+    """The scenario with one thing less, in every way; each is made of what is left then."""
+    for name in ("network", "costs"):
+        if name in values:
+            yield {key: value for key, value in values.items() if key != name}, name
+    for name in ("workload", "faults"):
+        for place, entry in enumerate(values.get(name, ())):
+            for key, less in _SMALLER.items():
+                if key not in entry or entry[key] == less:
+                    continue
+                changed = copy.deepcopy(values)
+                small = changed[name][place]
+                if less is None:
+                    small.pop("times", None)
+                    small.pop("every_ms", None)
+                else:
+                    small[key] = less
+                yield changed, f"{key} of {_described(entry)}"

@@ -1,0 +1,196 @@
+"""Where a debugger's events come from: a recording, or a run that goes on while one looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..protocol.errors import UsageError
+from ..scenarios.conditions import Condition
+from ..scenarios.replay import Replay, replay_of_header
+from ..tracing.debugger.breakpoints import Breakpoint, Watcher
+from ..tracing.debugger.recorder_watch import RecorderWatch
+from ..tracing.reading.reader import Trace
+from ..tracing.trace import StoredTrace
+from ..tracing.verify import refusal
+from .going import Going, Waypoint, finished, repeated
+
+_EVENTS_AT_ONCE = 200
+"""Events of a slice of a live run: some milliseconds."""
+
+
+class Source(Protocol):
+    """Events so far, and whether there may be more."""
+
+    @property
+    def stored(self) -> StoredTrace:
+        """All events so far."""
+        ...
+
+    @property
+    def live(self) -> Replay | None:
+        """The run behind them; None for a recording."""
+        ...
+
+    @property
+    def ends_us(self) -> int | None:
+        """When it ends, as far as that is known before."""
+        ...
+
+    def extending_to(self, number: int) -> Going[bool]:
+        """Let the event of a number happen; False when there will be none."""
+        ...
+
+    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
+        """Go on until a breakpoint is met; None at the end."""
+        ...
+
+    def coming_to_life(self, number: int) -> Going[Source]:
+        """The run, standing after the event of a number. ``UsageError`` where there is none."""
+        ...
+
+    def close(self) -> None:
+        """End the run, or let go of the file."""
+        ...
+
+
+class Hit:
+    """Where a run has stopped."""
+
+    __slots__ = ("breakpoint", "number", "reason")
+
+    def __init__(self, number: int, breakpoint_: Breakpoint, reason: str) -> None:
+        self.number = number
+        self.breakpoint = breakpoint_
+        self.reason = reason
+
+
+class RecordedSource:
+    """A trace: all events are there."""
+
+    live: Replay | None = None
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    @property
+    def stored(self) -> StoredTrace:
+        return self._trace.stored
+
+    @property
+    def ends_us(self) -> int | None:
+        chunks = self.stored.chunks
+        return chunks[-1].time_last_us if chunks else None
+
+    def extending_to(self, number: int) -> Going[bool]:
+        yield from ()
+        return number <= self.stored.last_seq
+
+    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
+        yield from ()
+        return None
+
+    def coming_to_life(self, number: int) -> Going[Source]:
+        reason = refusal(self.stored)
+        if reason is not None:
+            raise UsageError(f"this run can only be looked at: {reason}")
+        return (yield from making_live(self.stored.header, number))
+
+    def close(self) -> None:
+        self._trace.close()
+
+
+class LiveSource:
+    """A run from its seed; it goes on only when more of it is asked for."""
+
+    def __init__(self, run: Replay) -> None:
+        self.live: Replay | None = run
+        self._run = run
+        self._stored: StoredTrace | None = None
+
+    @property
+    def stored(self) -> StoredTrace:
+        if self._stored is None or self._stored.last_seq != self._run.last_event:
+            self._stored = self._run.trace.stored
+        return self._stored
+
+    @property
+    def ends_us(self) -> int | None:
+        return self._run.ends_us
+
+    def extending_to(self, number: int) -> Going[bool]:
+        run = self._run
+        while run.last_event < number:
+            goes_on = run.run_to_number(min(number, run.last_event + _EVENTS_AT_ONCE))
+            if not goes_on:
+                break
+            if run.last_event < number:
+                yield self._progress()
+        return number <= run.last_event
+
+    def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
+        simulation = self._run.simulation
+        watch = RecorderWatch(self._run.recorder, watcher)
+        found: list[Hit] = []
+        asked = [(point, Condition(point.condition or "")) for point in asking]
+        held = [condition.holds(simulation) for _, condition in asked]
+
+        def look_for_hit() -> bool:
+            if found:
+                return False
+            if watch.look() and watch.met is not None:
+                found.append(Hit(*watch.met))
+            for number, (point, condition) in enumerate(asked):
+                holds = condition.holds(simulation)
+                if holds and not held[number] and not found:
+                    point.hits += 1
+                    found.append(Hit(watch.seen - 1, point, f"{condition.text} holds"))
+                held[number] = holds
+            return bool(found)
+
+        while self._run.run_until(_or_after(_EVENTS_AT_ONCE, look_for_hit)) and not found:
+            yield self._progress()
+        return found[0] if found else None
+
+    def _progress(self) -> Waypoint:
+        return Waypoint(self._run.last_event, self._run.simulation.runtime.now_us())
+
+    def coming_to_life(self, number: int) -> Going[Source]:
+        # Events of one moment belong together: the run stands after all of them.
+        if number >= self._run.newest_from:
+            return self
+        return (yield from making_live(self._run.header, number))
+
+    def close(self) -> None:
+        self._run.close()
+
+
+def _or_after(count: int, is_met: Callable[[], bool]) -> Callable[[], bool]:
+    """Holds when a condition does, and at the latest when it has been asked so many times."""
+    left = count
+
+    def holds() -> bool:
+        nonlocal left
+        left -= 1
+        return is_met() or left <= 0
+
+    return holds
+
+
+def making_live(header: dict[str, Any], number: int) -> Going[LiveSource]:
+    """The run that a header describes, standing after the event of a number.
+
+    All its progress is repeated. A way that is not gone to its end leaves no run behind.
+    """
+    source = LiveSource(replay_of_header(header))
+    try:
+        yield from repeated(source.extending_to(number))
+    except BaseException:
+        source.close()
+        raise
+    return source
+
+
+def live_source(header: dict[str, Any], number: int) -> LiveSource:
+    """The same without a pause."""
+    return finished(making_live(header, number))

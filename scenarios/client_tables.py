@@ -1,0 +1,72 @@
+"""The clients of a scenario file: the tables ``workload``, ``groups`` and ``transformers``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..testing.parameters.cluster_kinds import TOPIC
+from ..testing.parameters.kinds import BadArgument
+from ..testing.parameters.parameter import is_missing, parameters_of, read
+from .context import FileContext
+from .spec import GroupSpec, TransformerSpec, WorkloadSpec
+
+
+def read_workload(values: Mapping[str, Any], number: int, context: FileContext) -> WorkloadSpec:
+    """Read one entry of ``workload``."""
+    given = read(parameters_of(WorkloadSpec), values, context)
+    topics = list(context.topics)
+    topic = given.setdefault("topic", topics[0] if len(topics) == 1 else "")
+    TOPIC.read_at("topic", topic, context)
+    partitions = context.topics[topic].partitions
+    model = given.get("model", "open")
+    if model == "open" and "in_flight" in given:
+        raise BadArgument("belongs to model = 'closed'; open loops have rate_per_s", "in_flight")
+    if model == "closed" and "rate_per_s" in given:
+        raise BadArgument("belongs to model = 'open'; closed loops have in_flight", "rate_per_s")
+    for chosen in given.get("partitions", ()):
+        if chosen >= partitions:
+            last = partitions - 1
+            raise BadArgument(f"{topic} has partitions 0 to {last}, not {chosen}", "partitions")
+    start_ms, stop_ms = given.get("start_ms", 0.0), given.get("stop_ms")
+    if stop_ms is not None and stop_ms < start_ms:
+        raise BadArgument(f"must be at least {start_ms:g}, not {stop_ms:g}", "stop_ms")
+    acks = given.get("acks", -1)
+    given.setdefault("idempotent", acks == -1)
+    given.setdefault("name", f"workload-{number + 1}")
+    if given["idempotent"] and acks != -1:
+        raise BadArgument("needs acks = 'all'", "idempotent")
+    if model == "closed" and acks == 0 and not given.get("linger_ms"):
+        raise BadArgument("must not be 0 in a closed loop: nothing is waited for", "acks")
+    return WorkloadSpec(**given)
+
+
+def read_group(values: Mapping[str, Any], number: int, context: FileContext) -> GroupSpec:
+    """Read one entry of ``groups``."""
+    given = read(parameters_of(GroupSpec), values, context)
+    if not given.get("topics") and len(context.topics) == 1:
+        given["topics"] = tuple(context.topics)
+    if not given.get("topics"):
+        raise is_missing("the names of the topics that the members subscribe to", "topics")
+    given.setdefault("group_id", f"group-{number + 1}")
+    return GroupSpec(**given)
+
+
+def read_transformer(
+    values: Mapping[str, Any], number: int, context: FileContext
+) -> TransformerSpec:
+    """Read one entry of ``transformers``."""
+    given = read(parameters_of(TransformerSpec), values, context)
+    if given["input"] == given["output"]:
+        raise BadArgument("must be another topic than the input", "output")
+    name = given.setdefault("name", f"transformer-{number + 1}")
+    given.setdefault("transactional_id", name)
+    given.setdefault("consumer_group", name)
+    return TransformerSpec(**given)
+
+
+def refuse_doubles(name: str, key: str, values: list[str]) -> None:
+    """Raise ``BadArgument`` for two entries of a table with the same key."""
+    doubled = [value for value in values if values.count(value) > 1]
+    if doubled:
+        raise BadArgument(f"two have the {key} {doubled[0]!r}", name)

@@ -1,0 +1,173 @@
+"""What a step of a story may do: its keys, and the doing.
+
+An action is ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` has all of them. Those that a
+scenario has, too, are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...testing.parameters.cluster_kinds import MACHINE, MESSAGES
+from ...testing.parameters.kinds import COUNT, FLAG, INDEX, MILLISECONDS, NAME, BadArgument
+from ...testing.parameters.parameter import Parameter, optional, read, required
+from ..actions import ACTIONS, action_name
+from ..file_kinds import ACKS
+from ..spec import ActionSpec, StateExpect, StorySpec
+from .context import NAMED, STATE, StoryContext
+from .logs import VALUES
+
+if TYPE_CHECKING:
+    from ...protocol.values import TopicPartition
+    from ...testing.handles.message_gate import MessageGate
+    from ...testing.simulation import Simulation
+    from .clients import StoryClients
+
+
+class StoryDriver(Protocol):
+    """What actions need of the playing of a story."""
+
+    simulation: Simulation
+    story: StorySpec
+    where: TopicPartition
+    clients: StoryClients
+    gate: MessageGate
+
+    def advance(
+        self,
+        for_ms: float | None = None,
+        until: StateExpect | None = None,
+        within_ms: float = 0.0,
+    ) -> None: ...
+
+    def flush(self, broker_id: int) -> None: ...
+
+    def create_topic(self) -> None: ...
+
+
+Act = Callable[[StoryDriver, dict[str, Any]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class StepAction:
+    """One thing that a step can do."""
+
+    act: Act
+    parameters: tuple[Parameter, ...] = ()
+    check: Callable[[Mapping[str, Any]], object] | None = None
+    """Raises ``BadArgument`` for keys that do not go together."""
+
+
+# -- doing -------------------------------------------------------------------------------------
+
+
+def _of_clients(name: str, *parameters: Parameter) -> StepAction:
+    return StepAction(lambda run, given: getattr(run.clients, name)(**given), parameters)
+
+
+def _of_gate(name: str) -> StepAction:
+    def act(run: StoryDriver, given: dict[str, Any]) -> None:
+        messages = tuple(given.get("messages", ()))
+        getattr(run.gate, name)(messages, given.get("from"), given.get("to"))
+
+    return StepAction(
+        act,
+        (
+            optional("messages", MESSAGES, "all between nodes without it"),
+            optional("from", MACHINE, "who sends"),
+            optional("to", MACHINE, "who gets them"),
+        ),
+    )
+
+
+def _shared(name: str, **more: Callable[[StoryDriver], Any]) -> StepAction:
+    """Return what the table of all actions has; a story itself says what ``more`` names."""
+
+    def act(run: StoryDriver, given: dict[str, Any]) -> None:
+        said = {key: say(run) for key, say in more.items()}
+        ACTIONS[name].perform(run.simulation, {**given, **said})
+
+    parameters = ACTIONS[name].parameters
+    return StepAction(act, tuple(one for one in parameters if one.name not in {*more, "wait"}))
+
+
+def _check_run(given: Mapping[str, Any]) -> None:
+    if ("for_ms" in given) == ("until" in given):
+        raise BadArgument("run needs for_ms, or until with a state to wait for")
+
+
+def _cut(run: StoryDriver, given: dict[str, Any]) -> None:
+    groups = [[given["from"]], [given["to"]]]
+    both_ways = given.get("both_ways", True)
+    ACTIONS["partition"].perform(run.simulation, {"groups": groups, "both_ways": both_ways})
+
+
+_ANSWER_NAME = required("name", NAME, "the answer is expected under it")
+_TO = optional("to", NAMED, "whom it asks; the leader without it")
+_ON_BROKERS = (
+    "kill", "power_off", "shutdown", "start", "pause", "resume", "expire_session",
+)  # fmt: skip
+"""What a step does to a broker as a scenario does."""
+
+STEP_ACTIONS: dict[str, StepAction] = {
+    "produce": _of_clients(
+        "produce",
+        required("values", VALUES, "each is a batch of its own"),
+        optional("acks", ACKS, '0, 1 or "all"', -1, default_words='"all"'),
+        _TO,
+        optional("retries", FLAG, "whether as a real producer does", False),
+        optional("timeout_ms", COUNT, "of the request", 30_000),
+    ),
+    "run": StepAction(
+        lambda run, given: run.advance(**given),
+        (
+            optional("for_ms", MILLISECONDS, "a span of time"),
+            optional("until", STATE, "or a state, as in expect"),
+            optional("within_ms", MILLISECONDS, "of until", 60_000.0),
+        ),
+        _check_run,
+    ),
+    **{name: _shared(name) for name in _ON_BROKERS},
+    "flush": StepAction(
+        lambda run, given: run.flush(given["broker"]),
+        (required("broker", NAMED, "what it holds survives a power failure"),),
+    ),
+    "hold": _of_gate("hold"),
+    "release": _of_gate("release"),
+    "lose": _of_gate("lose"),
+    "cut": StepAction(
+        _cut,
+        (
+            required("from", MACHINE),
+            required("to", MACHINE),
+            optional("both_ways", FLAG, default=True),
+        ),
+    ),
+    "heal": _shared("heal"),
+    "elect": _shared("elect_leaders", partitions=lambda run: [run.where]),
+    "resign_controller": _shared("resign_controller"),
+    "alter_config": _shared("alter_config", topic=lambda run: run.story.topic),
+    "create_topic": StepAction(lambda run, _: run.create_topic()),
+    "read": _of_clients("read", _ANSWER_NAME, optional("offset", INDEX, "where", 0), _TO),
+    "ask_epoch": _of_clients("ask_epoch", _ANSWER_NAME, optional("epoch", INDEX, "which", 0), _TO),
+    "ask_leader": _of_clients("ask_leader", _ANSWER_NAME, _TO),
+}
+"""Every action of a step by its name."""
+
+
+def read_action(values: Mapping[str, Any], context: StoryContext) -> ActionSpec:
+    """Read one entry of a step's ``do``."""
+    name = action_name(values, STEP_ACTIONS, context)
+    rest = {key: value for key, value in values.items() if key != "action"}
+    action = STEP_ACTIONS[name]
+    given = read(action.parameters, rest, context, beside=["action"], fills_defaults=True)
+    if action.check is not None:
+        action.check(given)
+    return ActionSpec(name, given)
+
+
+def act(run: StoryDriver, spec: ActionSpec) -> None:
+    """Do what an action says; operating errors are raised."""
+    STEP_ACTIONS[spec.action].act(run, dict(spec.arguments))

@@ -1,0 +1,144 @@
+"""What a story tells of its cluster: names of brokers, groups of versions, states it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...testing.parameters.kinds import (
+    INDEX,
+    OBJECT,
+    STRING,
+    BadArgument,
+    Kind,
+    NotOfKind,
+    tuple_of,
+)
+from ...testing.parameters.parameter import inside, nearest, optional, parameters_of, read
+from ..context import OTHER_MACHINES, FileContext
+from ..spec import ClusterSpec, ReplicaExpect, StateExpect
+from .state import NO_LEADER
+
+
+@dataclass(frozen=True, slots=True)
+class StoryHeader:
+    """What ``[story]`` says: everything the steps refer to."""
+
+    partition: str
+    names: Mapping[str, Any]
+    groups: Mapping[str, tuple[str, ...]]
+    versions: tuple[str, ...]
+
+
+class StoryContext(FileContext):
+    """Knows the brokers' names, and which overlays hold for the version of the cluster."""
+
+    def __init__(self, header: StoryHeader, cluster: ClusterSpec) -> None:
+        super().__init__(cluster)
+        self.names = header.names
+        self._version = cluster.kafka_version
+        self._groups = {**header.groups, **{version: (version,) for version in header.versions}}
+
+    def named(self, broker: Any) -> int:
+        """A broker by the name the story gives it, or by its id."""
+        if broker in self.names.values() and not isinstance(broker, bool):
+            return int(broker)
+        if broker not in self.names:
+            hint = nearest(broker, self.names)
+            raise BadArgument(f"the story has no broker {broker!r}{hint}")
+        return int(self.names[broker])
+
+    def broker(self, broker: int | str) -> int:
+        """Return one with a name, or one without a part in the story, by its id."""
+        return self.named(broker) if isinstance(broker, str) else int(super().broker(broker))
+
+    def machine(self, machine: int | str) -> int | str:
+        if isinstance(machine, str) and machine not in OTHER_MACHINES and "-" not in machine:
+            return self.named(machine)
+        return super().machine(machine) if isinstance(machine, str) else self.broker(machine)
+
+    def overlays(self, values: Any) -> list[tuple[str, Mapping[str, Any], bool]]:
+        """The table without those of groups and versions, and these in the order of the header.
+
+        Each with its name, and whether it holds for this version.
+        """
+        table = OBJECT.read(values, self)
+        plain = {name: value for name, value in table.items() if name not in self._groups}
+        found: list[tuple[str, Mapping[str, Any], bool]] = [("", plain, True)]
+        for group, versions in self._groups.items():
+            if group in table:
+                overlay = OBJECT.read_at(group, table[group], self)
+                found.append((group, overlay, self._version in versions))
+        return found
+
+    def state(self, values: Any) -> StateExpect:
+        """``{leader = "B", A = {log = "[m0/0]"}}`` with overlays; every part is checked, also
+        those of other versions."""
+        keys = [*_STATE, *(optional(name, _REPLICA) for name in self.names)]
+        replicas: dict[int, dict[str, Any]] = {}
+        said: dict[str, Any] = {}
+        answers: dict[str, str] = {}
+        for group, overlay, holds in self.overlays(values):
+            with inside(group):
+                found = read(keys, overlay, self, beside=self._groups)
+            if not holds:
+                continue
+            answers |= found.pop("answers", {})
+            for name in [name for name in self.names if name in found]:
+                replicas.setdefault(self.names[name], {}).update(found.pop(name))
+            said |= found
+        return StateExpect(
+            replicas={broker: ReplicaExpect(**expected) for broker, expected in replicas.items()},
+            answers=answers,
+            **said,
+        )
+
+
+# -- kinds that only stories have ------------------------------------------------------------------
+
+_NAME_OR_ID = {"type": ["string", "integer"]}
+
+
+def _take_named(value: Any, context: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise NotOfKind
+    found: int = context.named(value)
+    return found
+
+
+NAMED = Kind("the name of a broker of the story", _NAME_OR_ID, _take_named, "A")
+STATE = Kind(
+    "a state of the partition",
+    {"type": "object"},
+    lambda value, context: context.state(value),  # type: ignore[attr-defined]
+    {"leader": "A"},
+)
+_LEADER = Kind(
+    f"{NAMED.words}, or {NO_LEADER!r}",
+    _NAME_OR_ID,
+    lambda value, context: -1 if value == NO_LEADER else _take_named(value, context),
+    "A",
+)
+_ISR = tuple_of(NAMED, "names of brokers of the story", ["A", "B"])
+_ANSWERS = Kind(
+    "what clients were told",
+    {"type": "object"},
+    lambda value, context: {
+        name: STRING.read_at(name, text, context)
+        for name, text in OBJECT.take(value, context).items()
+    },
+    {"m1": "acknowledged"},
+)
+_REPLICA = Kind(
+    "what a replica must look like",
+    {"type": "object"},
+    lambda value, context: read(parameters_of(ReplicaExpect), value, context),
+    {"role": "follower"},
+)
+_STATE = (
+    optional("leader", _LEADER),
+    optional("leader_epoch", INDEX),
+    optional("isr", _ISR),
+    optional("answers", _ANSWERS),
+)

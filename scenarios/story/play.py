@@ -1,0 +1,211 @@
+"""Playing a story: its steps in order on a real simulated cluster, judged after every one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...protocol.errors import FakeKafkaError, UsageError
+from ...protocol.values import TopicPartition
+from ...testing.handles.message_gate import MessageGate
+from ...testing.running import WaitTimeout
+from ..spec import OutcomeExpect, StateExpect, StepSpec, StorySpec
+from .actions import act
+from .clients import StoryClients
+from .logs import LogRecord
+from .state import StoryState, differences, look
+
+if TYPE_CHECKING:
+    from ...testing.simulation import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """A step that was played, and what the partition looked like then."""
+
+    name: str
+    at_ms: float
+    """Virtual milliseconds since the story's beginning."""
+    state: StoryState
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run led to, found out from the last state of the run."""
+
+    lost: tuple[str, ...]
+    """Acknowledged values that the leader does not hold, in the order of their answers."""
+    duplicated: tuple[str, ...]
+    """Values that the leader holds more than once."""
+    differ_at: int | None
+    """First offset at which two replicas hold different records."""
+    sentences: tuple[str, ...]
+
+
+@dataclass
+class StoryResult:
+    """All steps of a run and its outcome."""
+
+    story: StorySpec
+    kafka_version: str
+    steps: list[StepResult] = field(default_factory=list)
+    outcome: Outcome | None = None
+    """None when a step before the end failed."""
+
+
+class StoryRun:
+    """One playing of a story, in a simulation that is set up."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        story: StorySpec,
+        kafka_version: str,
+        create_topic: Callable[[str], None],
+        elapsed_ms: Callable[[], float],
+    ) -> None:
+        self.simulation = simulation
+        self.story: StorySpec = story
+        self.where: TopicPartition = TopicPartition(story.topic, story.partition)
+        self.clients = StoryClients(simulation, story, lambda: self.look().leader)
+        self.gate = MessageGate(simulation.running)
+        self.result = StoryResult(story, kafka_version)
+        self._create_topic = create_topic
+        self._elapsed_ms = elapsed_ms
+
+    def play(self) -> list[str]:
+        """Play every step up to the first that fails; gives the problems."""
+        for number, step in enumerate(self.story.steps):
+            problems = self._play_step(step)
+            state = self.look()
+            problems = problems or differences(step.expect, state, self.story)
+            self.result.steps.append(
+                StepResult(step.name, self._elapsed_ms(), state, tuple(problems))
+            )
+            if problems:
+                where = f"kafka_version {self.result.kafka_version}, step {number} ({step.name})"
+                return [f"{where}: {problem}" for problem in problems]
+        outcome = self.result.outcome = outcome_of(
+            self.result.steps[-1].state, self.story, self.clients.promised
+        )
+        wrong = outcome_differences(self.story.outcome, outcome)
+        return [f"kafka_version {self.result.kafka_version}, outcome: {text}" for text in wrong]
+
+    def _play_step(self, step: StepSpec) -> list[str]:
+        runtime = self.simulation.runtime
+        for action in step.actions:
+            runtime.doing = f"{action.action}: {step.name}"
+            try:
+                act(self, action)
+            except WaitTimeout as error:
+                return [str(error)]
+            except (FakeKafkaError, KeyError) as error:
+                return [f"{action.action}: {error}"]
+            finally:
+                runtime.doing = None
+        return []
+
+    def look(self) -> StoryState:
+        """The partition as it is now."""
+        return look(self.simulation, self.story, self.clients.answers)
+
+    # -- what actions ask for ------------------------------------------------------------------
+
+    def advance(
+        self,
+        for_ms: float | None = None,
+        until: StateExpect | None = None,
+        within_ms: float = 0.0,
+    ) -> None:
+        """Let time pass: a span, or until the partition is in a state."""
+        if until is None:
+            self.simulation.run_for(for_ms or 0.0)
+            return
+        missing: list[str] = []
+
+        def reached() -> bool:
+            nonlocal missing
+            missing = differences(until, self.look(), self.story)
+            return not missing
+
+        try:
+            self.simulation.run_until(reached, within_ms)
+        except WaitTimeout:
+            raise WaitTimeout(
+                f"not reached within {within_ms:g} virtual ms: {'; '.join(missing)}"
+            ) from None
+
+    def flush(self, broker_id: int) -> None:
+        """Bring what a broker holds of the partition to its disk: power loss keeps it."""
+        broker = self.simulation.processes[broker_id].broker
+        hosted = None if broker is None else broker.replica_manager.partition(self.where)
+        if hosted is None or hosted.log is None:
+            raise UsageError(f"broker {broker_id} has no log of {self.where} open")
+        hosted.log.flush()
+
+    def create_topic(self) -> None:
+        self._create_topic(self.story.topic)
+
+
+# -- the outcome -------------------------------------------------------------------------------
+
+
+def outcome_of(state: StoryState, story: StorySpec, promised: Mapping[str, int]) -> Outcome:
+    """Return what was lost, doubled or left different; all of it read off the replicas."""
+    leader = state.replicas.get(state.leader)
+    held = [record.value for record in leader.records] if leader is not None else []
+    lost = tuple(value for value in promised if value not in held)
+    duplicated = tuple(value for value in dict.fromkeys(held) if held.count(value) > 1)
+    logs = [replica.records for replica in state.replicas.values() if replica.role != "off"]
+    differ_at = first_difference(logs)
+    if leader is None:
+        return Outcome((), (), differ_at, ("the partition has no leader",))
+    sentences = [_loss(lost, promised)]
+    if duplicated:
+        sentences.append(f"{_list(duplicated)} stands in the log more than once")
+    if differ_at is not None:
+        sentences.append(f"logs differ at offset {differ_at}")
+    elif len(logs) > 1:
+        sentences.append("the logs are the same")
+    return Outcome(lost, duplicated, differ_at, tuple(sentences))
+
+
+def first_difference(logs: Iterable[Sequence[LogRecord]]) -> int | None:
+    """The first offset at which two logs both hold a record, and not the same one."""
+    found: list[int] = []
+    all_logs = list(logs)
+    for index, log in enumerate(all_logs):
+        for other in all_logs[index + 1 :]:
+            pairs = zip(log, other, strict=False)
+            differing = (offset for offset, (one, two) in enumerate(pairs) if one != two)
+            found += [offset for offset in [next(differing, -1)] if offset >= 0]
+    return min(found, default=None)
+
+
+def outcome_differences(expected: OutcomeExpect, actual: Outcome) -> list[str]:
+    """Every way in which an outcome is not the expected one."""
+    pairs: Mapping[str, tuple[Any, Any]] = {
+        "lost": (sorted(expected.lost), sorted(actual.lost)),
+        "duplicated": (sorted(expected.duplicated), sorted(actual.duplicated)),
+        "differ_at": (expected.differ_at, actual.differ_at),
+    }
+    return [
+        f"{name}: expected {wanted!r}, is {value!r}"
+        for name, (wanted, value) in pairs.items()
+        if wanted != value
+    ]
+
+
+def _loss(lost: Sequence[str], promised: Mapping[str, int]) -> str:
+    if not lost:
+        return "nothing acknowledged was lost"
+    were, are = ("were", "are") if len(lost) > 1 else ("was", "is")
+    if all(promised[value] == 1 for value in lost):
+        return f"{_list(lost)}, acknowledged with acks=1, {are} lost"
+    return f"{_list(lost)} {were} acknowledged and {are} lost"
+
+
+def _list(values: Sequence[str]) -> str:
+    return " and ".join([*[", ".join(values[:-1])] * (len(values) > 1), *values[-1:]])

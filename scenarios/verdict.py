@@ -1,0 +1,201 @@
+"""What a run of a scenario gave: its figures, and every promise that was broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..protocol.data import ACKS_ALL
+from ..testing.checks import loss_and_doubling, replicas_identical
+from ..testing.handles.partitions import Partitions
+from .spec import FaultSpec, ScenarioSpec
+
+if TYPE_CHECKING:
+    from ..testing.simulation import Simulation
+    from .story.play import StoryResult
+    from .workload import Workload
+
+METRICS = (
+    "acknowledged",
+    "failed",
+    "retries",
+    "messages",
+    "handled",
+    "lost",
+    "lost_promised",
+    "expired",
+    "duplicated",
+    "duplicated_promised",
+)
+"""What a scenario may ask to be reported; docs/reference/scenarios.md says what each counts."""
+
+
+@dataclass
+class ScenarioResult:
+    """What a run gave."""
+
+    name: str
+    seed: int
+    problems: list[str] = field(default_factory=list)
+    """Expectations that failed and promises that were broken; empty when all held."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    fingerprint: str = ""
+    virtual_ms: float = 0.0
+    story: StoryResult | None = None
+    """The steps and the outcome, when the scenario is a story."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def judge(
+    spec: ScenarioSpec,
+    simulation: Simulation,
+    workloads: Sequence[Workload],
+    expired: Mapping[str, Container[bytes | None]] | None,
+    result: ScenarioResult,
+) -> None:
+    """Fill in the figures, and what was promised and is not so.
+
+    What is acknowledged with acks=all is there, once if the producer is idempotent; all replicas
+    are identical. All that was lost is counted, and apart from it what a promise covered.
+    ``expired`` are the values that were deleted on purpose, by topic. It is None for a cluster that
+    has not settled, which cannot be judged: the figures of records are missing then.
+    """
+    metrics: dict[str, float] = {
+        "acknowledged": sum(len(workload.acknowledged) for workload in workloads),
+        "failed": sum(workload.failed for workload in workloads),
+        "retries": sum(workload.retries for workload in workloads),
+        "messages": simulation.runtime.network.messages_sent,
+        "handled": simulation.runtime.handled,
+    }
+    if expired is not None:
+        metrics.update(dict.fromkeys(METRICS[5:], 0))
+        for topic in spec.cluster.topics:
+            writing = [workload for workload in workloads if workload.spec.topic == topic.name]
+            if writing:
+                gone = expired.get(topic.name, ())
+                _judge_records(spec, simulation, topic.name, writing, gone, result, metrics)
+        same = replicas_identical(simulation, [topic.name for topic in spec.cluster.topics])
+        result.problems += same.problems
+    wanted = spec.metrics or METRICS
+    result.metrics = {name: value for name, value in metrics.items() if name in wanted}
+
+
+def _judge_records(
+    spec: ScenarioSpec,
+    simulation: Simulation,
+    topic: str,
+    workloads: Sequence[Workload],
+    expired: Container[bytes | None],
+    result: ScenarioResult,
+    metrics: dict[str, float],
+) -> None:
+    """Compare what clients were told of one topic with what can be read."""
+    fate = RecordsFate.of(
+        simulation, topic, workloads, expired, may_lose=_loses_on_purpose(spec, topic)
+    )
+    for name, count in fate.counts().items():
+        metrics[name] += count
+    result.problems += [f"{topic}: {text}" for text in fate.problems()]
+
+
+@dataclass(frozen=True)
+class RecordsFate:
+    """What became of the records of one topic; docs/reference/scenarios.md says what counts."""
+
+    lost: list[bytes]
+    """Acknowledged, whatever was promised, and not there."""
+    lost_promised: list[bytes]
+    """Those of them that all replicas in sync had acknowledged."""
+    expired: int
+    """Acknowledged and deleted on purpose: by retention, compaction or request."""
+    duplicated: list[bytes]
+    """There more than once."""
+    duplicated_promised: list[bytes]
+    """Those of them that idempotent producers sent."""
+
+    @classmethod
+    def of(
+        cls,
+        simulation: Simulation,
+        topic: str,
+        workloads: Sequence[Workload],
+        expired: Container[bytes | None] = (),
+        *,
+        may_lose: bool = False,
+    ) -> RecordsFate:
+        """Read the topic. With ``may_lose`` no acknowledgement promises that a record stays."""
+        count = Partitions(simulation.running).partition_count(topic)
+        starts = [simulation.partition(topic, number).log_start_offset for number in range(count)]
+        read = Counter(
+            record.value
+            for number, start in enumerate(starts)
+            for record in simulation.consume(topic, number, start)
+        )
+        below_start = {
+            record.value
+            for number, start in enumerate(starts)
+            for record in simulation.records(topic, number)
+            if record.offset < start
+        }
+        lost: list[bytes] = []
+        promised: list[bytes] = []
+        expired_count = 0
+        for workload in workloads:
+            is_promised = workload.spec.acks == ACKS_ALL and not may_lose
+            for value in workload.acknowledged:
+                if value in read:
+                    continue
+                if value in expired or value in below_start:
+                    expired_count += 1
+                    continue
+                lost.append(value)
+                if is_promised:
+                    promised.append(value)
+        doubled = [value for value, times in read.items() if times > 1 and value is not None]
+        once = tuple(w.prefix for w in workloads if w.spec.idempotent and w.spec.acks == ACKS_ALL)
+        return cls(
+            lost,
+            promised,
+            expired_count,
+            doubled,
+            [value for value in doubled if value.startswith(once)],
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Counts by the names of figures."""
+        return {
+            "lost": len(self.lost),
+            "lost_promised": len(self.lost_promised),
+            "expired": self.expired,
+            "duplicated": len(self.duplicated),
+            "duplicated_promised": len(self.duplicated_promised),
+        }
+
+    def problems(self) -> tuple[str, ...]:
+        """Broken promises in words."""
+        return loss_and_doubling(self.lost_promised, self.duplicated_promised)
+
+
+def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
+    """Return whether acknowledged records may get lost: it powers off, elects uncleanly, or
+    deletes."""
+    config = {**spec.cluster.config}
+    for topic_spec in spec.cluster.topics:
+        if topic_spec.name == topic:
+            config.update(topic_spec.config)
+    unclean = str(config.get("unclean.leader.election.enable", "false")).lower() == "true"
+    return unclean or any(_may_lose(fault, topic) for fault in spec.faults)
+
+
+def _may_lose(fault: FaultSpec, topic: str) -> bool:
+    arguments = fault.arguments
+    if fault.action == "delete_topic":
+        return bool(arguments["name"] == topic)
+    if fault.action == "alter_config" and arguments["topic"] == topic:
+        return str(arguments["config"].get("unclean.leader.election.enable")).lower() == "true"
+    return fault.action == "power_off" or arguments.get("election") == "unclean"

@@ -1,0 +1,144 @@
+"""The clients of a scenario: open loop (a rate) or closed loop (a window)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..actors.clients.producer import SimulatedProducer
+from ..protocol.errors import ErrorCode
+from ..protocol.records.batch import RecordBatch
+from ..protocol.values import TopicPartition
+from ..testing.simulation import Simulation
+from .closed_loop import ClosedLoop
+from .open_loop import OpenLoop
+from .spec import WorkloadSpec
+
+_DIGITS = 8
+"""Of the number that follows the prefix of a value."""
+
+
+class Meter(Protocol):
+    """Whoever measures workloads."""
+
+    def sent(self, workload: Workload, where: TopicPartition, value: bytes) -> None:
+        """A record of a partition has arrived at a producer."""
+
+    def answered(
+        self, workload: Workload, where: TopicPartition, arrived_us: int, error: ErrorCode
+    ) -> None:
+        """A record that arrived then has been acknowledged, or given up."""
+
+    def served(self, workload: Workload, records: int, elapsed_us: int) -> None:
+        """A batch was answered so long after it was sent for the last time."""
+
+    def read(self, workload: Workload, batch: RecordBatch, position: int) -> None:
+        """A consumer has a batch, of which it wants what is at this position or after it."""
+
+
+class Workload:
+    """The clients of one ``WorkloadSpec``; ``meter`` hears of every record."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        spec: WorkloadSpec,
+        partitions: int,
+        meter: Meter | None = None,
+    ) -> None:
+        self._simulation = simulation
+        self._runtime = simulation.runtime
+        self.spec = spec
+        numbers = spec.partitions if spec.partitions is not None else range(partitions)
+        self._targets = [TopicPartition(spec.topic, number) for number in numbers]
+        self.acknowledged: list[bytes] = []
+        """Values whose producer was told that they are stored; with acks=0, those it sent."""
+        self.offsets: list[int] = []
+        """Of each of ``acknowledged`` its offset; -1 where no broker named one."""
+        self.failed = 0
+        self.sent = 0
+        self.prefix = f"{spec.name}:".encode()
+        """Of every value it sends."""
+        self.producers = [
+            simulation.producer(
+                name,
+                acks=spec.acks,
+                enable_idempotence=spec.idempotent and spec.acks == -1,
+                linger_ms=spec.linger_ms,
+                **spec.settings,
+            )
+            for name in spec.producer_names
+        ]
+        self._loop = self._make_loop()
+        self._meter = meter
+        self.consumers = [
+            simulation.consumer(
+                [(spec.topic, target.partition) for target in self._targets], name=name
+            )
+            for name in spec.consumer_names
+        ]
+        if meter is not None:
+            self._measure(meter)
+
+    def _measure(self, meter: Meter) -> None:
+        for producer in self.producers:
+            producer.on_service_time = lambda _, records, us: meter.served(self, records, us)
+        for consumer in self.consumers:
+            consumer.on_batch = lambda _, batch, position: meter.read(self, batch, position)
+
+    def _make_loop(self) -> OpenLoop | ClosedLoop:
+        spec = self.spec
+        if spec.model == "open":
+            interval_us = int(1_000_000 / spec.rate_per_s)
+            return OpenLoop(self._runtime, interval_us, self._send_next_in_turn)
+        return ClosedLoop(self._runtime, self.producers, spec.in_flight, self._send)
+
+    def start(self) -> None:
+        """Begin: arrivals on a clock (open), or a window of unanswered records (closed)."""
+        if self.producers:
+            self._loop.start()
+
+    def stop(self) -> None:
+        """Send nothing more; what was sent is still answered."""
+        self._loop.stop()
+
+    @property
+    def unfinished(self) -> int:
+        return sum(producer.unfinished for producer in self.producers)
+
+    @property
+    def retries(self) -> int:
+        return sum(producer.retries for producer in self.producers)
+
+    def _send_next_in_turn(self, number: int) -> SimulatedProducer:
+        producer = self.producers[number % len(self.producers)]
+        self._send(producer)
+        return producer
+
+    def _send(self, producer: SimulatedProducer) -> None:
+        low, high = self.spec.record_bytes
+        size = low if low == high else self._runtime.rng.randint(low, high)
+        value = (self.prefix + b"%0*d" % (_DIGITS, self.sent)).ljust(size, b".")
+        where = self._targets[self.sent % len(self._targets)]
+        self.sent += 1
+        meter = self._meter
+        arrived_us = self._runtime.now_us()
+        if meter is not None:
+            meter.sent(self, where, value)
+
+        def answered(error: ErrorCode, offset: int) -> None:
+            if error == ErrorCode.NONE:
+                self.acknowledged.append(value)
+                self.offsets.append(offset)
+            else:
+                self.failed += 1
+            if meter is not None:
+                meter.answered(self, where, arrived_us, error)
+            if isinstance(self._loop, ClosedLoop):
+                self._loop.answered(producer)
+
+        producer.produce(where, value, callback=answered)
+
+    def partition_of(self, value: bytes) -> int:
+        """The partition that one of its values was sent to."""
+        number = int(value[len(self.prefix) : len(self.prefix) + _DIGITS])
+        return self._targets[number % len(self._targets)].partition

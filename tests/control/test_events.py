@@ -1,0 +1,176 @@
+"""The streams of the control API: elections, ISR changes, brokers, messages."""
+
+from __future__ import annotations
+
+import json
+import socket
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fakekafka import Cluster
+from fakekafka.control.events import (
+    KEPT,
+    QUEUED_MAX,
+    Comparison,
+    EventFeed,
+    EventQueue,
+    Look,
+)
+from fakekafka.control.server import ControlServer
+
+if TYPE_CHECKING:
+    from fakekafka.tests.support.served import Served
+
+
+class Stream:
+    """A reader of server-sent events."""
+
+    def __init__(self, url: str, **headers: str) -> None:
+        request = urllib.request.Request(url, headers=headers)
+        self._answer = urllib.request.urlopen(request, timeout=20)
+        assert self._answer.headers["Content-Type"].startswith("text/event-stream")
+        assert self._answer.readline() == b": fakekafka\n"
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for line in self._answer:
+            if line.startswith(b"data: "):
+                yield json.loads(line.removeprefix(b"data: "))
+
+    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Events up to the first that is wanted."""
+        seen = []
+        for event in self:
+            seen.append(event)
+            if wanted(event):
+                return seen
+        raise AssertionError(f"the stream ended after {seen}")
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._answer.close()
+
+
+def test_a_failover_is_told_event_by_event(served: Served) -> None:
+    """Broker down, leader elected, ISR smaller, broker back, ISR whole; what was asked, too."""
+    with Stream(served.url + "/events") as stream:
+        served.ask("POST", "/brokers/2/kill")
+        seen = stream.until(lambda e: e["type"] == "election")
+        election = seen[-1]
+        assert (election["topic"], election["partition"]) == ("orders", 1)
+        assert (election["leader"], election["was"]) == (3, 2)
+        assert election["leader_epoch"] == election["was_epoch"] + 1
+        seen += stream.until(lambda e: e["type"] == "isr" and e["partition"] == 1)
+        assert seen[-1]["isr"] == [3, 1]
+        assert {"broker", "action"} <= {event["type"] for event in seen}
+        served.ask("POST", "/brokers/2/start")
+        stream.until(lambda e: e["type"] == "isr" and 2 in e["isr"])
+        served.ask("DELETE", "/topics/orders")
+        stream.until(lambda e: e["type"] == "topic" and e["change"] == "deleted")
+        served.ask("POST", "/topics", name="late", partitions=3, replication_factor=1)
+        created = stream.until(lambda e: e["type"] == "topic" and e["change"] == "created")[-1]
+        assert (created["topic"], created["partitions"]) == ("late", 3)
+
+
+def test_what_was_missed_is_told_on_return(served: Served) -> None:
+    """By the last id that was seen, in the query or the header that browsers send."""
+    with Stream(served.url + "/events") as stream:
+        served.ask("POST", "/note", text="one")
+        first = stream.until(lambda e: e["type"] == "action")[-1]
+        served.ask("POST", "/topics", name="missed")
+        # Nobody but this test is to hear of the topic, however late its creation is noticed.
+        stream.until(lambda e: e["type"] == "topic" and e["topic"] == "missed")
+    for url, headers in (
+        (f"/events?since={first['id']}", {}),
+        ("/events", {"Last-Event-ID": str(first["id"])}),
+    ):
+        with Stream(served.url + url, **headers) as stream:
+            event = stream.until(lambda e: e["type"] == "action")[-1]
+            assert event["path"] == "/topics"
+
+
+def test_every_event_has_the_id_to_ask_for_what_follows(served: Served) -> None:
+    """Also those that are about a broker, which has an id of its own."""
+    feed = EventFeed(served.cluster)
+    look = Look(served.cluster)
+    comparison = Comparison(look)
+    later = Look(served.cluster)
+    later.brokers = {1: "paused", 2: "not_running", 3: "running"}
+    later.zookeepers = {1: "not_running"}
+    later.controller, later.epoch = None, -1
+    for event in comparison.changes(later):
+        feed.publish(event)
+    events = feed.subscribe(lambda: None, since=0).take()
+    assert [event["id"] for event in events] == [1, 2, 3, 4]
+    assert [event.get("broker") for event in events] == [1, 2, None, None]
+    assert [event.get("server") for event in events] == [None, None, 1, None]
+    assert [event["type"] for event in events] == ["broker", "broker", "zookeeper", "controller"]
+
+
+def test_a_new_controller_is_told_and_no_topic_goes(served: Served) -> None:
+    """It forgets all partitions before it reads them again; that is no news."""
+    with Stream(served.url + "/events") as stream:
+        served.ask("POST", "/controller/resign")
+        served.ask("POST", "/note", text="done")
+        seen = stream.until(lambda e: e.get("path") == "/note")
+        if not any(event["type"] == "controller" for event in seen):
+            seen += stream.until(lambda e: e["type"] == "controller")
+    assert not any(event.get("change") == "deleted" for event in seen)
+
+
+def test_messages_are_told_as_they_arrive(served: Served) -> None:
+    """By kind and link."""
+    url = served.url + "/messages?message=ProduceRequest&target=broker-1"
+    with Stream(url) as stream:
+        served.cluster.produce("orders", "x")
+        (event,) = stream.until(lambda _: True)
+        assert (event["message"], event["target"]) == ("ProduceRequest", "broker-1")
+    assert served.call("GET", "/messages?message=Nothing")[0] == 400
+    assert served.call("GET", "/messages?source=nobody")[0] == 400
+
+
+def test_a_reader_that_is_gone_is_forgotten(served: Served) -> None:
+    """Its observer of messages, too."""
+    with Stream(served.url + "/messages"):
+        assert served.cluster.runtime.network.is_watched
+    served.cluster.wait_until(lambda: not served.cluster.runtime.network.is_watched, 30)
+
+
+def test_a_slow_reader_loses_events_and_is_told_so() -> None:
+    """What waits for it has a limit."""
+    woken: list[None] = []
+    subscription = EventQueue(lambda: woken.append(None))
+    for number in range(QUEUED_MAX + 7):
+        subscription.put({"id": number})
+    events = subscription.take()
+    assert len(events) == QUEUED_MAX + 1
+    assert events[-1] == {"type": "lost", "count": 7}
+    assert subscription.take() == []
+
+
+def test_events_that_are_kept_have_a_limit(served: Served) -> None:
+    feed = EventFeed(served.cluster)
+    for number in range(KEPT + 5):
+        feed.publish({"type": "note", "number": number})
+    events = feed.subscribe(lambda: None, since=0).take()
+    assert len(events) == KEPT
+    assert events[0]["number"] == 5
+
+
+def test_nothing_changed_is_no_event(served: Served) -> None:
+    comparison = Comparison(Look(served.cluster))
+    assert list(comparison.changes(Look(served.cluster))) == []
+
+
+def test_a_closed_server_ends_its_streams_at_once() -> None:
+    """Nobody waits for a reader."""
+    with Cluster(1) as cluster:
+        server = ControlServer(cluster)
+        with Stream(server.url + "/events") as stream:
+            server.close()
+            assert list(stream) == []
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", server.port), timeout=1)

@@ -1,0 +1,399 @@
+"""The page of a cluster in a browser: what it shows, what its buttons do, how it looks.
+
+Needs Chromium (Debian's package ``chromium``); without it the walk is skipped, in CI it fails.
+``FAKEKAFKA_SCREENSHOTS`` names a directory that keeps what the browser shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import os
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakekafka import Cluster
+from fakekafka.control.server import ControlServer
+from fakekafka.tests.support.chromium import CHROMIUM, chromium
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
+
+LAPTOP_PX, PHONE_PX = 1280, 390
+GROUP = "billing <img src=x onerror=alert(1)>"
+WIDER_THAN_THE_SCREEN = """() => {
+    const width = document.documentElement.clientWidth;
+    const scrolls = element => {
+        for (let e = element; e !== document.body; e = e.parentElement)
+            if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return true;
+        return false;
+    };
+    const found = [];
+    if (document.documentElement.scrollWidth > width) found.push('the page scrolls sideways');
+    for (const element of document.querySelectorAll('main *, header *')) {
+        const box = element.getBoundingClientRect();
+        if (box.width && box.right > width + 1 && !scrolls(element))
+            found.push(element.tagName + ' ' + element.className + ': ' + element.innerText);
+    }
+    return found;
+}"""
+WITHOUT_A_NAME = """() => [...document.querySelectorAll('button, input')]
+    .filter(element => !element.getAttribute('aria-label'))
+    .map(element => element.outerHTML)"""
+HARD_TO_READ = """() => {
+    const channels = text => {
+        const found = text.match(/[\\d.]+/g).map(Number);
+        return found.length < 4 ? [...found, 1] : found;
+    };
+    const luminance = colour => {
+        const [red, green, blue] = colour.map(value => {
+            value /= 255;
+            return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const ground = element => {
+        for (; element; element = element.parentElement) {
+            const colour = channels(getComputedStyle(element).backgroundColor);
+            if (colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const found = new Set();
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const element = texts.currentNode.parentElement;
+        if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue;
+        if (['SCRIPT', 'NOSCRIPT'].includes(element.tagName)) continue;
+        const front = luminance(channels(getComputedStyle(element).color).slice(0, 3));
+        const behind = luminance(ground(element).slice(0, 3));
+        const contrast = (Math.max(front, behind) + 0.05) / (Math.min(front, behind) + 0.05);
+        if (contrast < 4.5) found.add(texts.currentNode.data + ' ' + contrast.toFixed(2));
+    }
+    return [...found];
+}"""
+
+CLICK_AS_SOON_AS_THERE = """([label, clientX, clientY]) => new Promise(done => {
+    const look = () => {
+        const button = document.querySelector(`[aria-label='${label}']`);
+        if (!button) return requestAnimationFrame(look);
+        done(button.dispatchEvent(new MouseEvent('click', { detail: 2, clientX, clientY })));
+    };
+    look();
+})"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(3) as cluster:
+        cluster.create_topic("orders", assignment={0: [1, 2, 3], 1: [2, 3, 1]})
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def server(cluster: Cluster) -> Iterator[ControlServer]:
+    server = ControlServer(cluster)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("the page is looked at in Chromium: apt-get install chromium")
+    with chromium(tmp_path_factory.mktemp("chromium")) as context:
+        yield context
+
+
+@pytest.fixture
+def page(browser: Any, server: ControlServer) -> Generator[Any]:
+    """The page, loaded. At the end nothing was complained of and nothing came from elsewhere."""
+    found: list[str] = []
+    page = browser.new_page()
+    page.set_viewport_size({"width": LAPTOP_PX, "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.on(
+        "console",
+        lambda said: found.append(said.text) if said.type in ("error", "warning") else None,
+    )
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on(
+        "request",
+        lambda asked: None if asked.url.startswith((server.url, "data:")) else found.append(asked),
+    )
+    page.goto(server.url)
+    page.wait_for_selector("[data-broker='3']")
+    yield page
+    page.close()
+    assert found == []
+
+
+def shot(page: Any, name: str) -> None:
+    """Keep a picture of the whole page, if somebody wants to look at it."""
+    folder = os.environ.get("FAKEKAFKA_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def press(page: Any, label: str) -> None:
+    page.mouse.move(0, 0)  # who presses another button at the same place at once means it
+    page.get_by_role("button", name=label, exact=True).click()
+
+
+def leader_is(page: Any, partition: str, leader: int) -> None:
+    """Wait until the page shows a leader."""
+    cell = f"[data-partition='{partition}'] td.leader"
+    page.wait_for_function(
+        "([cell, leader]) => document.querySelector(cell)?.innerText === leader",
+        arg=[cell, str(leader)],
+    )
+
+
+def shows(page: Any, selector: str, text: str) -> None:
+    """Wait until an element shows a text."""
+    page.locator(selector).filter(has_text=text).first.wait_for()
+
+
+def test_a_broker_is_killed_and_started_by_its_buttons(page: Any, cluster: Cluster) -> None:
+    """The page shows the new leader, the smaller ISR, the events, and all whole again."""
+    leader_is(page, "orders-0", 1)
+    shows(page, "#health", "all in sync")
+    press(page, "Kill broker 1")
+    leader_is(page, "orders-0", 2)
+    assert not cluster.broker(1).is_alive
+    shows(page, "[data-broker='1']", "not running")
+    shows(page, "#health", "under-replicated")
+    shows(page, "#events [data-type='election']", "orders-0: broker 2 leads")
+    shows(page, "#events [data-type='broker']", "broker 1: not running")
+    shows(page, "#events [data-type='action']", "POST /brokers/1/kill")
+    shot(page, "killed")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Start broker 1"
+    page.keyboard.press("Enter")
+    shows(page, "#health", "all in sync")
+    press(page, "Elect the preferred leader of orders-0")
+    leader_is(page, "orders-0", 1)
+    press(page, "Shut down broker 2")
+    leader_is(page, "orders-1", 3)
+    press(page, "Start broker 2")
+    shows(page, "#health", "all in sync")
+    press(page, "Elect the preferred leader of every partition")
+    leader_is(page, "orders-1", 2)
+
+
+def test_a_second_click_at_the_same_place_does_not_press_the_next_button(page: Any) -> None:
+    """A double click on Kill finds Start under the pointer; it waits for a moment or a move."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.post_data else None)
+    page.mouse.move(0, 0)
+    box = page.get_by_role("button", name="Kill broker 1", exact=True).bounding_box()
+    where = (box["x"] + 5, box["y"] + 5)
+    page.mouse.dblclick(*where)
+    page.evaluate(CLICK_AS_SOON_AS_THERE, ["Start broker 1", *where])
+    shows(page, "[data-broker='1']", "not running")
+    assert [url.rpartition("/brokers/")[2] for url in asked] == ["1/kill"]
+    page.mouse.click(where[0] + 10, where[1])  # the pointer moves there
+    shows(page, "#health", "all in sync")
+    assert asked[-1].endswith("/brokers/1/start")
+
+
+def test_faults_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
+    """Isolated, paused, held back, injected: each has an entry and a button that ends it."""
+    press(page, "Isolate broker 3")
+    shows(page, "[data-broker='3']", "isolated")
+    shows(page, "#faults", "broker-3 is isolated")
+    assert cluster.network.rules.cuts
+    press(page, "Heal the network, broker 3 included")
+    shows(page, "#faults", "None. Links, brokers and answers are as they should be.")
+    assert not cluster.network.rules.cuts
+    press(page, "Pause broker 2")
+    shows(page, "#faults", "broker-2 is paused")
+    press(page, "Resume broker 2, which is paused")
+    page.evaluate(
+        """async () => {
+            const post = (path, body) => fetch(path, {method: 'POST', body: JSON.stringify(body)});
+            await post('/network/holds', {messages: ['DescribeAclsRequest'], target: 2});
+            await post('/injections', {api: 'ListGroups', error: 'NOT_COORDINATOR', times: 3,
+                                       client_id: '<b>x'});
+        }"""
+    )
+    shows(page, "#faults", "DescribeAclsRequest to 2 held back: 0 now")
+    shows(page, "#faults", "into ListGroups: NOT_COORDINATOR, client_id <b>x; 0 applied")
+    shot(page, "faults")
+    press(page, "End hold 1")
+    page.locator("#faults button", has_text="Cancel").click()
+    shows(page, "#faults", "None. Links, brokers and answers are as they should be.")
+    assert cluster.injections == []
+    shows(page, "#health", "all in sync")
+
+
+def test_offsets_groups_and_transactions_are_shown(page: Any, cluster: Cluster) -> None:
+    """High watermark and log end of each replica; members, committed offsets, lag; what is open."""
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    cluster.produce("orders", [f"record {n}" for n in range(10)])
+    consumer = confluent_kafka.Consumer({**servers, "group.id": GROUP, "client.id": "till-1"})
+    producer = confluent_kafka.Producer({**servers, "transactional.id": "transfers"})
+    with contextlib.closing(consumer):
+        consumer.subscribe(["orders"])
+        cluster.wait_until(
+            lambda: not consumer.poll(0.05) and cluster.group(GROUP).state == "Stable", 20
+        )
+        partition = confluent_kafka.TopicPartition("orders", 0, 4)
+        consumer.commit(offsets=[partition], asynchronous=False)
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.produce("orders", b"open", partition=0)
+        producer.flush()
+        row = "#groups tr[data-group]"
+        shows(page, row, GROUP)
+        shows(page, row, "Stable")
+        shows(page, row, "till-1")
+        shows(page, row, "orders-0 4 of 11 lag 7")
+        assert page.locator("#groups img").count() == 0
+        shows(page, "#transactions tr", "transfers")
+        shows(page, "#transactions tr", "Ongoing")
+        shows(page, "[data-partition='orders-0']", "HW 11")
+        shot(page, "groups")
+        producer.abort_transaction()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width_px", [LAPTOP_PX, PHONE_PX])
+def test_it_can_be_read_on_every_screen(page: Any, scheme: str, width_px: int) -> None:
+    """Nothing is wider than the screen, no text without contrast, no button without a name."""
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": width_px, "height": 800})
+    assert page.evaluate(WIDER_THAN_THE_SCREEN) == []
+    assert page.evaluate(HARD_TO_READ) == []
+    assert page.evaluate(WITHOUT_A_NAME) == []
+    shot(page, f"{scheme}-{width_px}")
+
+
+def test_light_and_dark_are_chosen_by_a_button(page: Any) -> None:
+    """The browser remembers it."""
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(colour) == "rgb(246, 248, 250)"
+    press(page, "Change between light and dark")
+    assert page.evaluate(colour) == "rgb(13, 17, 23)"
+    page.reload()
+    page.wait_for_selector("[data-broker='3']")
+    assert page.evaluate(colour) == "rgb(13, 17, 23)"
+    press(page, "Change between light and dark")
+
+
+def test_refusals_are_told_in_the_words_of_the_cluster(browser: Any, server: ControlServer) -> None:
+    """On a page of its own: the browser itself reports the status in its console."""
+    page = browser.new_page()
+    page.goto(server.url)
+    page.wait_for_selector("[data-broker='3']")
+    answer = '{"error": "it cannot be now"}'
+    page.route(
+        "**/brokers/3/pause",
+        lambda route: route.fulfill(status=400, content_type="application/json", body=answer),
+    )
+    press(page, "Pause broker 3")
+    shows(page, "#notices .bad", "Pause broker 3: it cannot be now")
+    page.close()
+
+
+HOSTILE = """<!doctype html><title>other</title><form method="post" target="frame"
+action="URL/brokers/3/kill"></form><iframe name="frame"></iframe><script>
+const other = document.createElement('iframe');
+const loaded = frame => new Promise(resolve => { frame.onload = resolve; });
+(async () => {
+    await fetch('URL/brokers/3/kill', {method: 'POST', mode: 'no-cors', body: '{}'});
+    document.forms[0].submit();
+    await loaded(document.querySelector('iframe'));
+    other.src = 'URL/';
+    document.body.append(other);
+    await loaded(other);
+    document.title = await fetch('URL/state').then(() => 'read', () => 'refused');
+})();
+</script>"""
+
+
+@contextlib.contextmanager
+def other_site(document: bytes) -> Iterator[str]:
+    """A web server on another port, which is another site; gives its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(document)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_page_of_another_site_cannot_kill_a_broker(
+    browser: Any, server: ControlServer, cluster: Cluster
+) -> None:
+    """Neither by a request of a script nor by a form; nor can it read or frame anything."""
+    page = browser.new_page()
+    answers: list[int] = []
+    page.on(
+        "response",
+        lambda answer: answers.append(answer.status) if "/kill" in answer.url else None,
+    )
+    with other_site(HOSTILE.replace("URL", server.url).encode()) as url:
+        page.goto(url)
+        page.wait_for_function("document.title === 'refused'")
+        framed = page.frames[-1].content()
+    page.close()
+    assert answers == [403, 403]
+    assert "Brokers" not in framed
+    assert cluster.broker(3).is_alive
+
+
+def test_topics_are_found_by_name_and_typing_is_not_disturbed(page: Any, cluster: Cluster) -> None:
+    """While the page brings itself up to date."""
+    cluster.create_topic("refunds")
+    shows(page, ".topic summary", "refunds")
+    page.get_by_label("Filter topics by name").press_sequentially("refu", delay=400)
+    assert page.locator(".topic").count() == 1
+    assert page.evaluate("document.activeElement.value") == "refu"
+    page.get_by_label("Filter topics by name").fill("nothing like it")
+    shows(page, "#topics", "No topic has this in its name.")
+
+
+def get(url: str, **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return urllib.request.urlopen(urllib.request.Request(url, headers=named), timeout=10)
+
+
+def test_the_page_brings_all_it_needs(server: ControlServer) -> None:
+    """Only scripts and styles of its own run, and no other page can frame it."""
+    with get(server.url) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        text = answer.read().decode()
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http:" not in text
+    assert "https:" not in text
+    with get(server.url + "/page/main.js") as answer:
+        assert answer.headers["Content-Type"].startswith("text/javascript")
+
+
+def test_a_link_of_another_site_may_lead_to_the_page(server: ControlServer) -> None:
+    """It holds nothing of the cluster; what it asks for then comes from itself."""
+    with get(server.url, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate") as answer:
+        assert answer.status == 200
+    for path, mode in (("/state", "navigate"), ("/", "cors")):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            get(server.url + path, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode=mode)
+        refused.value.close()
+        assert refused.value.code == 403

@@ -1,0 +1,71 @@
+"""Shrinking: what a broken promise does not need goes, the promise stays broken."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka import UsageError
+from fakekafka.debugger.shrink import shrink
+from fakekafka.scenarios.file import load_scenario, parse_scenario
+from fakekafka.scenarios.run import ScenarioRun
+
+SCENARIO = """
+name = "long"
+[cluster]
+brokers = 3
+[cluster.config]
+zookeeper.session.timeout.ms = 6000
+[cluster.topics.orders]
+assignment = [[1, 2, 3]]
+[network]
+latency = { uniform_ms = [0.1, 0.4] }
+[[workload]]
+rate_per_s = 5
+consumers = 1
+[[faults]]
+at_ms = 200
+action = "note"
+text = "begins"
+[[faults]]
+at_ms = 300
+action = "pause"
+broker = 3
+[[faults]]
+at_ms = 500
+action = "kill"
+broker = 1
+[[faults]]
+at_ms = 900
+action = "resume"
+broker = 3
+[stop]
+at_ms = 3000
+settle = false
+[[expect]]
+that = "alive(2)"
+[[expect]]
+that = "alive(1)"
+"""
+
+
+def test_only_what_breaks_the_promise_is_left() -> None:
+    """One fault of four and one expectation of two; the smaller scenario is one to run."""
+    told: list[str] = []
+    result = shrink(SCENARIO, None, 5, told.append)
+    small = parse_scenario(result.text)
+    assert [fault.action for fault in small.faults] == ["kill"]
+    assert [expect.that.text for expect in small.expect] == ["alive(1)"]
+    assert small.workloads == ()
+    assert small.seed == 5
+    assert "alive(1) does not hold" in result.problem
+    assert ScenarioRun(small).run().problems == [result.problem]
+    assert told == list(result.dropped)
+    assert any("pause" in line for line in told)
+
+
+def test_what_cannot_be_shrunk_is_said() -> None:
+    """A run without a broken promise, and a story."""
+    kept = SCENARIO.replace('that = "alive(1)"', 'that = "alive(2)"')
+    with pytest.raises(UsageError, match="breaks no promise"):
+        shrink(kept)
+    with pytest.raises(UsageError, match="ordered script"):
+        shrink(load_scenario("kip_101_loss").text)
