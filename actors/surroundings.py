@@ -51,7 +51,7 @@ event it is its delivery."""
 
 
 class RowBuffer(Protocol):
-    """Buffer into which the virtual runtime, where every step counts, writes events by itself: a
+    """Buffer into which the virtual network, where every step counts, writes messages by itself: a
     sink may have one as its ``row_buffer``. The next event has the number ``first + len(rows)``."""
 
     first: int
@@ -59,11 +59,6 @@ class RowBuffer(Protocol):
     last_of_chunk: int
     """Whoever writes the event of this number calls ``cut``."""
     cut: Callable[[], object]
-
-    def mark_operation(self, kind: str, seq: int, of: int | None) -> int | None:
-        """Note that an event is of a client's operation; gives the event that began this one,
-        which goes into the row as its last item."""
-        ...
 
 
 class StateSink(TraceSink, Protocol):

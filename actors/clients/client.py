@@ -85,22 +85,12 @@ class SimulatedClient(Node):
         recorder = runtime.recorder
         if recorder is None:
             return None
-        cause, buffer = runtime.cause, runtime.row_buffer
+        cause = runtime.cause
         if cause is None and kind != "client_invoke":
             cause = runtime.begin_step()
-        if buffer is None:
-            event = recorder.event(
-                self._now_us(), kind, self.name, None, what, None, cause, text, operation
-            )
-        else:  # what ``TraceSink.event`` does, in fewer steps
-            rows = buffer.rows
-            event = buffer.first + len(rows)
-            operation = buffer.mark_operation(kind, event, operation)
-            rows.append(
-                (self._now_us(), kind, self.name, None, what, None, None, cause, text, operation)
-            )
-            if event == buffer.last_of_chunk:
-                buffer.cut()
+        event = recorder.event(
+            self._now_us(), kind, self.name, None, what, None, cause, text, operation
+        )
         if kind == "client_fail":
             self.tell("last_error", text)
         return event

@@ -284,7 +284,7 @@ class Runtime(abc.ABC):
         assert self.recorder is not None
         begun_by = self.timer_chains.begun_by(actor, name, cause)
         event = self.recorder.event(self.now_us(), "timer_fire", actor, None, name, None, begun_by)
-        self.timer_chains.fired(actor, name, event, cause)
+        self.timer_chains.fired(actor, name, event, begun_by)
         return event
 
     def blame_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:

@@ -24,8 +24,6 @@ class TimerChains:
             return latest[1]
         return cause
 
-    def fired(self, actor: str, name: str, event: int, cause: int | None) -> int | None:
-        """A timer armed at event ``cause`` fires as ``event``; gives what began its chain."""
-        cause = self.begun_by(actor, name, cause)
-        self._latest[actor, name] = event, cause
-        return cause
+    def fired(self, actor: str, name: str, event: int, begun_by: int | None) -> None:
+        """Note that a timer fires as ``event``, and what began its chain."""
+        self._latest[actor, name] = event, begun_by

@@ -348,7 +348,7 @@ class VirtualRuntime(LoopRuntime):
         if timer.serves_many:
             self.cause = None
         elif node is not None:
-            self._record_firing(node.name, name_of(callback), timer.cause)
+            self.cause = self.record_firing(node.name, name_of(callback), timer.cause)
         else:
             self.cause = timer.cause
         try:
@@ -358,18 +358,6 @@ class VirtualRuntime(LoopRuntime):
         if timer.serves_many and self.cause is None:
             self.nobody_served(node, callback, timer.cause)
         self.cause = None
-
-    def _record_firing(self, actor: str, name: str, cause: int | None) -> None:
-        buffer = self.row_buffer
-        if buffer is None:
-            self.cause = self.record_firing(actor, name, cause)
-            return
-        rows = buffer.rows
-        self.cause = event = buffer.first + len(rows)
-        cause = self.timer_chains.fired(actor, name, event, cause)
-        rows.append((self.now, "timer_fire", actor, None, name, None, None, cause, None, None))
-        if event == buffer.last_of_chunk:
-            buffer.cut()
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
         def fire_late() -> None:
