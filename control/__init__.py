@@ -1,1 +1,1 @@
-"""The control API: what a cluster can do, over HTTP and JSON."""
+"""The control API, what a cluster can do over HTTP and JSON, and the live page over it."""

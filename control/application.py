@@ -35,7 +35,7 @@ class Application:
         self.desk = desk
         self.closing = asyncio.Event()
         self.bodies = Bodies()
-        self.streams = Streams(self)
+        self.streams = Streams(desk, self.closing, self.in_thread)
         self._looking = asyncio.Semaphore(_LOOKS_MAX)
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in OPERATIONS:

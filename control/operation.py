@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..protocol.errors import UsageError
 from ..testing.parameters.cluster_kinds import BROKER, SERVER
-from ..testing.parameters.kinds import COUNT, INDEX, STRING
+from ..testing.parameters.kinds import COUNT, INDEX, SHOWN_CHARACTERS, STRING, Context
 from ..testing.parameters.parameter import Parameter, read, required
-from .json_context import JSON
 
 if TYPE_CHECKING:
     from ..testing.cluster import Cluster
@@ -30,6 +30,30 @@ PATH_KINDS = {
     "hold": COUNT,
 }
 """Parts of paths; any other is a string."""
+
+
+class JsonContext(Context):
+    """Values in the bodies of requests. Brokers and topics are looked up when the thing is done."""
+
+    has_text_keys = True
+
+    def write(self, value: Any) -> str:
+        return json.dumps(_beginning(value), ensure_ascii=False)
+
+
+def _beginning(value: Any) -> Any:
+    """Return what may be shown of a value, which may be of any size."""
+    if isinstance(value, str):
+        return value[: SHOWN_CHARACTERS + 1]
+    if isinstance(value, list):
+        return [_beginning(item) for item in value[:SHOWN_CHARACTERS]]
+    if isinstance(value, dict):
+        kept = list(value.items())[:SHOWN_CHARACTERS]
+        return {str(key)[: SHOWN_CHARACTERS + 1]: _beginning(item) for key, item in kept}
+    return value
+
+
+JSON = JsonContext()
 
 
 class NotReady(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -17,27 +17,23 @@ from .events import EventQueue
 from .fault_operations import message_filter, shown_message
 from .operation import Desk, Operation
 
-T = TypeVar("T")
-
 STREAMS_MAX = 20
 _HEARTBEAT_S = 10.0
 """A stream on which nothing happens shows this often that it lives."""
 
 
-class StreamingApplication(Protocol):
-    """What streams need of the application."""
-
-    desk: Desk
-    closing: asyncio.Event
-
-    def in_thread(self, function: Callable[[], T]) -> Awaitable[T]: ...
-
-
 class Streams:
-    """The streams that are open."""
+    """The streams that are open; ``closing`` ends them, ``in_thread`` runs what may block."""
 
-    def __init__(self, application: StreamingApplication) -> None:
-        self._application = application
+    def __init__(
+        self,
+        desk: Desk,
+        closing: asyncio.Event,
+        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self._desk = desk
+        self._closing = closing
+        self._in_thread = in_thread
         self._count = 0
 
     async def open(self, operation: Operation, request: Request) -> Response:
@@ -58,7 +54,7 @@ class Streams:
                     wakes[0] = True
                     loop.call_soon_threadsafe(news.set)
 
-            subscription, end = await self._application.in_thread(lambda: begin(query, wake))
+            subscription, end = await self._in_thread(lambda: begin(query, wake))
         except FakeKafkaError as error:
             return answer_to_error(error, operation)
         self._count += 1
@@ -66,7 +62,7 @@ class Streams:
         async def parts() -> AsyncIterator[bytes]:
             try:
                 yield b": fakekafka\n\n"
-                while not self._application.closing.is_set():
+                while not self._closing.is_set():
                     wakes[0] = False
                     news.clear()
                     data = b"".join(map(_event_text, subscription.take()))
@@ -80,14 +76,14 @@ class Streams:
                         yield b": still here\n\n"
             finally:
                 self._count -= 1
-                await asyncio.shield(self._application.in_thread(end))
+                await asyncio.shield(self._in_thread(end))
 
         return StreamingResponse(
             parts(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
         )
 
     async def _until_news(self, news: asyncio.Event) -> None:
-        waits = [asyncio.ensure_future(event.wait()) for event in (news, self._application.closing)]
+        waits = [asyncio.ensure_future(event.wait()) for event in (news, self._closing)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -97,7 +93,7 @@ class Streams:
     def _begin_events(
         self, query: Mapping[str, Any], wake: Callable[[], object]
     ) -> tuple[EventQueue, Callable[[], object]]:
-        feed = self._application.desk.feed
+        feed = self._desk.feed
         subscription = feed.subscribe(wake, query.get("since"))
         return subscription, lambda: feed.unsubscribe(subscription)
 
@@ -105,14 +101,14 @@ class Streams:
         self, query: Mapping[str, Any], wake: Callable[[], object]
     ) -> tuple[EventQueue, Callable[[], object]]:
         messages = [query["message"]] if "message" in query else []
-        wants = message_filter(self._application.desk, {**query, "messages": messages})
+        wants = message_filter(self._desk, {**query, "messages": messages})
         subscription = EventQueue(wake)
 
         def observe(delivery: Any) -> None:
             if wants(delivery):
                 subscription.put({"type": "message", **shown_message(delivery)})
 
-        stop = self._application.desk.cluster.observe(observe)
+        stop = self._desk.cluster.observe(observe)
 
         def end() -> None:
             try:

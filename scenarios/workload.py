@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ..actors.clients.producer import SimulatedProducer
+from ..actors.node import Node
+from ..actors.runtime.runtime import Runtime
 from ..protocol.errors import ErrorCode
 from ..protocol.records.batch import RecordBatch
 from ..protocol.values import TopicPartition
 from ..testing.simulation import Simulation
-from .closed_loop import ClosedLoop
-from .open_loop import OpenLoop
 from .spec import WorkloadSpec
 
 _DIGITS = 8
@@ -33,6 +34,79 @@ class Meter(Protocol):
 
     def read(self, workload: Workload, batch: RecordBatch, position: int) -> None:
         """A consumer has a batch, of which it wants what is at this position or after it."""
+
+
+class OpenLoop:
+    """Calls ``send`` at a fixed interval, from ``start`` on.
+
+    The next arrival is timed at the client that sent the last one, which ``send`` gives, so the
+    load ends with its client. An arrival never waits for an answer: coordinated omission cannot
+    hide an outage.
+    """
+
+    __slots__ = ("_interval_us", "_runtime", "_send", "arrivals", "running")
+
+    def __init__(self, runtime: Runtime, interval_us: int, send: Callable[[int], Node]) -> None:
+        self._runtime = runtime
+        self._interval_us = interval_us
+        self._send = send
+        self.running = False
+        self.arrivals = 0
+
+    def start(self) -> None:
+        """The first arrival is now."""
+        self.running = True
+        self._arrive()
+
+    def stop(self) -> None:
+        """No further record arrives; records already sent are still answered."""
+        self.running = False
+
+    def _arrive(self) -> None:
+        if self.running:
+            number = self.arrivals
+            self.arrivals += 1
+            client = self._send(number)
+            self._runtime.call_later(client, self._interval_us, self._arrive)
+
+
+class ClosedLoop:
+    """Calls ``send`` for each producer as often as its window allows, from ``start`` on.
+
+    The sender reports each answer with ``answered``.
+    """
+
+    __slots__ = ("_in_flight", "_producers", "_runtime", "_send", "running")
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        producers: Sequence[SimulatedProducer],
+        in_flight: int,
+        send: Callable[[SimulatedProducer], object],
+    ) -> None:
+        self._runtime = runtime
+        self._producers = producers
+        self._in_flight = in_flight
+        self._send = send
+        self.running = False
+
+    def start(self) -> None:
+        """Every producer fills its window now."""
+        self.running = True
+        for producer in self._producers:
+            for _ in range(self._in_flight):
+                self._send(producer)
+
+    def stop(self) -> None:
+        """No further record is sent; records already sent are still answered."""
+        self.running = False
+
+    def answered(self, producer: SimulatedProducer) -> None:
+        """A record of a producer has its answer: another one takes its place."""
+        if self.running:
+            # Not from inside the answer: an unreachable cluster would recurse.
+            self._runtime.call_later(producer, 0, lambda: self._send(producer))
 
 
 class Workload:

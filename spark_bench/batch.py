@@ -66,27 +66,6 @@ def run_suite(
     plan = make_plan(
         suite, runs, seed, values=parameters, matrix=matrix, budget=budget, samples=samples
     )
-    return run_plan(
-        plan, engine=engine, out=out, progress=progress, workers=workers, overwrite=overwrite,
-        resume=resume, master=master, conf=conf, costs_from=costs_from, notice=notice,
-    )  # fmt: skip
-
-
-def run_plan(
-    plan: BatchPlan,
-    *,
-    engine: str = "auto",
-    out: Path | None = None,
-    progress: Callable[[ProgressReport], object] | None = None,
-    workers: int | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    costs_from: Path | None = None,
-    notice: Callable[[str], object] | None = None,
-) -> BatchResult:
-    """Run a plan that was made before; otherwise as ``run_suite``."""
     if engine == "auto":
         engine = "spark" if master else choose_engine()[0]
     past = None

@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.config import BrokerConfig
-from ..protocol.errors import ErrorCode, KafkaError, UsageError
+from ..protocol.errors import ErrorCode, KafkaError, UsageError, did_you_mean
 from ..protocol.names import broker_name
 from ..protocol.security.acls import (
+    CLUSTER_NAME,
     WILDCARD,
     Acl,
     AclEntry,
     AclFilter,
+    AclOperation,
     CreateAclsRequest,
     DeleteAclsRequest,
+    PatternType,
     Permission,
+    Resource,
+    ResourceType,
 )
 from ..protocol.security.authentication import AlterUserScramCredentialsRequest, ScramUpsertion
 from ..protocol.security.configuration import (
@@ -53,7 +58,6 @@ from ..wire.kafka.security.tokens import (
     unsecured_token,
 )
 from . import arguments
-from .acl_arguments import acl_operation, acl_resource
 
 if TYPE_CHECKING:
     from .running import RunningCluster
@@ -61,6 +65,11 @@ if TYPE_CHECKING:
 _TIMEOUT_MS = 10000
 _HOSTS = ("localhost", "127.0.0.1", "::1")
 _TOKEN_LIFETIME_S = 3600
+_RESOURCES = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional_id": ResourceType.TRANSACTIONAL_ID,
+}
 
 
 class ClusterSecurity:
@@ -232,11 +241,11 @@ class ClusterSecurity:
         self, permission: Permission, principal: str, operation: str, resource: dict[str, Any]
     ) -> None:
         acl = Acl(
-            acl_resource(resource),
+            _resource(resource),
             AclEntry(
                 arguments.text("principal", principal),
                 arguments.text("host", resource.pop("host", WILDCARD)),
-                acl_operation(operation),
+                _operation(operation),
                 permission,
             ),
         )
@@ -403,3 +412,22 @@ def known_mechanisms(flags: Behaviour) -> tuple[str, ...]:
         if (mechanism not in SCRAM_MECHANISMS or flags.sasl_scram)
         and (mechanism != OAUTHBEARER or flags.sasl_oauthbearer)
     )
+
+
+def _resource(given: dict[str, Any]) -> Resource:
+    """The resource that arguments name; these arguments are removed from ``given``."""
+    named = [name for name in _RESOURCES if name in given]
+    if len(named) > 1:
+        raise UsageError(f"an ACL is about one resource, not {' and '.join(named)}")
+    pattern = PatternType.PREFIXED if given.pop("prefix", False) else PatternType.LITERAL
+    if not named:
+        return Resource(ResourceType.CLUSTER, CLUSTER_NAME, pattern)
+    return Resource(_RESOURCES[named[0]], arguments.text(named[0], given.pop(named[0])), pattern)
+
+
+def _operation(name: str) -> AclOperation:
+    try:
+        return AclOperation[arguments.text("operation", name).upper()]
+    except KeyError:
+        hint = did_you_mean(name.upper(), [found.name for found in AclOperation])
+        raise UsageError(f"there is no operation {name!r}{hint}") from None

@@ -10,11 +10,11 @@ from ...protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError
 from .. import arguments
 from ..parameters.cluster_kinds import LOG_DIR
 from ..views import LogDirView, StoredReplicaView
-from .metrics import broker_metrics
 from .partitions import partition_key
 from .zookeeper import ZooKeeperHandle
 
 if TYPE_CHECKING:
+    from ...actors.broker.broker import Broker
     from ...actors.broker.process import BrokerProcess
     from ..running import RunningCluster
 
@@ -80,7 +80,7 @@ class BrokerHandle:
         if broker is None:
             raise NotThereYet(f"{self.name} is not running; it has no metrics")
         process = self._process.process
-        return dict(self._running.in_process(process, lambda: broker_metrics(broker)))
+        return dict(self._running.in_process(process, lambda: _broker_metrics(broker)))
 
     def _run(self, function: Callable[[], Any]) -> Any:
         self._running.require_going()
@@ -233,3 +233,24 @@ class BrokerHandle:
                 f"{self.name} has no log directory {directory}; there are {len(disk.directories)}"
             )
         self._run(lambda: disk.repair(disk.directories[directory]))
+
+
+def _broker_metrics(broker: Broker) -> dict[str, Any]:
+    """Return those of its replica manager, and those of its controller, which are 0 when inactive.
+
+    Meters (``...PerSec``) are given as their counts since the broker started.
+    """
+    replicas = broker.replica_manager
+    return {
+        "LeaderCount": replicas.leader_count,
+        "PartitionCount": replicas.partition_count,
+        "OfflineReplicaCount": replicas.offline_count,
+        "UnderReplicatedPartitions": replicas.under_replicated_count,
+        "UnderMinIsrPartitionCount": replicas.under_min_isr_count,
+        "AtMinIsrPartitionCount": replicas.at_min_isr_count,
+        "IsrShrinksPerSec": replicas.isr_shrinks,
+        "IsrExpandsPerSec": replicas.isr_expands,
+        "FailedIsrUpdatesPerSec": replicas.failed_isr_updates,
+        "MaxLag": broker.fetcher_manager.lag_max,
+        **broker.controller.metrics.snapshot(),
+    }

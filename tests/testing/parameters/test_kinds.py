@@ -8,7 +8,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from fakekafka.control.json_context import JSON
+from fakekafka.control.operation import JSON
 from fakekafka.protocol.errors import UsageError
 from fakekafka.scenarios.spec import LinkSpec, NetworkSpec
 from fakekafka.testing.parameters import cluster_kinds, kinds
