@@ -110,7 +110,7 @@ class Simulation(EmulatedCluster):
         if self._started:
             return self
         self._started = True
-        self.runtime.recorder = self.recorder
+        self.runtime.record(self.recorder)
         self.runtime.note("start", "scenario", f"Kafka {self.kafka_version}, seed {self.seed}")
         starts = self._start_processes()
         self.run_until(lambda: self._has_started(starts), _START_TIMEOUT_MS)

@@ -49,7 +49,7 @@ class VirtualTimeCluster(RunningCluster):
     def end(self) -> None:
         """Drop every actor and event."""
         self._ended = True
-        self._runtime.recorder = None
+        self._runtime.record(None)
         self._runtime.stop()
 
     def require_going(self) -> None:

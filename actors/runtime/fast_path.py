@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ..delivery import Delivery, Link
 from ..network.network import Network
 from ..node import Node
-from ..port import Port
+from ..port import Handler, Port
 from ..surroundings import Resident, RowBuffer, Sent, Surroundings
 
 Message = tuple[int, int, Port, Port, Any, int, bool, Sent | None]
@@ -45,9 +45,18 @@ class MessageHeap(Surroundings, Protocol):
 class VirtualPort(Port):
     """``Port`` in fewer steps, where a clock is read by looking at it."""
 
-    __slots__ = ()
+    __slots__ = ("_posting",)
 
-    network: VirtualNetwork
+    def __init__(
+        self,
+        runtime: Surroundings,
+        network: VirtualNetwork,
+        node: Resident,
+        machine: str,
+        handlers: dict[type, Handler],
+    ) -> None:
+        super().__init__(runtime, network, node, machine, handlers)
+        self._posting = network
 
     def ask_then(
         self,
@@ -56,7 +65,7 @@ class VirtualPort(Port):
         timeout_ms: float,
         answered: Callable[[Any], object],
     ) -> None:
-        network = self.network
+        network = self._posting
         self.correlation = correlation = self.correlation + 1
         clock, cause = network.clock, None
         if clock.is_recorded:
@@ -77,14 +86,14 @@ class VirtualPort(Port):
         if not correlation or self.is_stopped:
             return
         if not request.message_id:  # it came by the short way, from a node
-            self.network.post(self, request.sender.port, response, correlation, True)
+            self._posting.post(self, request.sender.port, response, correlation, True)
         elif request.event is not None and (port := getattr(request.sender, "port", None)):
-            self.network.post(self, port, response, correlation, True, request.event)
+            self._posting.post(self, port, response, correlation, True, request.event)
         else:
             self.network.reply(self.node, request, response)
 
     def _put(self, destination: str, message: Any, correlation: int) -> None:
-        network = self.network
+        network = self._posting
         target = network.ports.get(destination)
         if target is None:
             network.send(self.node, destination, message, correlation)
@@ -94,8 +103,6 @@ class VirtualPort(Port):
 
 class VirtualNetwork(Network):
     """``Port.links`` are the links of the short way; closed whenever a rule or watcher changes."""
-
-    _runtime: MessageHeap
 
     def __init__(self, runtime: MessageHeap) -> None:
         super().__init__(runtime)
@@ -111,7 +118,7 @@ class VirtualNetwork(Network):
     @property
     def messages_sent(self) -> int:
         """Number of messages sent, those without a number of their own included."""
-        runtime = self._runtime
+        runtime = self.clock
         return self._numbered + runtime.sequence - runtime.entries_made
 
     def add(self, node: Resident) -> None:
@@ -223,4 +230,4 @@ class VirtualNetwork(Network):
             delivery = Delivery(
                 sender.node, target.node, message, correlation, is_reply, None, number, event
             )
-            self._runtime.put_back(time, sequence, delivery)
+            self.clock.put_back(time, sequence, delivery)

@@ -269,6 +269,11 @@ class Runtime(abc.ABC):
             cause = self.begin_step()
             recorder.event(self.now_us(), kind, actor, None, None, None, cause, text)
 
+    def record(self, recorder: TraceSink | None) -> None:
+        """Hand events to a recorder from now on; with None to none."""
+        self.recorder = recorder
+        self.network.watchers_changed()
+
     def begin_step(self) -> int | None:
         """The cause of what is done now; without one, a test or a scenario acts from outside."""
         cause = self.cause

@@ -15,7 +15,6 @@ import gc
 from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from operator import attrgetter
 
 from ...protocol.errors import UsageError
 from ..delivery import Delivery
@@ -78,6 +77,7 @@ class VirtualRuntime(LoopRuntime):
         self.condition_held = False  # of the last run
         self.after_each: Callable[[], object] | None = None
         """Called after every event, between it and the next."""
+        self.is_recorded = False
         super().__init__(seed)
 
     def _create_network(self) -> Network:
@@ -89,13 +89,10 @@ class VirtualRuntime(LoopRuntime):
             return super().create_port(node, machine, handlers)
         return VirtualPort(self, network, node, machine, handlers)
 
-    def _record(self, recorder: TraceSink | None) -> None:
-        self._recorder = recorder
+    def record(self, recorder: TraceSink | None) -> None:
         self.is_recorded = recorder is not None
         self.row_buffer = getattr(recorder, "row_buffer", None)
-        self.network.watchers_changed()
-
-    recorder = property(attrgetter("_recorder"), _record)
+        super().record(recorder)
 
     def now_us(self) -> int:
         return self.now
@@ -108,7 +105,7 @@ class VirtualRuntime(LoopRuntime):
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> VirtualTimer:
-        if self._recorder is None:
+        if self.recorder is None:
             timer = VirtualTimer(node, callback)
         else:
             cause = self.cause
@@ -339,7 +336,7 @@ class VirtualRuntime(LoopRuntime):
                 self._hold(timer, node)
             return
         timer.callback = None
-        if self._recorder is None:
+        if self.recorder is None:
             try:
                 callback()
             except Exception as error:

@@ -39,8 +39,8 @@ class ClusterRecording:
 
         self._header = build_header(mode=mode, kafka_version=kafka_version, config=config)
         writer = None if self._path is None else TraceWriter(self._path, self._header)
-        self._recorder = runtime.recorder = LockedRecorder(writer, self._keep)
-        runtime.network.watchers_changed()
+        self._recorder = LockedRecorder(writer, self._keep)
+        runtime.record(self._recorder)
         runtime.note("start", "scenario", f"Kafka {kafka_version}")
 
     def close(self) -> None:

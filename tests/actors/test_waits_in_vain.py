@@ -45,7 +45,7 @@ class Asker(Node):
 @pytest.fixture
 def recorder(runtime: Runtime) -> LockedRecorder:
     recorder = LockedRecorder()
-    runtime.recorder = recorder
+    runtime.record(recorder)
     return recorder
 
 
