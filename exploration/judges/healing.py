@@ -75,6 +75,8 @@ class Healing:
                 self._relieve_controller()
             if simulation.now_ms >= limit_ms - SETTLE_MS * 0.9 and self._brokers_run() is None:
                 self._relieve_partitions()
+            if simulation.now_ms >= limit_ms - SETTLE_MS / 4 and self._metadata_agrees() is None:
+                self._relieve_high_watermarks()
             if simulation.now_ms >= limit_ms:
                 raise WaitTimeout(f"not whole {SETTLE_MS / 1000:g} s after healing: {lacking}")
             simulation.run_for(500)
@@ -185,6 +187,27 @@ class Healing:
             end = min(since, default=replica.log_end_offset)
             self._excuses.lost_from[where] = min(end, self._excuses.lost_from.get(where, end))
 
+    def _relieve_high_watermarks(self) -> None:
+        """Write to partitions whose high watermark a follower was told while it did not listen.
+
+        A follower that is about to truncate ignores what the answer to an earlier fetch says of
+        the partition, and the leader takes it for told (docs/kafka/fetch-sessions.md#answers).
+        The next record brings the high watermark along.
+        """
+        flags = self._simulation.behaviour
+        if not flags.fetch_sessions or flags.truncation != "leader_epoch":
+            return
+        for topic in topics(self._simulation):
+            for view in self._views(topic):
+                replicas = [view.replica(broker_id) for broker_id in view.replicas]
+                ends = {replica.log_end_offset for replica in replicas}
+                if len(ends) == 1 and any(r.high_watermark not in ends for r in replicas):
+                    self._simulation.produce(topic, b"relief", partition=view.partition)
+
+    def _views(self, topic: str) -> list[PartitionView]:
+        count = self._world.count(topic)
+        return [self._simulation.partition(topic, number) for number in range(count)]
+
     def what_is_lacking(self) -> str | None:
         """What keeps the cluster from being whole, in words; None when nothing does."""
         for check in (
@@ -269,11 +292,19 @@ class Healing:
             view.leader is not None and isr == set(view.replicas) and marks == ends == {max(ends)}
         )
 
+    def _has_log(self, broker_id: int, where: TopicPartition) -> bool:
+        """Whether the broker was told of a replica; a bounce may be missed (KAFKA-1120)."""
+        broker = self._simulation.processes[broker_id].broker
+        partition = None if broker is None else broker.replica_manager.partition(where)
+        return partition is not None and partition.log is not None
+
     def _isr_full(self) -> str | None:
-        simulation = self._simulation
         for topic in topics(self._simulation):
-            count = self._world.count(topic)
-            views = [simulation.partition(topic, number) for number in range(count)]
+            views = self._views(topic)
+            for view in views:
+                for broker_id in view.replicas:
+                    if not self._has_log(broker_id, TopicPartition(topic, view.partition)):
+                        return f"broker {broker_id} has no log of {topic}-{view.partition}"
             if not all(self._is_replicated(view) for view in views):
                 return f"{topic} is not fully replicated: {'; '.join(map(_shown, views))}"
         return None
