@@ -54,12 +54,15 @@ def choose(root: Path, wanted: str) -> tuple[str, list[str]]:
     """Return a description of the build that is to run, and the names of its compiled modules.
 
     ``wanted`` is ``pure``, ``compiled`` (where that cannot be had, an ``ImportError`` says why) or
-    empty: then it is the compiled one if it is there and its source is as it was.
+    empty: then it is the compiled one if it is there and its source is as it was. In an archive,
+    which is how Spark's workers get the package, the source runs and the description says why.
     """
     if wanted not in ("", "pure", "compiled"):
         raise ImportError(f"{VARIABLE} is {wanted!r}; it can be pure or compiled")
     if wanted == "pure":
         return "pure Python", []
+    if wanted == "compiled" and not root.is_dir():
+        return "pure Python; what is imported from an archive cannot be compiled modules", []
     problem = ""
     manifest = read_manifest(root / "compiled")
     if manifest is not None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from fakekafka import builds
+from fakekafka.spark_bench.engines.spark_worker import package_zip
 
 
 @pytest.fixture
@@ -60,6 +64,23 @@ def test_without_a_compiled_build_the_source_runs(tmp_path: Path) -> None:
         builds.choose(tmp_path, "compiled")
     with pytest.raises(ImportError, match="'fast'; it can be pure or compiled"):
         builds.choose(tmp_path, "fast")
+
+
+def test_in_an_archive_the_source_runs(tmp_path: Path) -> None:
+    """A worker of Spark inherits what its driver asks for, but gets the source alone."""
+    archive = tmp_path / "fakekafka.zip"
+    archive.write_bytes(package_zip())
+    ask = f"import sys; sys.path.insert(0, {str(archive)!r}); from fakekafka import builds; "
+    done = subprocess.run(
+        [sys.executable, "-c", ask + "print(builds.told_version(), builds.__file__)"],
+        cwd=tmp_path,
+        env={**os.environ, builds.VARIABLE: "compiled"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "(pure Python; what is imported from an archive" in done.stdout
+    assert str(archive) in done.stdout
 
 
 def test_only_compiled_modules_are_found_in_the_build(tmp_path: Path) -> None:
