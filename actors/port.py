@@ -19,6 +19,7 @@ Handler = Callable[[Any, Delivery], Any]
 """Called with message and delivery; gives the reply, or None if it comes later."""
 
 _NEVER_US = 1 << 62
+_NEVER_MS = float("inf")
 
 
 class Port:
@@ -72,7 +73,7 @@ class Port:
         self._now_us: Callable[[], int] = runtime.now_us
         self.correlation = 0  # of the last request
         self._next_expiry_us = _NEVER_US  # no open request ends before it
-        self.next_expiry_patience_ms: float = _NEVER_US
+        self.next_expiry_patience_ms = _NEVER_MS
         """Patience of a request that ends then: one sent now with as much ends no sooner."""
         self._expiry_timer: Timer | None = None  # fires then
 
@@ -130,7 +131,7 @@ class Port:
     def _expire(self) -> None:
         """Fail the requests whose time is up; look again when the next one's is."""
         self._expiry_timer = None
-        self._next_expiry_us = self.next_expiry_patience_ms = _NEVER_US
+        self._next_expiry_us, self.next_expiry_patience_ms = _NEVER_US, _NEVER_MS
         now_us = self._now_us()
         requests = self.requests
         deadlines = [

@@ -33,7 +33,7 @@ class Constant:
 
     def __init__(self, delay_ms: float) -> None:
         self.constant_us: int | None = _microseconds("delay_ms", delay_ms)
-        self.typical_us: float = self.constant_us or 0
+        self.typical_us: float = float(self.constant_us or 0)
         self.uniform_us: tuple[int, int] | None = None
 
     def __str__(self) -> str:

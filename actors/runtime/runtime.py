@@ -11,7 +11,7 @@ import itertools
 import logging
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pykka
 
@@ -61,7 +61,7 @@ class Runtime(abc.ABC):
     """Base of the runtimes; ``seed`` fixes every random draw."""
 
     name: str
-    _ids = itertools.count(1)
+    _ids: ClassVar = itertools.count(1)
 
     def __init__(self, seed: int | None = None) -> None:
         self.id = next(Runtime._ids)
