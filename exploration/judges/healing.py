@@ -48,6 +48,8 @@ class Healing:
         """Brokers that were started at the end."""
         self._controller_moves = 0
         """How often the controller was moved for the sake of brokers that it had missed."""
+        self.restarted: set[TopicPartition] = set()
+        """Partitions for whose sake their leader was restarted."""
         self.relieved: set[TopicPartition] = set()
         """Partitions for whose sake the controller was moved."""
 
@@ -77,6 +79,7 @@ class Healing:
                 self._relieve_partitions()
             if simulation.now_ms >= limit_ms - SETTLE_MS / 4 and self._metadata_agrees() is None:
                 self._relieve_high_watermarks()
+                self._relieve_leaders()
             if simulation.now_ms >= limit_ms:
                 raise WaitTimeout(f"not whole {SETTLE_MS / 1000:g} s after healing: {lacking}")
             simulation.run_for(500)
@@ -203,6 +206,28 @@ class Healing:
                 ends = {replica.log_end_offset for replica in replicas}
                 if len(ends) == 1 and any(r.high_watermark not in ends for r in replicas):
                     self._simulation.produce(topic, b"relief", partition=view.partition)
+
+    def _relieve_leaders(self) -> None:
+        """Restart a leader that knows an older version of its partition than ZooKeeper has.
+
+        The ISR was written, and the answer to that was lost. The leader changes its ISR no more
+        until it hears of another leader epoch, and a later controller tells it the same one: before
+        2.7 each of its writes fails (KAFKA-2729), since then its change counts as under way
+        (docs/kafka/isr.md#changes-through-the-controller).
+        """
+        for topic in topics(self._simulation):
+            for view in self._views(topic):
+                where = TopicPartition(topic, view.partition)
+                path = znode_paths.topic_partition_state_path(where)
+                if view.leader is None or where in self.restarted:
+                    continue
+                broker = self._simulation.processes[view.leader].broker
+                partition = None if broker is None else broker.replica_manager.partition(where)
+                known = None if partition is None else partition.partition_epoch
+                if known is not None and known < self._simulation.zookeeper.stat(path).version:
+                    self.restarted.add(where)
+                    self._simulation.broker(view.leader).begin_shutdown()
+                    return
 
     def _views(self, topic: str) -> list[PartitionView]:
         count = self._world.count(topic)

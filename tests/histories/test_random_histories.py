@@ -223,17 +223,20 @@ def test_what_1_1_goes_on_behind_when_a_leader_leads_again_is_excused(
 @pytest.mark.parametrize(
     "name",
     [
+        "answer_to_alter_isr_is_lost",
         "broker_lacks_a_topic_of_0_11",
         "broker_lacks_a_topic_of_1_1",
         "dead_broker_stays_in_the_isr",
         "high_watermark_one_change_behind",
         "high_watermark_one_record_behind",
+        "leader_does_not_widen_its_isr",
     ],
 )
-def test_what_needs_an_operator_in_old_releases_is_healed(name: str) -> None:
+def test_what_needs_an_operator_is_healed(name: str) -> None:
     """A controller without broker epochs misses a bounce and tells the broker nothing (KAFKA-1120);
     a follower that truncates does not hear its high watermark
-    (docs/kafka/fetch-sessions.md#answers)."""
+    (docs/kafka/fetch-sessions.md#answers); and a leader that never hears that its ISR was written
+    changes it no more (docs/kafka/isr.md#changes-through-the-controller)."""
     judge, steps = kept(name)
     assert Play(judge).run(steps) == []
 
