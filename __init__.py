@@ -58,13 +58,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load the public names on first use: ``fakekafka --version`` needs none of them."""
-    module = _PUBLIC.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # else every misspelt name would be of the type Any
 
-    value = getattr(importlib.import_module(f".{module}", __name__), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Load the public names on first use: ``fakekafka --version`` needs none of them."""
+        module = _PUBLIC.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib
+
+        value = getattr(importlib.import_module(f".{module}", __name__), name)
+        globals()[name] = value
+        return value

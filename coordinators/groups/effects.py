@@ -30,7 +30,7 @@ class TimeLimit(IntEnum):
 
 
 class AnswerMember(NamedTuple):
-    """AnswerMember a member."""
+    """Answer a member."""
 
     reply: Callable[[Any], object]
     response: JoinGroupResponse | SyncGroupResponse

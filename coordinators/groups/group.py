@@ -971,14 +971,14 @@ class Group:
     # -- answers -------------------------------------------------------------------------------
 
     def _answer_join(self, member: Member, response: JoinGroupResponse) -> None:
-        """AnswerMember a member's open JoinGroup, if there is one."""
+        """Answer a member's open JoinGroup, if there is one."""
         if member.awaiting_join is not None:
             self.effects.append(AnswerMember(member.awaiting_join, response))
             member.awaiting_join = None
             self.awaiting_join_count -= 1
 
     def _answer_sync(self, member: Member, response: SyncGroupResponse) -> bool:
-        """AnswerMember a member's open SyncGroup; False if there is none."""
+        """Answer a member's open SyncGroup; False if there is none."""
         if member.awaiting_sync is None:
             return False
         self.effects.append(AnswerMember(member.awaiting_sync, response))
