@@ -20,7 +20,6 @@ class FetchAnswers(Protocol):
     behaviour: Behaviour
     counts: FetchCounts
 
-    def answer_plainly(self, operation: DelayedFetch) -> bool: ...
     def is_fetch_satisfied(self, operation: DelayedFetch) -> bool: ...
     def finish_fetch(self, operation: DelayedFetch) -> None: ...
 
@@ -32,7 +31,6 @@ class DelayedFetch(DelayedOperation):
     __slots__ = (
         "api_version",
         "handler",
-        "is_plain",
         "request",
         "respond",
         "session",
@@ -64,8 +62,6 @@ class DelayedFetch(DelayedOperation):
         self.session = session
         self.api_version = api_version
         self.respond = respond
-        self.is_plain = False
-        """Of a consumer without a session that waits for anything to read, in one partition."""
         self.unread: dict[TopicPartition, None] | None = None
         """Partitions whose log was not looked at, so that no growth of it counts: a follower is
         not assigned to them, or a consumer is sent to another replica."""
@@ -82,10 +78,7 @@ class DelayedFetch(DelayedOperation):
         )
 
     def try_complete(self) -> bool:
-        handler = self.handler
-        if self.is_plain and not self.is_completed and handler.answer_plainly(self):
-            return True
-        return handler.is_fetch_satisfied(self) and self.force_complete()
+        return self.handler.is_fetch_satisfied(self) and self.force_complete()
 
     def on_complete(self) -> None:
         self.handler.finish_fetch(self)

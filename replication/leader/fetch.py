@@ -45,11 +45,9 @@ class FetchHandler:
         "_fetch_of_follower",
         "_fetches",
         "_fetches_to_end",
-        "_is_plain_consumer",
         "_now_ms",
         "_quota",
         "_read_partition",
-        "_read_plainly",
         "_throttled_topics",
         "behaviour",
         "counts",
@@ -75,8 +73,6 @@ class FetchHandler:
         self._fetch_bytes_max = reader.fetch_bytes_max
         self._quota = reader.quota
         self._throttled_topics = reader.quota.topics
-        self._is_plain_consumer = reader.is_plain_consumer
-        self._read_plainly = reader.read_plainly
         self._read_partition = reader.read_partition
         self._fetch_of_follower = followers.fetch_of_follower
         self._account = followers.account
@@ -91,8 +87,7 @@ class FetchHandler:
         respond: Callable[[FetchResponse], object],
     ) -> None:
         """Answer a follower's or consumer's fetch; ``respond`` is called once, now or later."""
-        now = self._now_ms
-        now_ms = now()
+        now_ms = self._now_ms()
         session = None
         if request.session_epoch > INITIAL_EPOCH or request.session_id:
             resolved = self.sessions.resolve(request, now_ms)
@@ -109,15 +104,6 @@ class FetchHandler:
         elif request.session_epoch > INITIAL_EPOCH:
             specs = ()
         operation = DelayedFetch(self, request, specs, session, context.api_version, respond)
-        if request.max_wait_ms > 0 and session is None and self._is_plainly_at_end(request, specs):
-            if len(specs) == 1:
-                version = context.api_version
-                operation.is_plain = request.min_bytes <= 1 and (version > 2 or version < 0)
-                self._fetches.watch(operation, (specs[0].topic_partition,), now_ms)
-            else:
-                names = [spec.topic_partition for spec in specs]
-                self._fetches.watch(operation, names, now_ms)
-            return
         responses, size, is_final = self._read(operation, now_ms, account=True)
         if (
             is_final
@@ -133,38 +119,6 @@ class FetchHandler:
             purgatory = self._fetches if request.replica_id < 0 else self._fetches_to_end
             purgatory.watch(operation, [spec.topic_partition for spec in specs], now_ms)
 
-    def _is_plainly_at_end(
-        self, request: FetchRequest, specs: Sequence[FetchPartition | CachedPartition]
-    ) -> bool:
-        """Return whether a consumer without a session stands at the high watermark everywhere.
-
-        Most of its fetches find it so: reading would bring nothing and refuse nothing, and the
-        fetch waits. False also where it is not plain: the read will tell.
-        """
-        if (
-            not self._is_plain_consumer(request)
-            or request.session_epoch == INITIAL_EPOCH
-            or request.min_bytes <= 0
-            or request.max_bytes <= 0
-        ):
-            return False
-        hosted = self._by_name
-        for spec in specs:
-            partition = hosted.get(spec.topic_partition)
-            if partition is None or not partition.is_leader:
-                return False
-            log = partition.log
-            epoch = spec.current_leader_epoch
-            if (
-                log is None
-                or spec.fetch_offset != log.high_watermark
-                or (epoch != -1 and epoch != partition.leader_epoch)
-                or spec.last_fetched_epoch >= 0
-                or partition.settings.compression_is_zstd
-            ):
-                return False
-        return bool(specs)
-
     @property
     def delayed_count(self) -> int:
         """Fetches that wait, of followers and consumers."""
@@ -174,53 +128,10 @@ class FetchHandler:
             + self.sessions.parked_count
         )
 
-    def answer_plainly(self, operation: DelayedFetch) -> bool:
-        """Answer a parked plain fetch if there is anything to read for it now.
-
-        What ``is_fetch_satisfied`` and ``finish_fetch`` do for the most frequent of them.
-        """
-        spec = operation.specs[0]
-        partition = self._by_name.get(spec.topic_partition)
-        if (
-            partition is None
-            or not partition.is_leader
-            or (log := partition.log) is None
-            or spec.fetch_offset >= log.high_watermark
-        ):
-            return False
-        limit = operation.request.max_bytes
-        if limit > self._fetch_bytes_max:
-            limit = self._fetch_bytes_max
-        plain = self._read_plainly(spec, partition, limit, True)
-        if plain is None:
-            return False
-        operation.is_completed = True
-        operation.leave()
-        respond = operation.respond
-        operation.let_go()
-        respond(FetchResponse(_NONE, 0, (plain,)))
-        return True
-
     def finish_fetch(self, operation: DelayedFetch) -> None:
         """Read again and answer what is there (a parked fetch completed or timed out)."""
-        session = operation.session
-        request = operation.request
-        if session is not None:
-            operation.specs = session.to_read()
-        elif len(operation.specs) == 1 and request.session_epoch != INITIAL_EPOCH:
-            spec = operation.specs[0]
-            partition = self._by_name.get(spec.topic_partition)
-            if (
-                partition is not None
-                and partition.is_leader
-                and self._is_plain_consumer(request)
-                and (operation.api_version > 2 or operation.api_version < 0)
-            ):
-                limit = min(request.max_bytes, self._fetch_bytes_max)
-                plain = self._read_plainly(spec, partition, limit, True)
-                if plain is not None:
-                    operation.respond(FetchResponse(_NONE, 0, (plain,)))
-                    return
+        if operation.session is not None:
+            operation.specs = operation.session.to_read()
         responses, _, _ = self._read(operation, 0, account=False)
         self._respond(operation, responses)
 
@@ -258,18 +169,8 @@ class FetchHandler:
         remaining = limit
         size = 0
         is_final = False
-        # Fetch v0 to v2 return no batch beyond the limits, not even the first.
-        is_plain = self._is_plain_consumer(request) and not 0 <= operation.api_version <= 2
         for spec in operation.specs:
             partition = hosted.get(spec.topic_partition)
-            if is_plain and partition is not None and partition.is_leader:
-                plain = self._read_plainly(spec, partition, remaining, not size)
-                if plain is not None:
-                    responses.append(plain)
-                    for batch in plain.records:
-                        size += len(batch.data)
-                    remaining = limit - size if limit > size else 0
-                    continue
             replica: Replica | None = None
             if replica_id >= 0 and partition is not None and partition.is_leader:
                 replica = partition.find_replica(replica_id)

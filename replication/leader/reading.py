@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterable
 
 from ...protocol.config import BrokerConfig
 from ...protocol.data import (
-    CONSUMER_REPLICA_ID,
     READ_COMMITTED,
-    READ_UNCOMMITTED,
     EpochEndOffset,
     FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
 )
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import RecordBatch, whole_batches
+from ...protocol.records.batch import whole_batches
 from ...protocol.values import TopicPartition
 from ..log.log import Log
 from ..log.lookups import aborted_transactions
@@ -70,67 +68,6 @@ class PartitionReader:
         self.fetch_bytes_max: int = config["fetch.max.bytes"]
         self._tells_stable_offset: bool = hosted.behaviour.stable_offset_told_unasked
         self.selector = replica_selector(config["replica.selector.class"])
-
-    def is_plain_consumer(self, request: FetchRequest) -> bool:
-        """Return whether a consumer reads everything below the high watermark, here and nowhere
-        else."""
-        return (
-            request.replica_id == CONSUMER_REPLICA_ID
-            and request.isolation_level == READ_UNCOMMITTED
-            and self.selector is None
-        )
-
-    def read_plainly(
-        self,
-        spec: FetchPartition | CachedPartition,
-        partition: Partition,
-        bytes_max: int,
-        is_first: bool,
-    ) -> FetchPartitionResponse | None:
-        """``read_partition`` of a leader for a plain consumer; None where it is not that easy."""
-        log = partition.log
-        fetch_offset = spec.fetch_offset
-        epoch = spec.current_leader_epoch
-        if (
-            log is None
-            or not log.log_start_offset <= fetch_offset <= log.high_watermark
-            or (epoch != -1 and epoch != partition.leader_epoch)
-            or spec.last_fetched_epoch >= 0
-            or spec.max_bytes < 0
-            or bytes_max < 0
-            or partition.settings.compression_is_zstd
-            or log.storage.directory.is_offline
-        ):
-            return None
-        high_watermark = log.high_watermark
-        records: tuple[RecordBatch, ...] = ()
-        last = log.active.last_batch
-        if fetch_offset == high_watermark:
-            pass
-        elif (
-            is_first
-            and last is not None
-            and last.base_offset == fetch_offset
-            and high_watermark == log.log_end_offset
-        ):
-            records = (last,)  # mostly it is the one that was just appended
-        else:
-            if bytes_max > spec.max_bytes:
-                bytes_max = spec.max_bytes
-            records = log.read(fetch_offset, bytes_max, high_watermark, is_first).batches
-        producers = log.producers
-        return FetchPartitionResponse(
-            spec.topic_partition,
-            _NONE,
-            high_watermark,
-            -1
-            if not self._tells_stable_offset
-            else high_watermark
-            if producers is None or producers.first_unstable_offset < 0
-            else log.last_stable_offset,
-            log.log_start_offset,
-            records,
-        )
 
     def read_partition(
         self,
@@ -294,13 +231,6 @@ class PartitionReader:
         min_bytes = request.min_bytes
         if min_bytes > 1:  # never more than the answer may hold (docs/kafka/fetch.md#limits)
             min_bytes = min(min_bytes, request.max_bytes, self.fetch_bytes_max)
-        if min_bytes <= 1 and self.is_plain_consumer(request):
-            # One byte is enough, and one is there wherever the high watermark is beyond.
-            for spec in operation.specs:
-                led = hosted.get(spec.topic_partition)
-                log = None if led is None or not led.is_leader else led.log
-                if log is not None and spec.fetch_offset < log.high_watermark:
-                    return True
         require_leader = operation.require_leader
         accumulated = 0
         session = operation.session
