@@ -7,7 +7,9 @@ platform that build it. Every other call is handed to ``setuptools.build_meta``.
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,17 +64,19 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build one wheel and return its name."""
-    name: str = build_meta.build_wheel(wheel_directory, _known(config_settings), metadata_directory)
+    settings = _known(config_settings)
     if not is_compiled(config_settings):
+        name: str = build_meta.build_wheel(wheel_directory, settings, metadata_directory)
         return name
     _make_importable()
     from fakekafka.building import compile as compiler
     from fakekafka.building import wheels
 
     compiler.main()
-    pure = Path(wheel_directory) / name
-    compiled = wheels.compiled_wheel(pure, compiler.TARGET)
-    pure.unlink()
+    with tempfile.TemporaryDirectory() as folder:  # the target may have the pure wheel, to stay
+        pure = Path(folder) / build_meta.build_wheel(folder, settings, metadata_directory)
+        compiled = wheels.compiled_wheel(pure, compiler.TARGET)
+        shutil.copy(compiled, wheel_directory)
     return compiled.name
 
 

@@ -85,7 +85,10 @@ def build(source: Path, target: Path) -> list[Path]:
     command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target))
     for options in (("--sdist",), ("--wheel",), ("--wheel", "-C", "compiled=yes")):
         _run([*command, *options, str(source)], source)
-    return sorted(target.iterdir())
+    files = sorted(target.iterdir())
+    if len(files) != 3:
+        raise ReleaseError(f"three distributions were to be built, not {[f.name for f in files]}")
+    return files
 
 
 def check(files: Sequence[Path]) -> None:
