@@ -72,9 +72,11 @@ def build_wheel(
     from fakekafka.building import compile as compiler
     from fakekafka.building import wheels
 
-    compiler.main()
-    with tempfile.TemporaryDirectory() as folder:  # the target may have the pure wheel, to stay
+    # In a folder of its own: the target may have the pure wheel, to stay. It is built before the
+    # modules are compiled, as that leaves setuptools in another folder.
+    with tempfile.TemporaryDirectory() as folder:
         pure = Path(folder) / build_meta.build_wheel(folder, settings, metadata_directory)
+        compiler.main()
         compiled = wheels.compiled_wheel(pure, compiler.TARGET)
         shutil.copy(compiled, wheel_directory)
     return compiled.name
