@@ -96,12 +96,12 @@ def check(files: Sequence[Path]) -> None:
     _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], ROOT)
 
 
-def try_out(file: Path, python: str = sys.executable) -> Tried:
+def try_out(file: Path) -> Tried:
     """Install a distribution, with what it depends on, where nothing is; start a cluster there."""
     kind = "source" if file.suffix == ".gz" else "pure" if "none-any" in file.name else "compiled"
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
-        _run([python, "-m", "venv", "--without-pip", str(where / "venv")], where)
+        _run([sys.executable, "-m", "venv", "--without-pip", str(where / "venv")], where)
         scripts = where / "venv" / ("Scripts" if os.name == "nt" else "bin")
         inside = str(scripts / "python")
         pip = (sys.executable, "-m", "pip", "--python", inside, "--disable-pip-version-check")

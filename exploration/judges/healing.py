@@ -7,6 +7,7 @@ from typing import Any
 
 from ...protocol import znode_paths
 from ...protocol.values import NO_LEADER, TopicPartition
+from ...replication.partition.partition import Partition
 from ...statemachines.machines.transitions import PartitionState
 from ...testing.running import WaitTimeout
 from ...testing.simulation import Simulation
@@ -221,8 +222,7 @@ class Healing:
                 path = znode_paths.topic_partition_state_path(where)
                 if view.leader is None or where in self.restarted:
                     continue
-                broker = self._simulation.processes[view.leader].broker
-                partition = None if broker is None else broker.replica_manager.partition(where)
+                partition = self._hosted(view.leader, where)
                 known = None if partition is None else partition.partition_epoch
                 if known is not None and known < self._simulation.zookeeper.stat(path).version:
                     self.restarted.add(where)
@@ -319,9 +319,13 @@ class Healing:
 
     def _has_log(self, broker_id: int, where: TopicPartition) -> bool:
         """Whether the broker was told of a replica; a bounce may be missed (KAFKA-1120)."""
-        broker = self._simulation.processes[broker_id].broker
-        partition = None if broker is None else broker.replica_manager.partition(where)
+        partition = self._hosted(broker_id, where)
         return partition is not None and partition.log is not None
+
+    def _hosted(self, broker_id: int, where: TopicPartition) -> Partition | None:
+        """What a broker has of a partition."""
+        broker = self._simulation.processes[broker_id].broker
+        return None if broker is None else broker.replica_manager.partition(where)
 
     def _isr_full(self) -> str | None:
         for topic in topics(self._simulation):
