@@ -323,6 +323,14 @@ def test_state_is_that_of_the_trace(open_page: Open, folder: Path) -> None:
             assert {path: at for path, at in got.items() if path in wanted} == wanted
 
 
+def test_an_address_counts_although_the_page_writes_its_own_over_it(open_page: Open) -> None:
+    """The page writes what it shows shortly after it moved, which may be before it hears of one."""
+    page = open_page()
+    page.evaluate("location.hash = 's=40'; history.replaceState(null, '', '#s=7')")
+    wait_for_event(page, 40)
+    until(page, "() => location.hash.includes('s=40')")
+
+
 def test_time_and_order(open_page: Open, tmp_path: Path) -> None:
     """`t` spaces events by time; the chosen event stays in view."""
     page = open_page()

@@ -292,8 +292,10 @@ class App {
     if (`#${hash}` !== location.hash) history.replaceState(null, '', `#${hash}`)
   }
 
-  async readAddress() {
-    const hash = new URLSearchParams(location.hash.slice(1))
+  /** Shows what an address names; by then the page may have written another over it. */
+  async readAddress(address = location.href) {
+    clearTimeout(this.addressTimer)
+    const hash = new URLSearchParams(new URL(address).hash.slice(1))
     if (hash.get('p'))
       this.panels.tab = hash.get('p') in { Why: 1, Effects: 1, State: 1 } ? hash.get('p') : 'Event'
     if (hash.get('t')) this.setTimed(true)
@@ -348,7 +350,7 @@ class App {
     byId('search').addEventListener('keydown', (event) => {
       if (event.key === 'Enter') this.find(event.shiftKey ? -1 : 1)
     })
-    addEventListener('hashchange', () => this.readAddress())
+    addEventListener('hashchange', (event) => this.readAddress(event.newURL))
     addEventListener('keydown', (event) => handleKey(this, event))
   }
 
