@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from .testing.defaults import kafka_defaults
     from .testing.running import WaitTimeout
     from .testing.simulation import Simulation
+    from .testing.views import ConsumerRecord
     from .tracing.events import Event, TraceError
     from .tracing.reading.reader import Trace, open_trace
 
 _PUBLIC = {
     "Cluster": "testing.cluster",
+    "ConsumerRecord": "testing.views",
     "Event": "tracing.events",
     "FakeKafkaError": "protocol.errors",
     "KafkaError": "protocol.errors",
@@ -39,6 +41,7 @@ _PUBLIC = {
 
 __all__ = [
     "Cluster",
+    "ConsumerRecord",
     "Event",
     "FakeKafkaError",
     "KafkaError",

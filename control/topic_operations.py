@@ -13,8 +13,7 @@ from .acting import acting
 from .operation import Desk, Operation
 
 if TYPE_CHECKING:
-    from ..protocol.records.format import Record
-    from ..testing.views import PartitionView
+    from ..testing.views import ConsumerRecord, PartitionView
 
 _TOPICS, _RECORDS = "topics", "records"
 _RECORDS_MAX = 1000
@@ -52,7 +51,9 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("utf-8", "backslashreplace")
 
 
-def _records_shown(records: list[Record], arguments: dict[str, Any]) -> list[dict[str, Any]]:
+def _records_shown(
+    records: list[ConsumerRecord], arguments: dict[str, Any]
+) -> list[dict[str, Any]]:
     limit = max(arguments.get("limit", _RECORDS_MAX), 0)
     first = arguments.get("offset", 0)
     return [

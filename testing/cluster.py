@@ -137,6 +137,11 @@ class Cluster(EmulatedCluster):
         raise UsageError("the cluster is not started; use `with Cluster() as cluster:`")
 
     @property
+    def is_started(self) -> bool:
+        """Whether it runs: it was started, and not stopped since."""
+        return self._running is not None
+
+    @property
     def failures(self) -> list[tuple[str, BaseException]]:
         """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
         return [] if self._failures is None else self._failures

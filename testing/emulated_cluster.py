@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from ..actors.zookeeper.process import ZooKeeperProcess
     from ..protocol.admin import OngoingReassignment
     from ..protocol.awaiting import Pending
-    from ..protocol.records.format import Record
     from .assembly import ClusterPlan
     from .running import RunningCluster
-    from .views import GroupView, PartitionView
+    from .views import ConsumerRecord, GroupView, PartitionView
 
 T = TypeVar("T")
 
@@ -133,11 +132,12 @@ class EmulatedCluster(abc.ABC):
 
     def wait_for_records(
         self, topic: str, count: int, partition: int | None = None, *, timeout_s: float = 10
-    ) -> list[Record]:
+    ) -> list[ConsumerRecord]:
         """Wait until a topic, or one partition, has ``count`` replicated records; return them all.
 
         Replicated are those below the high watermark; control records do not count. They come
-        partition by partition. ``WaitTimeout`` tells leader, ISR and offsets.
+        partition by partition. ``count=0`` waits until all that the leaders have is replicated.
+        ``WaitTimeout`` tells leader, ISR and offsets.
         """
         return Waits(self.running).for_records(topic, count, partition, timeout_s)
 
@@ -275,10 +275,13 @@ class EmulatedCluster(abc.ABC):
         """
         return Partitions(self.running).partition(topic, partition)
 
-    def records(self, topic: str, partition: int, replica: int | str | None = None) -> list[Record]:
-        """Decoded records as a replica holds them; the leader's by default.
+    def records(
+        self, topic: str, partition: int | None = None, replica: int | str | None = None
+    ) -> list[ConsumerRecord]:
+        """Decoded records of a topic, or of one partition; the leaders' unless a replica is named.
 
-        Control records are left out. ``UsageError`` if there is no such replica.
+        They come partition by partition, also those that are not replicated yet. Control records
+        are left out. ``NotThereYet`` if there is no such topic, leader or replica.
         """
         running = self.running
         broker_id = None if replica is None else broker_process(running, replica).spec.broker_id
@@ -322,7 +325,7 @@ class EmulatedCluster(abc.ABC):
         client = RecordClient(self.running)
         return client.produce(topic, value, key, partition, acks, headers)
 
-    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
+    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[ConsumerRecord]:
         """Records from ``offset`` to the high watermark, as a consumer sees them now.
 
         ``UsageError`` when the partition does not exist.

@@ -2,14 +2,17 @@
 
 ``@pytest.mark.kafka(brokers=3, topics={"orders": 3}, config={...})`` gives the arguments of
 ``Cluster`` or ``Simulation``: for a test, a class or a module. The ini file and the fixture
-``kafka_arguments`` give those of the whole session. What is told of a test that fails, and the
+``kafka_arguments`` give those of the whole session. Any cluster or simulation that is the value of
+a fixture of the test, whoever wrote that, is told of when the test fails; what is told, and the
 trace that is kept of it, are in ``recording``.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterable, Mapping
+import sys
+from collections.abc import Callable, Generator, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +21,7 @@ from .recording.kept_traces import KEPT_EVENTS, Emulated, told_of_ended
 
 if TYPE_CHECKING:
     from .cluster import Cluster
+    from .emulated_cluster import EmulatedCluster
     from .simulation import Simulation
 
 _INI: dict[str, tuple[Any, str]] = {
@@ -48,11 +52,47 @@ def pytest_configure(config: pytest.Config) -> None:
         "kafka(**arguments): arguments of the test's Cluster or Simulation; those of a module, a "
         "class and a test add up; seeds=range(20) runs a test with kafka_simulation once for each",
     )
+    _refuse_misspelt(config)
+
+
+def _refuse_misspelt(config: pytest.Config) -> None:
+    """Raise ``UsageError`` for an ini option kafka_... that no plugin knows: pytest only warns."""
+    from .arguments import nearest
+
+    given = [text.partition("=")[0] for text in config.getoption("override_ini") or ()]
+    for name in (*_ini_names(config.inipath), *given):
+        if name.startswith("kafka_"):
+            try:
+                config.getini(name)
+            except ValueError:
+                raise pytest.UsageError(
+                    f"the ini file has an unknown option {name!r} (there are {', '.join(_INI)})"
+                    f"{nearest(name, list(_INI))}"
+                ) from None
+
+
+def _ini_names(path: Path | None) -> list[str]:
+    """Return the options that pytest's ini file sets; pytest's own list of them is private."""
+    if path is None:
+        return []
+    if path.suffix == ".toml":
+        import tomllib
+
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = read.get("pytest") or read.get("tool", {}).get("pytest", {})
+        return [*table, *table.get("ini_options", {})]
+    import iniconfig
+
+    sections = iniconfig.IniConfig(str(path)).sections
+    return [name for title in ("pytest", "tool:pytest") for name in sections.get(title, {})]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A test that passes over a failure inside its cluster, or in an observer, fails."""
+    for value in getattr(item, "funcargs", {}).values():
+        if _is_emulated(value):
+            _remember(item, value)
     result = yield
     for emulated in item.stash.get(_EMULATED, ()):
         emulated.raise_failure()
@@ -66,18 +106,43 @@ def pytest_runtest_makereport(
     report = yield
     mode = item.config.getoption("--kafka-trace")
     if report.when == "call" and (report.failed or mode == "always"):
-        for emulated in item.stash.get(_EMULATED, ()):
-            text = told_of_ended(item, emulated, report.failed, mode)
+        every = item.stash.get(_EMULATED, [])
+        for number, emulated in enumerate(every, 1):
+            of_several = f"-{number}" if len(every) > 1 else ""
+            text = told_of_ended(item, emulated, report.failed, mode, of_several)
             if text:
-                report.sections.append(("fakekafka", text))
+                report.sections.append((f"fakekafka{of_several}", text))
     return report
 
 
 _EMULATED: pytest.StashKey[list[Emulated]] = pytest.StashKey()
 
 
-def _remember(node: Any, cluster: Cluster | Simulation) -> None:
-    node.stash.setdefault(_EMULATED, []).append(Emulated(cluster))
+def _is_emulated(value: object) -> bool:
+    module = sys.modules.get(f"{__package__}.emulated_cluster")
+    return module is not None and isinstance(value, module.EmulatedCluster)
+
+
+def _remember(item: Any, cluster: EmulatedCluster) -> None:
+    known = item.stash.setdefault(_EMULATED, [])
+    if not any(emulated.cluster is cluster for emulated in known):
+        known.append(Emulated(cluster))
+
+
+@pytest.fixture
+def kafka_watch(request: pytest.FixtureRequest) -> Callable[[EmulatedCluster], EmulatedCluster]:
+    """A function that takes a ``Cluster`` or ``Simulation`` which this test made, and returns it.
+
+    When the test fails, it is told of as if a fixture had made it, and its trace is kept.
+    """
+
+    def watch(cluster: EmulatedCluster) -> EmulatedCluster:
+        if not _is_emulated(cluster):
+            raise pytest.UsageError(f"kafka_watch takes a Cluster or a Simulation, not {cluster!r}")
+        _remember(request.node, cluster)
+        return cluster
+
+    return watch
 
 
 # -- the arguments of a cluster -------------------------------------------------------------------
@@ -145,7 +210,7 @@ def _merged(nearer: dict[str, Any], farther: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def _of_marks(node: pytest.Item) -> dict[str, Any]:
+def _of_marks(node: Any) -> dict[str, Any]:
     """The arguments of all marks of a test, of its class and of its module, merged."""
     found: dict[str, Any] = {}
     for mark in node.iter_markers("kafka"):  # the nearest first
@@ -219,17 +284,49 @@ def _session_arguments(
 # -- clusters --------------------------------------------------------------------------------------
 
 
+def _make_cluster(request: pytest.FixtureRequest, session: Mapping[str, Any]) -> Cluster:
+    """Make the cluster of a fixture, which records, with the arguments of the fixture's scope."""
+    from .cluster import Cluster
+
+    arguments = _checked_arguments(request, Cluster, session)
+    _keep_last_events(request.config, arguments)
+    return Cluster(**arguments)
+
+
 @pytest.fixture
 def kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
     """A fresh cluster for this test alone."""
-    from .cluster import Cluster
-
-    arguments = _checked_arguments(request, Cluster, _session_arguments)
-    _keep_last_events(request.config, arguments)
-    with Cluster(**arguments) as cluster:
+    with _make_cluster(request, _session_arguments) as cluster:
         _remember(request.node, cluster)
+        yield cluster
+
+
+@pytest.fixture(scope="class")
+def class_kafka_cluster(
+    request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
+) -> Generator[Cluster, None, None]:
+    """One cluster for the tests of a class, with the arguments of its marks; never emptied."""
+    with _make_cluster(request, _session_arguments) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def module_kafka_cluster(
+    request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
+) -> Generator[Cluster, None, None]:
+    """One cluster for the tests of a module, with the arguments of its marks; never emptied."""
+    with _make_cluster(request, _session_arguments) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def session_kafka_cluster(
+    request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
+) -> Generator[Cluster, None, None]:
+    """One cluster for all tests, with the arguments of the session; never emptied."""
+    with _make_cluster(request, _session_arguments) as cluster:
         yield cluster
 
 
@@ -256,6 +353,13 @@ class _Shared:
     def give_back(self) -> None:
         if self._cluster is None:
             return
+        if not self._cluster.is_started:
+            self._cluster = None
+            pytest.fail(
+                "the test stopped the cluster that it shares; the next test gets another "
+                "(kafka_cluster is a cluster of its own)",
+                pytrace=False,
+            )
         try:
             self._cluster.reset()
         except BaseException:
@@ -311,16 +415,20 @@ def shared_kafka_cluster(
         _shared_cluster.give_back()
 
 
+_WIDER = ("class_kafka_cluster", "module_kafka_cluster", "session_kafka_cluster")
+
+
 @pytest.fixture
 def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
-    """Addresses for clients: of ``kafka_cluster`` if the test has one, or its mark asks for one.
+    """Addresses for clients: of the cluster that a fixture gives the test.
 
-    Else of ``shared_kafka_cluster``; a mark that gives no more than topics fits that one.
+    Of ``kafka_cluster`` if the test has none and its mark asks for a cluster of its own; else of
+    ``shared_kafka_cluster``, which a mark that gives no more than topics fits.
     """
-    asks_for_own = _of_marks(request.node).keys() - {"topics", "seed", "seeds"}
-    has_own = "kafka_cluster" in request.fixturenames or bool(asks_for_own)
-    cluster = request.getfixturevalue("kafka_cluster" if has_own else "shared_kafka_cluster")
-    return str(cluster.bootstrap_servers)
+    asks_for_own = bool(_of_marks(request.node).keys() - {"topics", "seed", "seeds"})
+    taken = [name for name in ("kafka_cluster", *_WIDER) if name in request.fixturenames]
+    fixture = (*taken, "kafka_cluster" if asks_for_own else "shared_kafka_cluster")[0]
+    return str(request.getfixturevalue(fixture).bootstrap_servers)
 
 
 # -- simulations -----------------------------------------------------------------------------------

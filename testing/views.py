@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..protocol.errors import NotThereYet
 from ..protocol.values import TopicPartition, frozen
+
+
+class ConsumerRecord(NamedTuple):
+    """A record and where it is, with the names of Kafka's own ``ConsumerRecord``."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    """Milliseconds since 1970: of its creation, or of its append with ``LogAppendTime``."""
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import NotThereYet, did_you_mean
-from ...protocol.records.format import Record
 from ...protocol.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
@@ -14,7 +13,7 @@ from ...protocol.values import (
     TopicPartition,
 )
 from .. import arguments
-from ..views import PartitionView, ReplicaView
+from ..views import ConsumerRecord, PartitionView, ReplicaView
 
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
@@ -110,20 +109,46 @@ class Partitions:
 
         return self._running.in_process(process.process, look)
 
-    def records(self, topic: str, partition: int, replica: int | None = None) -> list[Record]:
+    def records(
+        self, topic: str, partition: int | None, replica: int | None = None
+    ) -> list[ConsumerRecord]:
         """Decoded records as a replica holds them: the leader's when none is named.
 
+        Without a partition those of all, partition by partition; of a replica all that it has.
         Control records are left out. ``UsageError`` when that replica is not there.
         """
-        key = partition_key(topic, partition)
-        broker_id = replica if replica is not None else self.partition(topic, partition).leader
+        if partition is not None:
+            return self._records(partition_key(topic, partition), replica)
+        keys = self.keys(topic)
+        if not keys:
+            raise self.no_such_topic(topic)
+        if replica is not None:
+            keys = [key for key in keys if replica in self.partition(*key).replicas]
+            if not keys:
+                raise NotThereYet(f"broker {replica} holds no replica of {topic!r}")
+        return [record for key in keys for record in self._records(key, replica)]
+
+    def _records(self, key: TopicPartition, replica: int | None) -> list[ConsumerRecord]:
+        broker_id = replica if replica is not None else self.partition(*key).leader
         if broker_id is None:
             raise NotThereYet(f"{key} has no leader; name a replica")
         broker = self._running.broker_process(broker_id).broker
         if broker is None:
             raise NotThereYet(f"broker {broker_id} is not running")
         batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
-        return [record for batch in batches if not batch.is_control for record in batch.records()]
+        return [
+            ConsumerRecord(key.topic, key.partition, *record)
+            for batch in batches
+            if not batch.is_control
+            for record in batch.records()
+        ]
+
+    def keys(self, topic: str) -> list[TopicPartition]:
+        """All partitions of a topic that the living brokers know; none if they do not know it."""
+        first = partition_key(topic, 0)
+        return [
+            TopicPartition(topic, number) for number in range(self.partition_count(first.topic))
+        ]
 
     def log_bytes(self, topic: str, partition: int, replica: int, from_offset: int = 0) -> bytes:
         """A replica's log as stored, from the batch with an offset on, for comparing replicas."""
@@ -136,16 +161,22 @@ class Partitions:
 
     def no_such_partition(self, where: TopicPartition) -> NotThereYet:
         """Return what to raise for a partition that no broker knows."""
+        count = self.partition_count(where.topic)
+        if not count:
+            return self.no_such_topic(where.topic, f"partition {where}")
+        return NotThereYet(
+            f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
+        )
+
+    def no_such_topic(self, topic: str, missing: str = "") -> NotThereYet:
+        """Return what to raise for a topic, or something of it, if no broker knows the topic."""
+        missing = missing or f"topic {topic!r}"
         if not any(process.is_alive for process in self._running.processes.values()):
-            return NotThereYet(f"no broker is running, so {where} is unknown; start one")
+            unknown = missing.removeprefix("partition ")
+            return NotThereYet(f"no broker is running, so {unknown} is unknown; start one")
         topics = self.topics()
-        if where.topic in topics:
-            count = self.partition_count(where.topic)
-            return NotThereYet(
-                f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
-            )
-        hint = did_you_mean(where.topic, topics)
-        return NotThereYet(f"there is no partition {where}; topics are {topics}{hint}")
+        hint = did_you_mean(topic, topics)
+        return NotThereYet(f"there is no {missing}; topics are {topics}{hint}")
 
     def newest_metadata(self, where: TopicPartition) -> UpdateMetadataPartitionState | None:
         """Return what a living broker heard with the highest leader epoch."""

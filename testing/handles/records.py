@@ -22,6 +22,7 @@ from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
 from ...protocol.znode_payloads import decode_topic
 from .. import arguments
+from ..views import ConsumerRecord
 from .partitions import Partitions, partition_key
 from .zookeeper import ZooKeeperHandle
 
@@ -72,7 +73,7 @@ class RecordClient:
 
         return self._running.call(ask, _TIMEOUT_MS + 5000)
 
-    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[Record]:
+    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[ConsumerRecord]:
         """Records from ``offset`` to the high watermark, as a consumer sees them now.
 
         ``UsageError`` when the partition does not exist.
@@ -80,9 +81,9 @@ class RecordClient:
         where = partition_key(topic, partition)
         arguments.integer("offset", offset)
 
-        async def read() -> list[Record]:
+        async def read() -> list[ConsumerRecord]:
             position = offset
-            found: list[Record] = []
+            found: list[ConsumerRecord] = []
             while True:
                 wanted = FetchPartition(where, position, -1, 1 << 30)
                 request = FetchRequest(CONSUMER_REPLICA_ID, 0, 0, 1 << 30, (wanted,))
@@ -91,7 +92,11 @@ class RecordClient:
                     return found
                 for batch in whole_batches(answer.records):
                     if not batch.is_control:
-                        found += [r for r in batch.records() if r.offset >= position]
+                        found += [
+                            ConsumerRecord(where.topic, where.partition, *record)
+                            for record in batch.records()
+                            if record.offset >= position
+                        ]
                     position = batch.last_offset + 1
 
         return self._running.call(read, _TIMEOUT_MS + 5000)

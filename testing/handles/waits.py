@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import NotThereYet
-from ...protocol.records.format import Record
 from .. import arguments
 from ..running import WaitTimeout
 from .groups import Groups
@@ -15,7 +14,7 @@ from .partitions import Partitions, partition_key
 if TYPE_CHECKING:
     from ...protocol.values import TopicPartition
     from ..running import RunningCluster
-    from ..views import GroupView, PartitionView
+    from ..views import ConsumerRecord, GroupView, PartitionView
 
 _SHOWN_MAX = 10
 """Partitions that the error of a wait describes."""
@@ -72,26 +71,29 @@ class Waits:
 
     def for_records(
         self, topic: str, count: int, partition: int | None, timeout_s: float
-    ) -> list[Record]:
-        """So many records below the high watermark, or more: those of partition 0 first."""
-        arguments.integer("count", count, 1)
+    ) -> list[ConsumerRecord]:
+        """So many records below the high watermark, or more; 0: all that the leaders have."""
+        arguments.integer("count", count, 0)
         keys = self._keys(topic, partition)
 
-        def records() -> list[Record]:
-            found = keys()
-            if sum(self._length(key) for key in found) < count:
-                return []
-            return [record for key in found for record in self._replicated_records(key)]
+        def is_there() -> bool:
+            views = [self._view(key) for key in keys()]
+            if count:
+                return sum(map(_replicated, views)) >= count and len(records()) >= count
+            return bool(views) and all(
+                view.leader is not None and view.high_watermark == view.log_end_offset >= 0
+                for view in views
+            )
 
-        def enough() -> bool:
-            return len(records()) >= count
+        def records() -> list[ConsumerRecord]:
+            return [record for key in keys() for record in self._replicated_records(key)]
 
         def state() -> str:
-            there = sum(len(self._replicated_records(key)) for key in keys())
-            return f"there are {there}; {self._states(keys())}"
+            return f"there are {len(records())}; {self._states(keys())}"
 
         which = topic if partition is None else f"{topic}-{partition}"
-        self._wait(enough, f"{count} records in {which}", timeout_s, state)
+        wanted = f"{count} records in {which}" if count else f"all records of {which} replicated"
+        self._wait(is_there, wanted, timeout_s, state)
         return records()
 
     def for_group(self, group_id: str, members: int | None, timeout_s: float) -> GroupView:
@@ -115,19 +117,12 @@ class Waits:
         first = partition_key(topic, 0 if partition is None else partition)
         if partition is not None:
             return lambda: [first]
-        partitions = self._partitions
-        return lambda: [
-            partition_key(topic, number) for number in range(partitions.partition_count(topic))
-        ]
+        return lambda: self._partitions.keys(topic)
 
     def _view(self, key: TopicPartition) -> PartitionView:
         return self._partitions.partition(key.topic, key.partition)
 
-    def _length(self, key: TopicPartition) -> int:
-        view = self._view(key)
-        return max(0, view.high_watermark - view.log_start_offset) if view.leader is not None else 0
-
-    def _replicated_records(self, key: TopicPartition) -> list[Record]:
+    def _replicated_records(self, key: TopicPartition) -> list[ConsumerRecord]:
         view = self._view(key)
         if view.leader is None:
             return []
@@ -159,6 +154,11 @@ class Waits:
         if len(keys) > _SHOWN_MAX:
             shown.append(f"and {len(keys) - _SHOWN_MAX} partitions more")
         return "; ".join(shown) or "the topic is not there"
+
+
+def _replicated(view: PartitionView) -> int:
+    """Return how many offsets lie below the high watermark."""
+    return max(0, view.high_watermark - view.log_start_offset) if view.leader is not None else 0
 
 
 def describe_partition(view: PartitionView) -> str:

@@ -17,8 +17,7 @@ from .failure_report import failure_report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..cluster import Cluster
-    from ..simulation import Simulation
+    from ..emulated_cluster import EmulatedCluster
 
 KEPT_EVENTS = 20_000
 """Events of a cluster in real time that are kept in memory, in case its test fails."""
@@ -35,8 +34,8 @@ _WITH_VALUE = ("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p")
 class Emulated:
     """The cluster or simulation of a test, and the failures it had before the test."""
 
-    def __init__(self, cluster: Cluster | Simulation) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: EmulatedCluster) -> None:
+        self.cluster: Any = cluster
         self.failures_before = len(cluster.failures)
 
     @property
@@ -53,17 +52,22 @@ class Emulated:
         raise AssertionError(f"{name} failed during the test: {error!r}{more}") from error
 
 
-def told_of_ended(item: pytest.Item, emulated: Emulated, has_failed: bool, mode: str) -> str:
-    """Return what the report of a test says about its cluster; empty if there is nothing to say."""
+def told_of_ended(
+    item: pytest.Item, emulated: Emulated, has_failed: bool, mode: str, of_several: str
+) -> str:
+    """Return what the report of a test says about its cluster; empty if there is nothing to say.
+
+    ``of_several`` tells the traces of a test with more clusters than one apart.
+    """
     simulation = emulated.cluster if emulated.is_simulated else None
     parts = []
     if has_failed:
         parts.append(_report(emulated))
-    seed = "" if simulation is None else f"seed {simulation.seed}; "  # type: ignore[union-attr]
+    seed = "" if simulation is None else f"seed {simulation.seed}; "
     if mode == "never":
         kept = f"{seed}no trace kept (--kafka-trace=never)" if has_failed else ""
     else:
-        kept = _kept(item, emulated, has_failed, seed)
+        kept = _kept(item, emulated, has_failed, seed, of_several)
     if kept:
         parts.append(kept)
     if has_failed:
@@ -95,7 +99,9 @@ def _stored(cluster: Any) -> Any:
         return None
 
 
-def _kept(item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str) -> str:
+def _kept(
+    item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str, of_several: str
+) -> str:
     """Keep the trace and name its file; an error is reported, as raising would end the session."""
     cluster = emulated.cluster
     if _stored(cluster) is None:
@@ -103,23 +109,23 @@ def _kept(item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str) ->
             return ""
         if emulated.is_simulated:
             return f"{seed}it ran without recording (trace=False): no trace kept"
-        return "it ran without keeping events: no trace kept"
+        return "it ran without keeping events (Cluster(trace=20_000) does): no trace kept"
     try:
-        path = _keep_trace(item, cluster)
+        path = _keep_trace(item, cluster, of_several)
     except Exception as error:
         return f"{seed}the trace could not be kept: {error}"
     shown = shlex.quote(os.path.relpath(path, item.config.invocation_params.dir))
     return f"{seed}trace kept, open it with\n    fakekafka trace show {shown}"
 
 
-def _keep_trace(item: pytest.Item, cluster: Cluster | Simulation) -> Path:
+def _keep_trace(item: pytest.Item, cluster: Any, of_several: str) -> Path:
     traces = item.config.rootpath / _TRACES
     traces.mkdir(exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
     # Parameters that differ only in such characters, or far behind, must not share a file.
     if name != item.nodeid.replace("::", "-").replace("/", "-") or len(name) > _NAME_MAX:
         name = f"{name[:_NAME_MAX]}-{zlib.crc32(item.nodeid.encode()):08x}"
-    path = traces / f"{name}.fktrace"
+    path = traces / f"{name}{of_several}.fktrace"
     cluster.save(path)
     return path
 

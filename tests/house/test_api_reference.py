@@ -15,7 +15,6 @@ from fakekafka.actors.clients.group_consumer import SimulatedGroupConsumer
 from fakekafka.actors.clients.producer import ProducerSettings, SimulatedProducer
 from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
 from fakekafka.actors.clients.transformer import SimulatedTransformer
-from fakekafka.protocol.records.format import Record
 from fakekafka.scenarios.replay import Replay
 from fakekafka.testing import checks
 from fakekafka.testing.handles.broker import BrokerHandle
@@ -24,7 +23,13 @@ from fakekafka.testing.handles.injection import Injection
 from fakekafka.testing.handles.network import Hold, NetworkHandle
 from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
 from fakekafka.testing.security import ClusterSecurity
-from fakekafka.testing.views import GroupMemberView, GroupView, PartitionView, ReplicaView
+from fakekafka.testing.views import (
+    ConsumerRecord,
+    GroupMemberView,
+    GroupView,
+    PartitionView,
+    ReplicaView,
+)
 from fakekafka.tests.support.paths import ROOT
 from fakekafka.tracing.events import Event
 from fakekafka.tracing.reading.causes import Effect
@@ -46,7 +51,7 @@ CLASSES: dict[str, type] = {
         ReplicaView,
         GroupView,
         GroupMemberView,
-        Record,
+        ConsumerRecord,
         Injection,
         ClusterSecurity,
         SimulatedProducer,
@@ -168,6 +173,6 @@ def test_checks_server_handles_and_producer_settings_are_as_described() -> None:
 
 def test_a_made_up_name_is_found() -> None:
     """The reader of the page sees each name of a row."""
-    page = "# T\n\n## Record\n\n| name | what |\n|---|---|\n| `offset`, `made_up` | `no` |\n"
-    assert sections(page) == {"Record": {"offset", "made_up"}}
-    assert sections(page)["Record"] - members(Record) == {"made_up"}
+    page = "# T\n\n## Replay\n\n| name | what |\n|---|---|\n| `trace`, `made_up` | `no` |\n"
+    assert sections(page) == {"Replay": {"trace", "made_up"}}
+    assert sections(page)["Replay"] - members(Replay) == {"made_up"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fakekafka import Cluster, KafkaError, Simulation, UsageError, WaitTimeout
+from fakekafka import Cluster, ConsumerRecord, KafkaError, Simulation, UsageError, WaitTimeout
 from fakekafka.protocol.errors import ErrorCode, NotThereYet
 from fakekafka.tests.support.present import present
 
@@ -66,6 +66,49 @@ def test_the_wait_for_records_gives_them_partition_by_partition(simulation: Simu
     assert [record.value for record in found] == [b"first", b"too", b"second"]
     only = simulation.wait_for_records("orders", 1, partition=1)
     assert [record.value for record in only] == [b"second"]
+
+
+def test_a_record_tells_its_partition_and_everything_that_was_sent(simulation: Simulation) -> None:
+    simulation.produce("orders", "second", partition=1)
+    simulation.produce("orders", "first", key="k", headers=[("trace", b"1")])
+    first, second = simulation.records("orders")
+    assert first == ConsumerRecord(
+        "orders", 0, 0, first.timestamp, b"k", b"first", (("trace", b"1"),)
+    )
+    assert (second.topic, second.partition, second.offset) == ("orders", 1, 0)
+    assert simulation.records("orders", 1) == simulation.consume("orders", 1) == [second]
+
+
+def test_of_a_replica_all_records_are_those_of_the_partitions_it_has(
+    simulation: Simulation,
+) -> None:
+    simulation.produce("orders", "first")
+    simulation.produce("orders", "second", partition=1)
+    simulation.wait_for_records("orders", 2)
+    assert [r.value for r in simulation.records("orders", replica=1)] == [b"first"]
+    simulation.create_topic("of-two", assignment={0: [2]})
+    with pytest.raises(NotThereYet, match="broker 1 holds no replica of 'of-two'"):
+        simulation.records("of-two", replica=1)
+
+
+def test_records_of_a_topic_that_is_not_there_are_an_error_with_the_nearest_name(
+    simulation: Simulation,
+) -> None:
+    with pytest.raises(
+        NotThereYet, match=r"there is no topic 'order'; topics are \['orders'\]; did"
+    ):
+        simulation.records("order")
+
+
+def test_no_count_waits_for_all_that_the_leaders_have(simulation: Simulation) -> None:
+    assert simulation.wait_for_records("orders", 0) == []
+    simulation.network.partition([2], [1, 3])
+    simulation.produce("orders", "alone", partition=1, acks=1)
+    with pytest.raises(WaitTimeout) as late:
+        simulation.wait_for_records("orders", 0, timeout_s=1)
+    assert "all records of orders replicated not there within 1 virtual s" in str(late.value)
+    simulation.network.heal()
+    assert [r.value for r in simulation.wait_for_records("orders", count=0)] == [b"alone"]
 
 
 def test_records_that_are_not_replicated_do_not_count(simulation: Simulation) -> None:
