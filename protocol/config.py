@@ -272,8 +272,14 @@ class BrokerConfig:
         """What the broker has come to of both, first that for all: it stays with what it had when
         it cannot follow a change."""
         for name, value in (static or {}).items():
+            known = definition(name, self.kafka_version)
+            if value is None and known.default is not None:
+                raise UsageError(
+                    f"config {name!r} must have a value, not None; "
+                    f"left out it is {value_text(known.default)}"
+                )
             try:
-                self.static[name] = definition(name, self.kafka_version).parse(value)
+                self.static[name] = known.parse(value)
             except ValueError as error:
                 if isinstance(error, UsageError):
                     raise

@@ -50,9 +50,15 @@ def message_type(name: str) -> type:
 def request_type(api: str) -> type:
     """The message of an API given by Kafka's name (``Produce``, ``fetch``, ``LeaderAndIsr``)."""
     by_lower = {name.lower(): value for name, value in REQUESTS.items()}
+    wanted = api.replace("_", "").lower().removesuffix("request")
     try:
-        return by_lower[api.replace("_", "").lower().removesuffix("request")]
+        return by_lower[wanted]
     except KeyError:
+        if wanted == "apiversions":
+            raise UsageError(
+                "ApiVersions cannot be injected or asked: each connection answers it by itself, "
+                "and no message of it reaches the broker"
+            ) from None
         hint = did_you_mean(api, REQUESTS)
         raise UsageError(f"there is no API {api!r}{hint}") from None
 

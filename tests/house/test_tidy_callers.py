@@ -18,6 +18,7 @@ ONLY_IN_TESTS: dict[str, str] = {
     "connection_count": _CONTENT,
     "emit": "logging calls it (Handler)",
     "eof_received": "asyncio calls it (BufferedProtocol)",
+    "pytest_addoption": "pytest calls it",
     "existing_partitions": _CONTENT,
     "fail_authentication": "a fault that only a ZooKeeper server can cause",
     "get_buffer": "asyncio calls it (BufferedProtocol)",

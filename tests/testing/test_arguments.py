@@ -67,6 +67,8 @@ BOTH: list[tuple[Callable[[Any], object], str]] = [
         "delay_ms must be a finite number of milliseconds",
     ),
     (lambda c: c.inject("Produce", error=1, times=0), "times must be a whole number >= 1, not 0"),
+    (lambda c: c.inject("ApiVersions", delay_ms=5), "each connection answers it by itself"),
+    (lambda c: c.inject("api_versions", error=35), "ApiVersions cannot be injected"),
     (lambda c: c.inject(5, error=1), "api must be Kafka's name of an API, such as"),
     (lambda c: c.observe(5), "function must be a function, such as seen.append, not 5"),
     (lambda c: c.observe(None), "function must be a function, such as seen.append, not None"),
@@ -123,6 +125,10 @@ SIMULATED: list[tuple[Callable[[Any], object], str]] = [
 ]
 
 MADE: list[tuple[dict[str, Any], str]] = [
+    (
+        {"config": {"num.partitions": None}},
+        "'num.partitions' must have a value, not None; left out",
+    ),
     ({"brokers": "3"}, "brokers must be a whole number, or a list of broker ids"),
     ({"zookeepers": 1.5}, "zookeepers must be a whole number, not 1.5"),
     ({"kafka_version": 3.9}, "kafka_version must be a string, not 3.9"),

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from .test_pytest_plugin import PLUGIN, run, suite
-
-__all__ = ["suite"]
+from fakekafka.tests.support.pytest_suites import PLUGIN, run
 
 
 def test_a_class_a_module_and_the_session_have_a_cluster_each(suite: pytest.Pytester) -> None:
@@ -199,8 +196,7 @@ def test_each_worker_of_xdist_shares_a_cluster_of_its_own(suite: pytest.Pytester
     result.stdout.fnmatch_lines(["*trace kept, open it with*"])
 
 
-@pytest.mark.parametrize("plugin", ["anyio"])
-def test_a_coroutine_takes_the_fixtures(suite: pytest.Pytester, plugin: str) -> None:
+def test_a_coroutine_takes_the_fixtures(suite: pytest.Pytester) -> None:
     """As tests, and in fixtures that are coroutines."""
     result = run(
         suite,
@@ -224,7 +220,7 @@ def test_a_coroutine_takes_the_fixtures(suite: pytest.Pytester, plugin: str) -> 
             assert found[0].value == b"y"
         """,
         "-p",
-        plugin,
+        "anyio",
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*orders-0  leader*", "*trace kept, open it with*"])
