@@ -139,6 +139,7 @@ class Cluster(EmulatedCluster):
     @property
     def is_started(self) -> bool:
         """Whether it runs: it was started, and not stopped since."""
+        self._require_own_process()
         return self._running is not None
 
     @property
