@@ -21,7 +21,7 @@
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
 #   make oracle-random  the same histories here and on Kafka: VERSION=3.9 N=20 SEED=1
-#   make demo       a minute's tour
+#   make demo       a minute's tour; installs no more than it runs
 #
 # PYTHON=python3.12 chooses another interpreter, ARGS='-k election' goes to pytest.
 
@@ -179,8 +179,23 @@ oracle-random: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.fidelity.histories --version $(VERSION) --count $(N) \
 		--seed $(or $(SEED),1)
 
-demo: $(STAMP)
-	$(BIN)/fakekafka demo
+# A contributor's environment serves; else a small one is made, with one client and no tools.
+ifeq ($(wildcard $(STAMP)),)
+DEMO := $(VENV)/demo
+else
+DEMO := $(VENV)
+endif
+
+demo: $(DEMO)/.installed
+	$(DEMO)/$(SCRIPTS)/fakekafka demo
+
+$(VENV)/demo/.installed: pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "fakekafka needs Python 3.11 or newer: none found" >&2; exit 2; }
+	@test -x $(@D)/$(SCRIPTS)/python || $(PYTHON) -m venv $(@D) || { \
+		echo "no virtual environment: on Debian install the package python3-venv" >&2; exit 2; }
+	$(@D)/$(SCRIPTS)/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt --editable '.[demo]'
+	@touch $@
 
 # After a change of dependencies: what is installed now becomes what everyone installs.
 constraints:

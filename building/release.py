@@ -113,6 +113,7 @@ def try_out(file: Path) -> Tried:
         program = str(shutil.copy(ROOT / "building" / "try_out.py", where))
         said = _run([inside, program], where)
         version = _run([str(scripts / "fakekafka"), "--version"], where)
+        _run([str(scripts / "fakekafka"), "demo", "--runs", "2"], where)
     if size > INSTALLED_MIB_MAX[kind] * MEBIBYTE:
         raise ReleaseError(
             f"{file.name} takes {size / MEBIBYTE:.1f} MiB with its dependencies; "

@@ -118,6 +118,21 @@ def test_the_demo_checks_its_options_first(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.slow
 @pytest.mark.clients
+def test_without_a_client_the_demo_runs_modelled_ones(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fakekafka.cli.demo.find_spec", lambda name: None)
+    assert status_of("demo", "--runs", "0") == 0
+    shown = capsys.readouterr().out
+    assert "no client of Kafka is installed, so modelled clients run in virtual time" in shown
+    assert re.search(
+        r"killing broker (\d), the leader of orders-0\n.*What happened", shown, re.DOTALL
+    )
+    assert re.search(r"orders-0 takes records again .* because broker-\d was killed", shown)
+    assert "acknowledged 2000 of 2000 sent, read back 2000: each exactly once" in shown
+    assert "9 replicas compared byte by byte: identical" in shown
+
+
 def test_the_demo_ends_when_its_reader_goes_away() -> None:
     """Its producer has thousands of records to go and no cluster any more."""
     process = subprocess.Popen(

@@ -11,7 +11,11 @@ from fakekafka.tests.support.paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
-IMPORTED_AS = {"PyJWT": "jwt", "opentelemetry-proto": "opentelemetry"}
+IMPORTED_AS = {
+    "PyJWT": "jwt",
+    "confluent-kafka": "confluent_kafka",
+    "opentelemetry-proto": "opentelemetry",
+}
 NOT_IMPORTED_HERE = {"pandas": "pyspark imports it for tables of Arrow"}
 
 
