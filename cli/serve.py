@@ -209,14 +209,18 @@ def command(
     ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
     control_host: str = typer.Option("127.0.0.1", help="where the control API listens"),
+    log: str = typer.Option("info", help="what standard error tells: info, debug or off"),
+    log_format: str = typer.Option("auto", help="rich, plain or json; auto: rich on a terminal"),
     exit_with_parent: bool = typer.Option(
         False, "--exit-with-parent", help="end when the process that started this one is gone"
     ),
 ) -> None:
     """Serve a cluster until interrupted, on 127.0.0.1 unless told otherwise."""
     from ..control.server import ControlServer
+    from ..control.watching.events import EventFeed
     from ..protocol.errors import FakeKafkaError, UsageError
     from ..testing.cluster import Cluster
+    from .server_log import FORMATS, LEVELS, check_choice, open_log
 
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -225,6 +229,8 @@ def command(
         try:
             if ready_file is not None and ready_file.is_dir():
                 raise UsageError(f"--ready-file {ready_file} is a directory; name a file in it")
+            check_choice("--log", log, LEVELS)
+            check_choice("--log-format", log_format, FORMATS)
             security = _security(listener, user, brokers)
             cluster = stack.enter_context(
                 Cluster(
@@ -245,18 +251,44 @@ def command(
             )
             _warn_of_open_doors(host, security)
             facts = _facts(cluster, with_zookeeper=zookeeper_port is not None)
+            feed = EventFeed(cluster, with_details=log == "debug") if log != "off" else None
+            server_log = None
+            if feed is not None:
+                feed.start()
+                stack.callback(feed.close)
+                server_log = open_log(feed, log, log_format)
+                stack.callback(server_log.close)
+                server_log.tell(_beginning(cluster))
             if control_port is not None:
-                server = ControlServer(cluster, control_port, control_host)
+                server = ControlServer(cluster, control_port, control_host, feed)
                 stack.callback(server.close)
                 facts["control_url"] = server.url
             if ready_file is not None:
                 _write_ready(ready_file, facts)
                 stack.callback(ready_file.unlink, missing_ok=True)
+            if feed is not None and server_log is not None:
+                # First of all: where the ready file is gone, the brokers are gone a moment later.
+                stack.callback(server_log.close)
+                stack.callback(server_log.tell, "the cluster stops")
+                stack.callback(feed.close)
         except (FakeKafkaError, OSError) as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(2) from None
         _print_facts(facts)
         _wait(stopping, exit_with_parent)
+
+
+def _beginning(cluster: Any) -> str:
+    """Return the first line of the log."""
+    from ..version import __version__
+
+    topics = cluster.topics()
+    told = [
+        f"brokers {', '.join(map(str, cluster.broker_ids))}",
+        f"controller {cluster.controller.id}",
+        f"topics {', '.join(topics)}" if topics else "no topics",
+    ]
+    return f"fakekafka {__version__} serves Kafka {cluster.kafka_version}: {'; '.join(told)}"
 
 
 def _print_facts(facts: dict[str, Any]) -> None:

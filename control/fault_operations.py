@@ -9,8 +9,9 @@ from ..testing.handles.message_gate import MessageFilter
 from ..testing.handles.roles import machine_name
 from ..testing.parameters.cluster_kinds import MACHINE, MESSAGES
 from ..testing.parameters.kinds import INDEX
-from ..testing.parameters.parameter import optional
+from ..testing.parameters.parameter import optional, required
 from .acting import acting
+from .faults import faults_at_work
 from .operation import Arguments, Desk, HoldOrder, InjectionOrder, Operation
 
 if TYPE_CHECKING:
@@ -53,8 +54,12 @@ def network(desk: Desk) -> dict[str, Any]:
 
 
 def faults(desk: Desk) -> dict[str, Any]:
-    """Everything that is at work: rules, holds, injections."""
+    """Everything that is at work: rules, holds, injections, and all of it in words."""
     return {
+        "at_work": [
+            {**fault._asdict(), "endings": [ending._asdict() for ending in fault.endings]}
+            for fault in faults_at_work(desk)
+        ],
         **network(desk),
         "holds": [_shown_hold(number, order) for number, order in desk.holds.items()],
         "injections": [_shown_injection(n, order) for n, order in desk.injections.items()],
@@ -150,6 +155,17 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
     acting("/network/partition", "partition", _NETWORK),
     acting("/network/isolate", "isolate", _NETWORK),
     acting("/network/heal", "heal", _NETWORK),
+    Operation(
+        "POST",
+        "/network/restore",
+        _NETWORK,
+        "end the cut, the loss, the latency and the bandwidth of one link, or of a machine's links",
+        lambda desk, arguments: desk.cluster.network.restore(**arguments),
+        (
+            required("source", MACHINE, "such as broker-1"),
+            optional("target", MACHINE, "the other end; every other machine without it"),
+        ),
+    ),
     acting("/network/latency", "latency", _NETWORK),
     acting("/network/bandwidth", "bandwidth", _NETWORK),
     acting("/network/drop", "drop", _NETWORK),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..testing.cluster import Cluster
     from ..testing.handles.injection import Injection
     from ..testing.handles.network import Hold
-    from .events import EventFeed
+    from .watching.events import EventFeed
 
 T = TypeVar("T")
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..actors.runtime.live import LoopThread
 from ..protocol.errors import AddressUnavailable, UsageError
-from .events import EventFeed
+from .faults import faults_at_work
 from .operation import Desk
+from .watching.events import EventFeed
 
 if TYPE_CHECKING:
     from ..testing.cluster import Cluster
@@ -28,7 +29,14 @@ class ControlServer:
     in use.
     """
 
-    def __init__(self, cluster: Cluster, port: int = 0, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        port: int = 0,
+        host: str = "127.0.0.1",
+        feed: EventFeed | None = None,
+    ) -> None:
+        """``feed`` is one that has been started already; it stays open when the server closes."""
         if not 0 <= port <= 65535:
             raise UsageError(f"the control port must be between 0 and 65535, not {port}")
         try:
@@ -43,10 +51,13 @@ class ControlServer:
         self._host = host
         self._socket = _listen(host, port)
         self.port: int = self._socket.getsockname()[1]
-        self._feed = EventFeed(cluster)
-        self._feed.start()
+        self._own_feed: EventFeed | None = None
+        if feed is None:
+            feed = self._own_feed = EventFeed(cluster)
+            feed.start()
         self._thread = LoopThread("fakekafka-control")
-        desk = Desk(cluster, self._feed)
+        desk = Desk(cluster, feed)
+        feed.watch_faults(lambda: [fault.text for fault in faults_at_work(desk)])
         self._application = self._thread.call(lambda: Application(desk))
         guarded = Guard(self._application.asgi, frozenset((host, "localhost")))
         config = uvicorn.Config(
@@ -73,7 +84,8 @@ class ControlServer:
 
     def close(self) -> None:
         """End every stream and connection, and let the port go."""
-        self._feed.close()
+        if self._own_feed is not None:
+            self._own_feed.close()
         self._thread.call(self._application.closing.set)
         self._server.should_exit = True
         with contextlib.suppress(concurrent.futures.TimeoutError):

@@ -13,9 +13,9 @@ from starlette.responses import Response, StreamingResponse
 from ..protocol.errors import FakeKafkaError, UsageError
 from .answers import answer_to_error
 from .bodies import Refused
-from .events import EventQueue
 from .fault_operations import message_filter, shown_message
 from .operation import Desk, Operation
+from .watching.events import EventQueue
 
 STREAMS_MAX = 20
 _HEARTBEAT_S = 10.0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
 from ..protocol.data import FindCoordinatorRequest, MetadataRequest
@@ -192,6 +192,17 @@ def _forget_past(running: RunningCluster) -> None:
     running.wait_until(groups_are_forgotten)
 
 
+def requested_topics(message: Any) -> Sequence[str]:
+    """Names of the topics that a request creates, or may create because they are not there."""
+    if isinstance(message, MetadataRequest):
+        return (message.topics or ()) if message.allow_auto_topic_creation else ()
+    if isinstance(message, CreateTopicsRequest):
+        return [topic.name for topic in message.topics]
+    if isinstance(message, FindCoordinatorRequest):
+        return (TRANSACTIONS_TOPIC if message.key_type else OFFSETS_TOPIC,)
+    return ()
+
+
 class Creations:
     """Who asks for topics, so that they are created."""
 
@@ -202,15 +213,8 @@ class Creations:
     def look(self, delivery: Delivery) -> None:
         """Called with every message that arrives."""
         message = delivery.message
-        if isinstance(message, MetadataRequest):
-            names: Iterable[str] = message.topics or ()
-            if not message.allow_auto_topic_creation:
-                return
-        elif isinstance(message, CreateTopicsRequest):
-            names = (topic.name for topic in message.topics)
-        elif isinstance(message, FindCoordinatorRequest):
-            names = (TRANSACTIONS_TOPIC if message.key_type else OFFSETS_TOPIC,)
-        else:
+        names = requested_topics(message)
+        if not names:
             return
         context = delivery.context
         client_id = getattr(context, "client_id", "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ...protocol.awaiting import Disconnected
@@ -544,6 +544,22 @@ class Network:
         self._loss = 0.0
         self._link_loss.clear()
         self._losses.end_all(now_us)
+        self._send_again()
+        self._update_plain()
+
+    def restore(self, links: Iterable[tuple[str, str]]) -> None:
+        """Give links what all links have: no cut, no loss, delay or limit of their own."""
+        now_us = self._runtime.now_us()
+        for link in links:
+            if link in self._cut:
+                self._mended[link] = (self._cut.pop(link), now_us)
+            self._link_loss.pop(link, None)
+            self._losses.end(link, now_us)
+            self._link_models.pop(link, None)
+            self._delays.end(link, now_us)
+            self._link_bandwidth.pop(link, None)
+            self._link_bandwidth_by.pop(link, None)
+        self._free_at_least = max(self._free_at_least, now_us + self.latency_us)
         self._send_again()
         self._update_plain()
 

@@ -178,6 +178,26 @@ class NetworkHandle:
 
         self._run(heal)
 
+    def restore(self, source: Machine, target: Machine | None = None) -> None:
+        """Give the link ``source`` to ``target`` what all links have.
+
+        Its cut, its loss, its latency and its bandwidth end. Without ``target`` that is done to
+        every link from and to ``source``.
+        """
+        machines = self._running.machines()
+        name = machine_name(self._running, source)
+        if target is None:
+            links = [link for other in machines for link in ((name, other), (other, name))]
+        else:
+            links = [(name, machine_name(self._running, target))]
+
+        def restore() -> None:
+            where = f"all links of {name}" if target is None else " to ".join(links[0])
+            self._fault(f"{where}: as all others")
+            self._network.restore(links)
+
+        self._run(restore)
+
     def latency(
         self,
         constant_ms: float | None = None,

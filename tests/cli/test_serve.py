@@ -50,6 +50,14 @@ def control(facts: dict[str, Any], path: str) -> Any:
         return json.loads(answer.read())
 
 
+def order(facts: dict[str, Any], path: str, **body: Any) -> Any:
+    request = urllib.request.Request(
+        facts["control_url"] + path, json.dumps(body).encode(), method="POST"
+    )
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.loads(answer.read())
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_where_it_is_serves_and_ends_cleanly(
     number: signal.Signals, tmp_path: Path
@@ -71,7 +79,11 @@ def test_it_says_where_it_is_serves_and_ends_cleanly(
         process.send_signal(number)
         output, errors = process.communicate(timeout=WAIT_S)
     assert process.returncode == 0, errors
-    assert errors == ""
+    lines = [line[24:] for line in errors.splitlines()]
+    assert lines[0].endswith(
+        "serves Kafka 3.9: brokers 1, 2, 3, 4, 5; controller 1; topics audit, orders"
+    )
+    assert lines[-1] == "INFO    the cluster stops"
     assert not path.exists()
     assert list(tmp_path.iterdir()) == []
     assert output.splitlines() == [
@@ -192,6 +204,8 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (["--config-file", "/nonexistent/x"], "--config-file /nonexistent/x cannot be read"),
         (["--brokers", "1", "--control-port", "70000"], "70000"),
         (["--racks", "a,b"], "--racks a,b names 2 racks for 3 brokers"),
+        (["--log", "loud"], "--log takes info, debug or off, not 'loud'"),
+        (["--log-format", "xml"], "--log-format takes auto, rich, plain or json, not 'xml'"),
         (["--no-such-option"], "No such option"),
     ],
 )
@@ -243,6 +257,59 @@ def test_listeners_ports_zookeeper_and_trace_are_where_they_were_asked_for(tmp_p
     assert trace.stat().st_size > 0
 
 
+def test_what_happens_stands_on_standard_error(tmp_path: Path) -> None:
+    """As lines of JSON: a topic that a client had made, a refusal, a broker that is killed, the
+    election, a fault that begins and ends, a group that comes."""
+    from confluent_kafka import Consumer, KafkaException, Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    path = tmp_path / "ready.json"
+    options = ["--control-port", "0", "--log-format", "json", "--config"]
+    options.append("default.replication.factor=3")
+    with serving("--ready-file", str(path), *options) as process:
+        facts = ready(path, process)
+        servers = {"bootstrap.servers": facts["bootstrap_servers"]}
+        producer = Producer({**servers, "client.id": "till"})
+        producer.produce("receipts", b"x")
+        assert producer.flush(10) == 0
+        admin = AdminClient({**servers, "client.id": "clerk"})
+        with pytest.raises(KafkaException, match="already exists"):
+            admin.create_topics([NewTopic("receipts", 1)])["receipts"].result()
+        consumer = Consumer({**servers, "group.id": "audit", "auto.offset.reset": "earliest"})
+        with contextlib.closing(consumer):
+            consumer.subscribe(["receipts"])
+            assert consumer.poll(10) is not None
+            with urllib.request.urlopen(facts["control_url"] + "/events", timeout=10) as stream:
+                order(facts, "/network/latency", constant_ms=3)
+                assert any(line == b"event: fault\n" for line in stream)
+            order(facts, "/network/latency", constant_ms=0)
+            leader = control(facts, "/topics/receipts/0")["leader"]
+            order(facts, f"/brokers/{leader}/kill")
+            order(facts, "/wait", condition=f'leader("receipts", 0) != {leader}')
+        process.terminate()
+        _, errors = process.communicate(timeout=WAIT_S)
+    told = [json.loads(line) for line in errors.splitlines()]
+    assert all(event["level"] in ("info", "warning") and event["text"] for event in told)
+
+    def find(kind: str, **fields: Any) -> dict[str, Any]:
+        found: list[dict[str, Any]] = [
+            e for e in told if e["type"] == kind and fields.items() <= e.items()
+        ]
+        assert found, (kind, fields, errors)
+        return found[0]
+
+    made = find("topic", change="created", topic="receipts")
+    assert (made["client_id"], made["is_automatic"]) == ("till", True)
+    refused = find("refused", client_id="clerk", api="CreateTopics")
+    assert refused["errors"] == ["TOPIC_ALREADY_EXISTS"]
+    assert find("group", group="audit", state="Stable")["members"] == 1
+    find("fault", change="begins", fault="every message takes 3 ms")
+    find("fault", change="ends", fault="every message takes 3 ms")
+    find("broker", broker=leader, state="not_running")
+    election = find("election", topic="receipts", was=leader)
+    assert election["reason"] == f"broker {leader} is down"
+
+
 @pytest.mark.slow
 def test_two_at_once_have_nothing_in_common(tmp_path: Path) -> None:
     """Each has ports and topics of its own."""
@@ -286,7 +353,7 @@ def test_a_configuration_file_counts_and_options_count_more(tmp_path: Path) -> N
     path, file = tmp_path / "ready.json", tmp_path / "server.properties"
     file.write_text("num.partitions=4\nnum.io.threads=8\nmin.insync.replicas=2\n")
     options = ["--config-file", str(file), "--config", "num.partitions=5", "--brokers", "1"]
-    with serving("--ready-file", str(path), *options) as process:
+    with serving("--ready-file", str(path), "--log", "off", *options) as process:
         facts = ready(path, process)
         assert facts["zookeeper_connect"] is None
         process.terminate()

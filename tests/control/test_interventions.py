@@ -320,3 +320,68 @@ def test_an_assignment_that_is_none_is_not_read() -> None:
     assert assigned_partitions(b"\0\0\0\0\0\1\0\1a\0\0\0\1\0\0\0\7\0\0\0\0") == [["a", 7]]
     assert assigned_partitions(b"\0\0\0\0\0\1\0\1a\0\0\0\2\0\0\0\7") is None
     assert assigned_partitions(b"x") is None
+
+
+def test_one_link_is_restored_and_the_others_stay_as_they_are(served: Served) -> None:
+    """Its cut, loss, latency and bandwidth; what all links have stays."""
+    served.ask("POST", "/network/latency", constant_ms=1)
+    for path, body in (
+        ("partition", {"groups": [[1], [2, 3]]}),
+        ("drop", {"probability": 0.1, "source": 1, "target": 2}),
+        ("latency", {"constant_ms": 9, "source": 1, "target": 2}),
+        ("bandwidth", {"mb_per_s": 3, "source": 1, "target": 2}),
+    ):
+        served.ask("POST", f"/network/{path}", **body)
+    told = [fault["text"] for fault in served.ask("GET", "/state")["faults"]["at_work"]]
+    assert told == [
+        "nothing gets from broker-1 to broker-2",
+        "nothing gets from broker-2 to broker-1",
+        "nothing gets from broker-1 to broker-3",
+        "nothing gets from broker-3 to broker-1",
+        "0.1 of the messages from broker-1 to broker-2 are lost",
+        "every message takes 1 ms",
+        "messages from broker-1 to broker-2 take 9 ms",
+        "the link from broker-1 to broker-2 sends 3 MB/s",
+    ]
+    served.ask("POST", "/network/restore", source=1, target=2)
+    told = [fault["text"] for fault in served.ask("GET", "/state")["faults"]["at_work"]]
+    assert told == [
+        "nothing gets from broker-2 to broker-1",
+        "nothing gets from broker-1 to broker-3",
+        "nothing gets from broker-3 to broker-1",
+        "every message takes 1 ms",
+    ]
+    served.ask("POST", "/network/restore", source=1)
+    served.ask("POST", "/network/latency", constant_ms=0)
+    assert served.ask("GET", "/state")["faults"]["at_work"] == []
+
+
+def test_every_fault_names_the_request_that_ends_it(served: Served) -> None:
+    """Brokers, links, messages, answers and disks: each ends by what it says."""
+    served.ask("POST", "/brokers/2/pause")
+    served.ask("POST", "/network/isolate", machine=3)
+    served.ask("POST", "/network/drop", probability=0.01)
+    served.ask("POST", "/network/bandwidth", mb_per_s=2)
+    served.ask("POST", "/network/latency", uniform_ms=[0, 1])
+    hold = served.ask("POST", "/network/holds", messages=["DescribeAclsRequest"], target=2)["id"]
+    injection = served.ask(
+        "POST", "/injections", api="ListGroups", error="NOT_COORDINATOR", client_id="<b>"
+    )["id"]
+    served.ask("POST", "/brokers/1/fail_log_dir", directory=0)
+    faults = served.ask("GET", "/state")["faults"]["at_work"]
+    texts = [fault["text"] for fault in faults]
+    assert texts[0].startswith("log directory ")
+    assert texts[1:] == [
+        "broker 2 is paused",
+        "broker-3 is isolated",
+        "0.01 of all messages are lost",
+        "every message takes 0 to 1 ms",
+        "every link sends 2 MB/s",
+        f"hold {hold}: DescribeAclsRequest to 2 held back",
+        f"injection {injection} into ListGroups: NOT_COORDINATOR, client_id <b>",
+    ]
+    for fault in faults[1:]:
+        ending = fault["endings"][-1]
+        served.ask(ending["method"], ending["path"], **ending["body"])
+    left = [fault["text"] for fault in served.ask("GET", "/state")["faults"]["at_work"]]
+    assert left == texts[:1]

@@ -93,7 +93,8 @@ OFFERED = {
         "drop": "POST /network/drop", "heal": "POST /network/heal",
         "hold": "POST /network/holds", "isolate": "POST /network/isolate",
         "latency": "POST /network/latency", "partition": "POST /network/partition",
-        "release": "POST /network/release", "rules": "GET /network",
+        "release": "POST /network/release", "restore": "POST /network/restore",
+        "rules": "GET /network",
     },
     "ZooKeeperHandle": {
         "children": "GET /zookeeper/node", "create": "POST /zookeeper/node",

@@ -152,6 +152,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._principal = principal
         self._watch_idleness()
+        observer = self._service.observer
+        if observer is not None:
+            observer.connected(self._service.broker_id, self.name)
 
     def _turn_away(self, transport: asyncio.Transport, delay_ms: int) -> None:
         """Its address has connected too often: it is closed, but not at once (KIP-612)."""
@@ -172,6 +175,9 @@ class Connection(asyncio.BufferedProtocol):
             )
         self._forget()
         self._listener.on_connection_lost(self)
+        observer = self._service.observer
+        if observer is not None:
+            observer.disconnected(self._service.broker_id, self.name)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._frame is not None:
@@ -338,6 +344,8 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(str(error))
             return
         self._requests += 1
+        if service.observer is not None:
+            service.observer.asked(self.name, header, request)
         if request is DROPPED:
             return
         exchange = self._exchange = Exchange(self, header, request)
@@ -430,6 +438,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def _answer(self, exchange: Exchange, response: Any, throttle_ms: int) -> None:
         request = exchange.request
+        service = self._service
+        if service.observer is not None:
+            header = exchange.header
+            service.observer.answered(service.broker_id, self.name, header, request, response)
         if isinstance(request, ProduceRequest) and request.acks == 0:
             if any(result.error is not ErrorCode.NONE for result in response.partitions):
                 # The only way to make a client without acknowledgements refresh its metadata.

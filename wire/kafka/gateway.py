@@ -17,7 +17,7 @@ from .security.listener_security import ListenerSecurity
 from .security.request_timer import RequestTimer
 from .security.sasl import TokenCredential
 from .security.throttling import ThrottlingBackend
-from .service import BrokerService
+from .service import BrokerService, ClientObserver
 
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
@@ -202,6 +202,7 @@ class TcpListener:
         self._is_released = False
         """Whether the cluster stops: whatever its brokers still do, no port is taken again."""
         self._timer: RequestTimer | None = None
+        self._observer: ClientObserver | None = None
 
     @property
     def port(self) -> int:
@@ -245,8 +246,19 @@ class TcpListener:
             security=self._security_of(self._broker_id, spec),
             has_consumer_groups=self._has_consumer_groups,
             link=TcpLink(self._runtime.network, self._broker_id),
+            observer=self._observer,
         )
         return KafkaListener(loop, self.host, port, service)
+
+    def observe(self, observer: ClientObserver | None) -> None:
+        """Let this hear what all clients ask from now on; None ends it."""
+
+        def begin() -> None:
+            self._observer = observer
+            for listener in self._listeners.values():
+                listener.service.observer = observer
+
+        self._runtime.thread.call(begin)
 
     def enforce(self, quotas: ClientQuotas) -> None:
         """Throttle clients that exceed these quotas; nothing is counted without any."""

@@ -24,8 +24,13 @@ _WITHOUT_ERRORS = frozenset(
 
 def errors_text(response: object) -> str | None:
     """The first errors in a response with what they are about; None if there is no error."""
-    found = dict.fromkeys(islice(_errors(response, ""), _ERRORS_SHOWN))
+    found = dict.fromkeys(text for _, text in first_errors(response))
     return ", ".join(found) or None
+
+
+def first_errors(response: object) -> list[tuple[ErrorCode, str]]:
+    """The first errors in a response, each with words that name it and what it is about."""
+    return list(islice(_errors(response, ""), _ERRORS_SHOWN))
 
 
 @functools.cache
@@ -38,10 +43,10 @@ def _fields(kind: type) -> tuple[str, ...]:
     )
 
 
-def _errors(value: Any, about: str) -> Iterator[str]:
+def _errors(value: Any, about: str) -> Iterator[tuple[ErrorCode, str]]:
     if isinstance(value, ErrorCode):
         if value is not ErrorCode.NONE:
-            yield f"{about} {value.name}".strip()
+            yield value, f"{about} {value.name}".strip()
     elif isinstance(value, tuple):
         if value and isinstance(value[0], str | TopicPartition):
             about = str(value[0])

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any, Protocol
 
 from ..request_memory import RequestMemory
 from .backend import Backend, BrokerTopicNames
-from .codec import Codec
+from .codec import Codec, RequestHeader
 from .paced_queue import ClientLink
 from .security.listener_security import OPEN, ListenerSecurity
 
 _RECEIVE_BUFFER_BYTES = 65536
+
+
+class ClientObserver(Protocol):
+    """Hears what clients ask and are told; called on the loop's thread, must not wait or raise."""
+
+    def connected(self, broker_id: int, connection: str) -> None:
+        """A client has connected; ``connection`` is Kafka's name of it."""
+        ...
+
+    def disconnected(self, broker_id: int, connection: str) -> None:
+        """A connection has ended, whoever closed it."""
+        ...
+
+    def asked(self, connection: str, header: RequestHeader, request: Any) -> None:
+        """A request was read."""
+        ...
+
+    def answered(
+        self, broker_id: int, connection: str, header: RequestHeader, request: Any, response: Any
+    ) -> None:
+        """A request is answered with a response message."""
+        ...
 
 
 class BrokerService:
@@ -28,6 +51,7 @@ class BrokerService:
         "listener_name",
         "max_request_bytes",
         "memory",
+        "observer",
         "receive_buffer",
         "security",
     )
@@ -45,10 +69,12 @@ class BrokerService:
         security: ListenerSecurity = OPEN,
         has_consumer_groups: bool = False,
         link: ClientLink | None = None,
+        observer: ClientObserver | None = None,
     ) -> None:
         """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
         ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
-        ``queued.max.request.bytes``; without a ``link`` nothing is delayed.
+        ``queued.max.request.bytes``; without a ``link`` nothing is delayed; an
+        ``observer`` hears what clients ask.
         """
         self.broker_id = broker_id
         self.backend = backend
@@ -57,6 +83,7 @@ class BrokerService:
         self.idle_ms = idle_ms
         self.security = security
         self.link = link
+        self.observer = observer
         self.codec = Codec(
             backend.kafka_version,
             BrokerTopicNames(backend, broker_id),

@@ -1,0 +1,181 @@
+"""The log of a served cluster: a line for each thing that happens, on standard error.
+
+It reads the feed of events that the page reads, and adds the warnings of the cluster itself. A
+thread of its own writes: a reader of the log that is slow keeps nothing but the log waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from typing import IO, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from ..control.watching.events import EventFeed, EventQueue
+from ..control.watching.looks import Event
+from ..control.watching.words import DEBUG, ERROR, INFO, WARNING, level
+from ..protocol.errors import UsageError
+
+LEVELS = (INFO, DEBUG, "off")
+FORMATS = ("auto", "rich", "plain", "json")
+_RANKS = {DEBUG: 0, INFO: 1, WARNING: 2, ERROR: 3}
+_STYLES = {DEBUG: "dim", INFO: "green", WARNING: "yellow", ERROR: "bold red"}
+TOLD_AT_ONCE_MAX = 20
+"""Lines of one kind at one time; a broker may lead thousands of partitions when it goes."""
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160))}
+"""Characters that would break a line or move a terminal's cursor, as they are shown."""
+
+Write = Callable[[str, Event], None]
+"""Writes an event of a level."""
+
+
+def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
+    """Raise ``UsageError`` for a value that is not known."""
+    if value not in known:
+        raise UsageError(f"{option} takes {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
+    return value
+
+
+def writer(format_name: str, stream: IO[str]) -> Write:
+    """Return what writes in a format; ``auto`` is rich on a terminal and plain elsewhere."""
+    if format_name == "auto":
+        format_name = "rich" if stream.isatty() else "plain"
+    if format_name == "json":
+        return lambda level, event: _write_json(stream, level, event)
+    if format_name == "plain":
+        return lambda level, event: _write_plain(stream, level, event)
+    console = Console(file=stream, highlight=False, soft_wrap=True)
+    return lambda level, event: _write_rich(console, level, event)
+
+
+def _write_json(stream: IO[str], level: str, event: Event) -> None:
+    when = datetime.fromtimestamp(event["at_ms"] / 1000).astimezone()
+    fields = {name: value for name, value in event.items() if name not in ("id", "at_ms")}
+    told = {"time": when.isoformat(timespec="milliseconds"), "level": level, **fields}
+    stream.write(json.dumps(told) + "\n")
+    stream.flush()
+
+
+def _moment(event: Event) -> str:
+    when = datetime.fromtimestamp(event["at_ms"] / 1000)
+    return when.isoformat(" ", "milliseconds")
+
+
+def _write_plain(stream: IO[str], level: str, event: Event) -> None:
+    text = event["text"].translate(_CONTROL)
+    line = f"{_moment(event)} {level.upper():7} {text}\n"
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(line.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def _write_rich(console: Console, level: str, event: Event) -> None:
+    line = Text()
+    line.append(_moment(event)[11:], "dim")
+    line.append(f" {level.upper():7} ", _STYLES[level])
+    line.append(event["text"].translate(_CONTROL))
+    console.print(line)
+
+
+class _Records(logging.Handler):
+    """Hands what the cluster itself logs to a log."""
+
+    def __init__(self, put: Callable[[Event], None]) -> None:
+        super().__init__()
+        self._put = put
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info:
+            text = f"{text}: {record.exc_info[1]!r}"
+        shown = INFO if record.levelno < logging.WARNING else WARNING
+        shown = DEBUG if record.levelno < logging.INFO else shown
+        event: Event = {
+            "type": "cluster",
+            "at_ms": int(record.created * 1000),
+            "logger": record.name,
+            "level": ERROR if record.levelno >= logging.ERROR else shown,
+            "text": f"{record.name.removeprefix('fakekafka.')}: {text}",
+        }
+        self._put(event)
+
+
+class ServerLog:
+    """Writes the events of a feed that are of a level or above, until it is closed."""
+
+    def __init__(self, feed: EventFeed, least: str, write: Write, *, folds: bool = True) -> None:
+        """``least`` is ``info`` or ``debug``; ``folds`` makes one line of many like it."""
+        self._feed = feed
+        self._folds = folds
+        self._least = _RANKS[least]
+        self._write = write
+        self._news = threading.Event()
+        self._ending = False
+        self._queue: EventQueue = feed.subscribe(self._news.set)
+        self._records = _Records(self._queue.put)
+        logger = logging.getLogger("fakekafka")
+        self._level_before = logger.level
+        logger.addHandler(self._records)
+        if least == DEBUG:
+            logger.setLevel(logging.DEBUG)
+        else:
+            self._records.setLevel(logging.WARNING)
+        self._thread = threading.Thread(target=self._run, name="fakekafka-log", daemon=True)
+        self._thread.start()
+
+    def tell(self, text: str, **fields: Any) -> None:
+        """Write a line of the server's own."""
+        at_ms = int(time.time() * 1000)
+        self._queue.put({"type": "server", "at_ms": at_ms, **fields, "text": text})
+
+    def close(self) -> None:
+        """Write what is left."""
+        logger = logging.getLogger("fakekafka")
+        logger.removeHandler(self._records)
+        logger.setLevel(self._level_before)
+        self._feed.unsubscribe(self._queue)
+        self._ending = True
+        self._news.set()
+        self._thread.join(1.0)  # a reader that takes nothing more must not keep the process
+
+    def _run(self) -> None:
+        while True:
+            self._news.wait()
+            self._news.clear()
+            is_last = self._ending
+            try:
+                self._write_all(self._queue.take())
+            except (OSError, ValueError):  # the reader is gone; the cluster goes on
+                return
+            if is_last:
+                return
+
+    def _write_all(self, events: list[Event]) -> None:
+        counts: Counter[str] = Counter()
+        for event in events:
+            shown = event["level"] if event["type"] == "cluster" else level(event)
+            if _RANKS[shown] < self._least:
+                continue
+            event.setdefault("at_ms", int(time.time() * 1000))
+            counts[event["type"]] += 1
+            if not self._folds or counts[event["type"]] <= TOLD_AT_ONCE_MAX:
+                self._write(shown, event)
+        for kind, count in counts.items():
+            left = count - TOLD_AT_ONCE_MAX
+            if self._folds and left > 0:
+                at_ms, text = int(time.time() * 1000), f"and {left} more like it at once: {kind}"
+                self._write(INFO, {"type": kind, "at_ms": at_ms, "text": text})
+
+
+def open_log(feed: EventFeed, least: str, format_name: str) -> ServerLog:
+    """Begin to write the log of a cluster to standard error."""
+    write = writer(format_name, sys.stderr)
+    return ServerLog(feed, least, write, folds=format_name != "json")

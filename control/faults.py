@@ -1,0 +1,154 @@
+"""The faults that are at work, in words, each with what ends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ..actors.network.rules import NetworkRules
+    from .operation import Desk, InjectionOrder
+
+_CUTS_TOLD = 20
+"""Cut links that have entries of their own."""
+
+
+class Ending(NamedTuple):
+    """A request to this API that ends a fault."""
+
+    title: str
+    """Of a button, such as ``Heal``."""
+    method: str
+    path: str
+    body: Mapping[str, Any] = {}
+
+
+class Fault(NamedTuple):
+    """Something that is not as it should be, because somebody asked for it."""
+
+    text: str
+    endings: tuple[Ending, ...] = ()
+    detail: str = ""
+    """How it stands now, such as how many messages are held back."""
+
+
+def faults_at_work(desk: Desk) -> Iterator[Fault]:
+    """Everything that was set to work and goes on: brokers, links, messages, answers."""
+    running = desk.cluster.running
+    for broker_id, process in running.processes.items():
+        at = f"/brokers/{broker_id}"
+        if process.is_alive and process.process.paused:
+            yield Fault(
+                f"broker {broker_id} is paused", (Ending("Resume", "POST", f"{at}/resume"),)
+            )
+        disk = process.spec.disk
+        for number, path in enumerate(disk.directories):
+            if path in disk.offline_dirs:
+                repair = Ending("Repair", "POST", f"{at}/repair_log_dir", {"directory": number})
+                yield Fault(f"log directory {path} of broker {broker_id} is offline", (repair,))
+    rules = desk.cluster.network.rules
+    yield from _cuts(rules, running.machines())
+    yield from _losses(rules)
+    yield from _delays(rules)
+    yield from _limits(rules)
+    for number, order in desk.holds.items():
+        yield _hold(number, order.asked, len(order.hold.messages))
+    for number, injection in desk.injections.items():
+        if injection.injection.remaining != 0:
+            yield _injection(number, injection)
+
+
+def isolated(rules: NetworkRules, machines: list[str]) -> list[str]:
+    """The machines that no message of another one reaches, nor the other way round."""
+    cuts = frozenset(rules.cuts)
+    if len(cuts) < len(machines):
+        return []
+    return [
+        name
+        for name in machines
+        if len(machines) > 1
+        and all(
+            (name, other) in cuts and (other, name) in cuts for other in machines if other != name
+        )
+    ]
+
+
+def _restore(source: str, target: str) -> tuple[Ending, ...]:
+    body = {"source": source, "target": target}
+    return (Ending("Heal", "POST", "/network/restore", body),)
+
+
+def _cuts(rules: NetworkRules, machines: list[str]) -> Iterator[Fault]:
+    cut_off = isolated(rules, machines)
+    for name in cut_off:
+        yield Fault(
+            f"{name} is isolated", (Ending("Heal", "POST", "/network/restore", {"source": name}),)
+        )
+    others = [cut for cut in rules.cuts if not {*cut} & {*cut_off}]
+    for source, target in others[:_CUTS_TOLD]:
+        yield Fault(f"nothing gets from {source} to {target}", _restore(source, target))
+    if len(others) > _CUTS_TOLD:
+        heal = Ending("Heal all", "POST", "/network/heal")
+        yield Fault(f"{len(others) - _CUTS_TOLD} more links are cut", (heal,))
+
+
+def _losses(rules: NetworkRules) -> Iterator[Fault]:
+    if rules.loss:
+        end = Ending("Lose none", "POST", "/network/drop", {"probability": 0})
+        yield Fault(f"{rules.loss:.4g} of all messages are lost", (end,))
+    for (source, target), loss in rules.link_losses.items():
+        if loss != rules.loss:
+            text = f"{loss:.4g} of the messages from {source} to {target} are lost"
+            yield Fault(text, _restore(source, target))
+
+
+def _delays(rules: NetworkRules) -> Iterator[Fault]:
+    if rules.latency != "0 ms":
+        end = Ending("No delay", "POST", "/network/latency", {"constant_ms": 0})
+        yield Fault(f"every message takes {rules.latency}", (end,))
+    for (source, target), latency in rules.link_latencies.items():
+        if latency != rules.latency:
+            text = f"messages from {source} to {target} take {latency}"
+            yield Fault(text, _restore(source, target))
+
+
+def _limits(rules: NetworkRules) -> Iterator[Fault]:
+    if rules.bandwidth_mb_per_s is not None:
+        end = Ending("No limit", "POST", "/network/bandwidth", {"mb_per_s": None})
+        yield Fault(f"every link sends {rules.bandwidth_mb_per_s:g} MB/s", (end,))
+    for (source, target), rate in rules.link_bandwidths.items():
+        if rate != rules.bandwidth_mb_per_s:
+            amount = "without a limit" if rate is None else f"{rate:g} MB/s"
+            text = f"the link from {source} to {target} sends {amount}"
+            yield Fault(text, _restore(source, target))
+
+
+def _hold(number: int, asked: Mapping[str, Any], held: int) -> Fault:
+    which = ", ".join(asked.get("messages") or ()) or "messages"
+    source = f" from {asked['source']}" if asked.get("source") is not None else ""
+    target = f" to {asked['target']}" if asked.get("target") is not None else ""
+    at = f"/network/holds/{number}"
+    return Fault(
+        f"hold {number}: {which}{source}{target} held back",
+        (Ending("Release", "POST", f"{at}/release"), Ending("End", "DELETE", at)),
+        f"{held} now",
+    )
+
+
+def _injection(number: int, order: InjectionOrder) -> Fault:
+    asked, left = order.asked, order.injection.remaining
+    effect = asked.get("error") or asked.get("errors") or asked.get("answer")
+    told = [] if effect is None else [effect if isinstance(effect, str) else json.dumps(effect)]
+    if asked.get("disconnect"):
+        told.append("disconnect")
+    if asked.get("delay_ms"):
+        told.append(f"{asked['delay_ms']} ms late")
+    names = ("topic", "partition", "broker", "client_id", "nth")
+    told += [f"{name} {asked[name]}" for name in names if asked.get(name) is not None]
+    return Fault(
+        f"injection {number} into {asked['api']}: {', '.join(told)}",
+        (Ending("Cancel", "DELETE", f"/injections/{number}"),),
+        f"{order.injection.applied} applied, "
+        + ("no limit" if left is None else f"{left} to come"),
+    )

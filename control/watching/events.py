@@ -1,0 +1,146 @@
+"""What happens in the cluster, as a stream: elections, ISR changes, brokers, groups, clients.
+
+The cluster is looked at some twenty times a second. What changed in between is one event: its
+leader epoch and partition epoch count how many decisions there were. Listeners tell what clients
+are refused. The page, streams and the log of a server read this one feed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ...protocol.errors import FakeKafkaError
+from .clients import Clients, observe_clients
+from .looks import GROUPS_EVERY, INTERVAL_S, Comparison, Event, Look
+from .words import DEBUG, level, words
+
+if TYPE_CHECKING:
+    from ...testing.cluster import Cluster
+
+KEPT = 500
+"""Events that are kept for who asks later."""
+QUEUED_MAX = 5000
+"""Events that wait for a reader; who reads no faster loses the rest and is told so."""
+
+
+class EventQueue:
+    """Events on their way to one reader; ``wake`` is called when there are some."""
+
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self._wake = wake
+        self._events: deque[Event] = deque()
+        self._lost = 0
+
+    def put(self, event: Event) -> None:
+        if len(self._events) >= QUEUED_MAX:
+            self._lost += 1
+        else:
+            self._events.append(event)
+        self._wake()
+
+    def take(self) -> list[Event]:
+        """The events that came; an event ``lost`` says how many found no room."""
+        events = list(self._events)
+        for _ in events:
+            self._events.popleft()
+        lost, self._lost = self._lost, 0
+        if lost:
+            event: Event = {"type": "lost", "count": lost}
+            events.append({**event, "text": words(event)})
+        return events
+
+
+class EventFeed:
+    """Looks at a cluster in a thread of its own, and tells subscribers what changed."""
+
+    def __init__(self, cluster: Cluster, *, with_details: bool = False) -> None:
+        """``with_details`` also tells of connections, and of errors that clients meet usually."""
+        self._cluster = cluster
+        self._lock = threading.Lock()
+        self._subscriptions: list[EventQueue] = []
+        self._kept: deque[Event] = deque(maxlen=KEPT)
+        self._last_id = 0
+        self._ending = threading.Event()
+        self._clients = Clients(self.publish, with_details=with_details)
+        self._faults: Callable[[], Iterable[str]] = tuple
+        self._known_faults: dict[str, None] = {}
+        self._comparison: Comparison
+        self._thread = threading.Thread(target=self._run, name="fakekafka-events", daemon=True)
+
+    def start(self) -> None:
+        """Look for the first time: what changes from now on is told."""
+        self._comparison = Comparison(Look(self._cluster, with_groups=True))
+        observe_clients(self._cluster, self._clients)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking; subscribers get no further event."""
+        self._ending.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+            with contextlib.suppress(FakeKafkaError):  # the cluster may have been stopped
+                observe_clients(self._cluster, None)
+
+    def watch_faults(self, faults: Callable[[], Iterable[str]]) -> None:
+        """Tell of faults that begin and end; the function gives those at work, in words."""
+        self._faults = faults
+
+    def publish(self, event: Event) -> None:
+        """Number an event, keep it, and hand it to every subscriber; ``text`` has its words."""
+        with self._lock:
+            self._last_id += 1
+            numbered = {"id": self._last_id, "at_ms": int(time.time() * 1000), **event}
+            numbered["text"] = words(event)
+            if level(event) != DEBUG:
+                self._kept.append(numbered)
+            for subscription in self._subscriptions:
+                subscription.put(numbered)
+
+    def subscribe(self, wake: Callable[[], object], since: int | None = None) -> EventQueue:
+        """Get every event from now on, and before these the kept ones after ``since``."""
+        subscription = EventQueue(wake)
+        with self._lock:
+            for event in self._kept:
+                if since is not None and event["id"] > since:
+                    subscription.put(event)
+            self._subscriptions.append(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: EventQueue) -> None:
+        with self._lock:
+            if subscription in self._subscriptions:
+                self._subscriptions.remove(subscription)
+
+    def _run(self) -> None:
+        number = 0
+        while not self._ending.wait(INTERVAL_S):
+            number += 1
+            self._look(with_groups=number % GROUPS_EVERY == 0)
+        self._look(with_groups=True)
+
+    def _look(self, *, with_groups: bool) -> None:
+        try:
+            look = Look(self._cluster, with_groups=with_groups)
+            events = list(self._comparison.changes(look))
+            faults = dict.fromkeys(self._faults())
+        except FakeKafkaError:  # it is being stopped
+            return
+        for event in events:
+            if event["type"] == "topic" and event["change"] == "created":
+                event |= self._clients.who_asked_for(event["topic"])
+            self.publish(event)
+        for event in (*_fault_changes(self._known_faults, faults), *self._clients.repeated()):
+            self.publish(event)
+        self._known_faults = faults
+
+
+def _fault_changes(before: Mapping[str, None], now: Mapping[str, None]) -> list[Event]:
+    return [
+        *({"type": "fault", "change": "ends", "fault": one} for one in before if one not in now),
+        *({"type": "fault", "change": "begins", "fault": one} for one in now if one not in before),
+    ]

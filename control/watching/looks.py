@@ -1,0 +1,235 @@
+"""What changes in a cluster, found by looking at it again and again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
+from ...protocol.values import TopicPartition
+
+if TYPE_CHECKING:
+    from ...actors.broker.broker import Broker
+    from ...protocol.values import LeaderAndIsr
+    from ...testing.cluster import Cluster
+
+INTERVAL_S = 0.05
+"""Time between two looks."""
+GROUPS_EVERY = 4
+"""Groups are looked at in one look of so many."""
+_GONE_S = 0.5
+"""So long a topic is missed before it counts as deleted: a new controller forgets all topics
+before it reads them again."""
+_GROUP_GONE_S = 2.0
+"""The same of a group, which another coordinator may be loading."""
+_SHUTTING_DOWN = ("pending_controlled_shutdown", "shutting_down")
+
+Event = dict[str, Any]
+
+
+class GroupLook(NamedTuple):
+    """A group as its coordinator has it."""
+
+    state: str
+    generation: int
+    members: int
+    coordinator: int
+
+
+def _groups_of(broker: Broker) -> list[tuple[str, GroupLook]]:
+    coordinator, broker_id = broker.groups, broker.broker_id
+    found = [
+        (group_id, GroupLook(group.state_name, group.generation, len(group.members), broker_id))
+        for group_id, group in coordinator.groups.items()
+    ]
+    if isinstance(coordinator, ConsumerGroupCoordinator):
+        found += [
+            (group_id, GroupLook(group.state_name, group.epoch, len(group.members), broker_id))
+            for group_id, group in coordinator.consumer_groups.items()
+        ]
+    return found
+
+
+class Look:
+    """What is compared from one look at the cluster to the next."""
+
+    def __init__(self, cluster: Cluster, *, with_groups: bool = False) -> None:
+        running = cluster.running
+        controller = running.active_controller()
+        self.controller = None if controller is None else controller.broker_id
+        self.epoch = -1 if controller is None else controller.epoch
+        self.partitions: Mapping[TopicPartition, Any] | None = None
+        self.topics: frozenset[str] = frozenset()
+        if controller is not None:
+            topics = controller.context.topics
+            process = running.processes[controller.broker_id].process
+            self.partitions, self.topics = running.in_process(
+                process,
+                lambda: (dict(topics.partitions_leadership_info), frozenset(topics.all_topics)),
+            )
+        self._cluster = cluster
+        self.brokers = {
+            broker_id: "paused" if process.process.paused else process.state
+            for broker_id, process in running.processes.items()
+        }
+        self.zookeepers = {
+            server_id: "running" if process.is_alive else "not_running"
+            for server_id, process in running.zookeepers.items()
+        }
+        self.groups: dict[str, GroupLook] | None = None
+        """None if nobody looked at them."""
+        if with_groups:
+            self.groups = {}
+            for broker in running.living_brokers():
+                read = functools.partial(_groups_of, broker)
+                self.groups.update(running.in_process(broker.process, read))
+
+    def replicas(self, key: TopicPartition) -> tuple[int, ...]:
+        """The replicas of a partition as the controller has them now; empty without one."""
+        running = self._cluster.running
+        controller = running.active_controller()
+        if controller is None:
+            return ()
+        topics = controller.context.topics
+        process = running.processes[controller.broker_id].process
+        return running.in_process(
+            process, lambda: topics.partition_full_replica_assignment(key).replicas
+        )
+
+
+class Comparison:
+    """Finds what changed; partitions are remembered while no controller knows them."""
+
+    def __init__(self, first: Look) -> None:
+        self._last = first
+        self._partitions = dict(first.partitions or {})
+        self._missing_since: dict[str, int] = {}
+        self._groups = dict(first.groups or {})
+        self._groups_missing_since: dict[str, int] = {}
+
+    def changes(self, look: Look) -> Iterator[Event]:
+        """Return what differs from the previous look."""
+        last, self._last = self._last, look
+        for kind, name, before, now in (
+            ("broker", "broker", last.brokers, look.brokers),
+            ("zookeeper", "server", last.zookeepers, look.zookeepers),
+        ):
+            for number, state in now.items():
+                if before.get(number) != state:
+                    yield {"type": kind, name: number, "state": state, "was": before.get(number)}
+        if (look.controller, look.epoch) != (last.controller, last.epoch):
+            yield {
+                "type": "controller",
+                "broker": look.controller,
+                "epoch": look.epoch,
+                "was": last.controller,
+            }
+        if look.partitions is not None:
+            yield from self._partition_changes(look.partitions)
+            yield from self._deletions(look)
+        if look.groups is not None:
+            yield from self._group_changes(look, look.groups)
+
+    def _partition_changes(self, now: Mapping[TopicPartition, Any]) -> Iterator[Event]:
+        created: dict[str, int] = {}
+        for key, decided in now.items():
+            known = self._partitions.get(key)
+            if known is decided:
+                continue
+            self._partitions[key] = decided
+            if known is None:
+                created[key.topic] = created.get(key.topic, 0) + 1
+            else:
+                before, after = known.leader_and_isr, decided.leader_and_isr
+                yield from _leadership_changes(key, before, after, self._last)
+        for topic, count in created.items():
+            yield {"type": "topic", "topic": topic, "change": "created", "partitions": count}
+
+    def _deletions(self, look: Look) -> Iterator[Event]:
+        """Topics that are gone. A new controller forgets all before it reads them again."""
+        if len(self._partitions) == len(look.partitions or ()) and not self._missing_since:
+            return
+        gone = {key.topic for key in self._partitions} - look.topics
+        self._missing_since = {
+            topic: self._missing_since.get(topic, 0) + 1 for topic in sorted(gone)
+        }
+        for topic, looks in list(self._missing_since.items()):
+            if looks * INTERVAL_S >= _GONE_S or look.topics:
+                for key in [key for key in self._partitions if key.topic == topic]:
+                    del self._partitions[key]
+                yield {"type": "topic", "topic": topic, "change": "deleted"}
+
+    def _group_changes(self, look: Look, now: Mapping[str, GroupLook]) -> Iterator[Event]:
+        for group_id, group in now.items():
+            known = self._groups.get(group_id)
+            self._groups[group_id] = group
+            if known is not None and known[:3] == group[:3]:
+                continue
+            was = None if known is None else known.state
+            yield {"type": "group", "group": group_id, **group._asdict(), "was": was}
+        gone = self._groups.keys() - now.keys() if len(self._groups) > len(now) else ()
+        missing = self._groups_missing_since
+        are_all_there = all(state == "running" for state in look.brokers.values())
+        self._groups_missing_since = {
+            group_id: missing.get(group_id, 0) + are_all_there for group_id in sorted(gone)
+        }
+        for group_id, looks in list(self._groups_missing_since.items()):
+            if looks * GROUPS_EVERY * INTERVAL_S >= _GROUP_GONE_S:
+                del self._groups_missing_since[group_id]
+                last = self._groups.pop(group_id)
+                told = last._replace(state="Dead", members=0)._asdict()
+                yield {"type": "group", "group": group_id, **told, "was": last.state}
+
+
+def _leadership_changes(
+    key: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr, look: Look
+) -> Iterator[Event]:
+    event = {
+        "topic": key.topic,
+        "partition": key.partition,
+        "leader": now.leader if now.leader >= 0 else None,
+        "leader_epoch": now.leader_epoch,
+        "partition_epoch": now.zk_version,
+        "isr": list(now.isr),
+    }
+    has_new_isr = sorted(before.isr) != sorted(now.isr)
+    # With the ISR the controller raises the epoch of a leader that stays.
+    is_elected_again = before.leader_epoch != now.leader_epoch and not has_new_isr
+    if before.leader != now.leader or is_elected_again:
+        was = before.leader if before.leader >= 0 else None
+        reason = _reason(key, before, now, look)
+        yield {
+            "type": "election",
+            **event,
+            "was": was,
+            "was_epoch": before.leader_epoch,
+            "reason": reason,
+        }
+    if has_new_isr:
+        yield {"type": "isr", **event, "was": list(before.isr)}
+
+
+def _reason(key: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr, look: Look) -> str | None:
+    """Why there was an election, as far as it can be seen from outside."""
+    if now.leader < 0:
+        return "no replica in sync is alive"
+    if now.leader != before.leader and now.leader not in before.isr:
+        return "unclean: no replica in sync was alive"
+    if before.leader < 0:
+        return "a replica in sync is back"
+    if now.leader == before.leader:
+        return None
+    state = look.brokers.get(before.leader, "not_running")
+    if state == "not_running":
+        return f"broker {before.leader} is down"
+    if state in _SHUTTING_DOWN:
+        return f"broker {before.leader} shuts down"
+    if state == "paused":
+        return f"broker {before.leader} is paused"
+    replicas = look.replicas(key)
+    if replicas and before.leader not in replicas:
+        return f"broker {before.leader} is no replica any more"
+    if before.leader not in now.isr:
+        return f"broker {before.leader} was not heard"
+    return "it is the preferred one" if replicas[:1] == (now.leader,) else None

@@ -1,0 +1,100 @@
+"""What the listeners tell of clients: refusals, counted when they come again, and new topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.control.watching import clients
+from fakekafka.control.watching.clients import Clients
+from fakekafka.protocol.admin import TopicResult
+from fakekafka.protocol.data import MetadataRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.wire.kafka.codec import RequestHeader
+
+HEADER = RequestHeader(19, 7, 1, "clerk", 0)
+CONNECTION = "127.0.0.1:9092-127.0.0.1:50000-3"
+
+
+class Clock:
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(clients, "time", clock)
+    return clock
+
+
+def answer(observer: Clients, error: ErrorCode) -> None:
+    observer.answered(1, CONNECTION, HEADER, MetadataRequest(()), (TopicResult("orders", error),))
+
+
+def test_a_refusal_says_who_what_and_why() -> None:
+    told: list[dict[str, Any]] = []
+    answer(Clients(told.append, with_details=False), ErrorCode.TOPIC_ALREADY_EXISTS)
+    (event,) = told
+    assert (event["client_id"], event["api"], event["broker"]) == ("clerk", "Metadata", 1)
+    assert event["address"] == "127.0.0.1:50000"
+    assert event["reason"] == "orders TOPIC_ALREADY_EXISTS"
+    assert event["errors"] == ["TOPIC_ALREADY_EXISTS"]
+
+
+def test_an_answer_without_an_error_is_no_refusal() -> None:
+    told: list[dict[str, Any]] = []
+    answer(Clients(told.append, with_details=True), ErrorCode.NONE)
+    assert told == []
+
+
+def test_errors_of_every_working_cluster_are_details() -> None:
+    """A member is told its id, a rebalance is told to members."""
+    told: list[dict[str, Any]] = []
+    answer(Clients(told.append, with_details=False), ErrorCode.REBALANCE_IN_PROGRESS)
+    assert told == []
+    answer(Clients(told.append, with_details=True), ErrorCode.REBALANCE_IN_PROGRESS)
+    assert [event["is_usual"] for event in told] == [True]
+
+
+def test_the_same_refusal_again_is_counted(clock: Clock) -> None:
+    """And told once more after ten seconds; then nothing is left of it."""
+    told: list[dict[str, Any]] = []
+    observer = Clients(told.append, with_details=False)
+    for _ in range(120):
+        answer(observer, ErrorCode.TOPIC_ALREADY_EXISTS)
+    assert len(told) == 1
+    assert list(observer.repeated()) == []
+    clock.now_s += 11
+    (again,) = observer.repeated()
+    assert (again["count"], again["seconds"]) == (119, 11)
+    clock.now_s += 11
+    assert list(observer.repeated()) == []
+    answer(observer, ErrorCode.TOPIC_ALREADY_EXISTS)
+    assert len(told) == 2
+
+
+def test_a_new_topic_has_the_client_that_asked_for_it_lately(clock: Clock) -> None:
+    observer = Clients(lambda _: None, with_details=False)
+    observer.asked(CONNECTION, HEADER, MetadataRequest(("orders", "old")))
+    assert observer.who_asked_for("orders") == {
+        "api": "Metadata",
+        "client_id": "clerk",
+        "is_automatic": True,
+    }
+    assert observer.who_asked_for("orders") == {}
+    clock.now_s += 31
+    assert observer.who_asked_for("old") == {}
+
+
+def test_what_is_remembered_has_a_limit() -> None:
+    """Clients choose names and errors without end."""
+    observer = Clients(lambda _: None, with_details=False)
+    for number in range(3000):
+        observer.asked(CONNECTION, HEADER, MetadataRequest((f"t{number}",)))
+        result = TopicResult(f"t{number}", ErrorCode.INVALID_TOPIC_EXCEPTION)
+        observer.answered(1, CONNECTION, HEADER, MetadataRequest(()), (result,))
+    assert len(observer._asked) <= 1000
+    assert len(observer._refused) <= 1000
