@@ -112,7 +112,7 @@ NOT_OFFERED = {
         "behaviour": "internal", "call": "internal", "create_shaped_topic": "internal",
         "processes": "internal", "running": "internal", "runtime": "internal",
         "zookeepers": "internal",
-        "start": "serve starts it", "stop": "serve ends it",
+        "start": "serve starts it", "stop": "serve ends it", "is_started": "serve starts it",
         "bootstrap_servers_of": "serve prints it",
         "security": "serve is given it; certificates: POST /client_certificates",
         "save": "serve --trace writes it", "trace": "serve --trace writes it",
