@@ -260,11 +260,12 @@ def test_who_prefers_dark_gets_dark(
     assert shown == palette
 
 
-def test_the_search_finds_a_page(browser: Any, address: str) -> None:
-    """A word of a page leads to the page, without a server's help."""
+@pytest.mark.parametrize("opened_as", ["served", "file"])
+def test_the_search_finds_a_page(browser: Any, address: str, site: Path, opened_as: str) -> None:
+    """A word of a page leads to the page; also where there is no server, but only the files."""
     page = browser.new_page()
     page.set_viewport_size({"width": LAPTOP_PX, "height": 900})
-    page.goto(address + "index.html")
+    page.goto({"served": address, "file": f"{site.as_uri()}/"}[opened_as] + "index.html")
     page.click(".md-search__input")
     page.keyboard.type("min.insync.replicas")
     page.wait_for_selector(".md-search-result__link")
