@@ -308,11 +308,12 @@ class Simulation(EmulatedCluster):
     # -- the recording -------------------------------------------------------------------------
 
     @property
-    def events(self) -> Any:
+    def events(self) -> Sequence[Event]:
         """The events recorded so far."""
         if self.recorder is None:
             raise UsageError("this simulation records nothing; make it without trace=False")
-        return self.recorder.events
+        events: Sequence[Event] = self.recorder.events
+        return events
 
     @property
     def fingerprint(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,30 +14,59 @@ from fakekafka.tests.support.paths import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]  # a first run reads the whole package
 
 MISUSES = {
-    "from fakekafka import Clustr": 'has no attribute "Clustr"',
-    "fakekafka.Cluster(broker=3)": 'Unexpected keyword argument "broker"',
-    "fakekafka.Simulation(seed='1')": 'Argument "seed" to "Simulation" has incompatible type',
-    "fakekafka.Cluster().produce(b'orders', b'x')": 'Argument 1 to "produce"',
-    "fakekafka.Cluster().broker(1).kil()": 'has no attribute "kil"',
+    "from fakekafka import Clustr": ('has no attribute "Clustr"', '"Clustr" is unknown'),
+    "fakekafka.Cluster(broker=3)": ('keyword argument "broker"', 'No parameter named "broker"'),
+    "fakekafka.Simulation(seed='1')": ('Argument "seed" to "Simulation"', 'parameter "seed"'),
+    "fakekafka.Cluster().produce(b'orders', b'x')": ('Argument 1 to "produce"', "parameter "),
+    "fakekafka.Cluster().broker(1).kil()": ('has no attribute "kil"', 'access attribute "kil"'),
 }
+"""Misuse to words that mypy says of it, and that pyright says."""
+RIGHT = """import fakekafka
+with fakekafka.Cluster(brokers=3) as cluster:
+    cluster.broker(1).kill()
+    first: bytes | None = cluster.records("orders")[0].value
+with fakekafka.Simulation(1) as simulation:
+    kinds: list[str] = [event.kind for event in simulation.events]
+"""
 
 
-def test_misuses_are_errors_to_mypy(tmp_path: Path) -> None:
-    """Each on its line, and nothing else is: names that are loaded late have their types, too."""
-    lines = ["import fakekafka", "with fakekafka.Cluster(brokers=3) as cluster:"]
-    lines += ["    cluster.broker(1).kill()", *MISUSES]
-    program = tmp_path / "program.py"
-    program.write_text("\n".join(lines) + "\n")
-    settings = tmp_path / "mypy.ini"
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text("\n".join([RIGHT, *MISUSES]) + "\n")
+    return path
+
+
+def judge(said: dict[int, str], which: int, whole: str) -> None:
+    """Each misuse is told on its line, and nothing else is: what is loaded late has types, too."""
+    first = RIGHT.count("\n") + 2
+    assert sorted(said) == [first + number for number in range(len(MISUSES))], whole
+    for number, words in enumerate(MISUSES.values()):
+        assert words[which] in said[first + number]
+
+
+def test_misuses_are_errors_to_mypy(program: Path) -> None:
+    settings = program.with_name("mypy.ini")
     settings.write_text(f"[mypy]\nstrict = True\nmypy_path = {ROOT / '.venv' / 'src'}\n")
     command = [sys.executable, "-m", "mypy", "--config-file", str(settings), str(program)]
     command += ["--cache-dir", str(ROOT / ".mypy_cache"), "--follow-imports", "silent"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    told = [line for line in done.stdout.splitlines() if line.startswith("program.py:")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=program.parent)
     said: dict[int, str] = {}
-    for line in told:
-        number = int(line.split(":")[1])
-        said[number] = said.get(number, "") + line
-    assert sorted(said) == [4 + number for number in range(len(MISUSES))], done.stdout
-    for number, words in enumerate(MISUSES.values()):
-        assert words in said[4 + number]
+    for line in done.stdout.splitlines():
+        if line.startswith("program.py:"):
+            number = int(line.split(":")[1])
+            said[number] = said.get(number, "") + line
+    judge(said, 0, done.stdout)
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="pyright runs on Node, which is not here")
+def test_misuses_are_errors_to_pyright(program: Path) -> None:
+    settings = program.with_name("pyrightconfig.json")
+    settings.write_text(json.dumps({"extraPaths": [str(ROOT / ".venv" / "src")]}))
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run([*command, "."], capture_output=True, text=True, cwd=program.parent)
+    said: dict[int, str] = {}
+    for found in json.loads(done.stdout)["generalDiagnostics"]:
+        number = found["range"]["start"]["line"] + 1
+        said[number] = said.get(number, "") + found["message"]
+    judge(said, 1, done.stdout)

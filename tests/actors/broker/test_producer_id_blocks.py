@@ -57,7 +57,7 @@ def stored(simulation: Simulation) -> tuple[int, str, str]:
     return block["broker"], block["block_start"], block["block_end"]
 
 
-def asked(simulation: Simulation) -> list[tuple[str, str]]:
+def asked(simulation: Simulation) -> list[tuple[str, str | None]]:
     """Who asked whom for a block."""
     return [
         (event.actor, event.peer)
