@@ -22,8 +22,8 @@ from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MEBIBYTE = 1 << 20
-INSTALLED_MIB_MAX = {"pure": 40, "compiled": 70, "source": 40}
+MEGABYTE = 10**6
+INSTALLED_MB_MAX = {"pure": 40, "compiled": 70, "source": 40}
 """What an installation may take, with everything that it brings."""
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 VERSIONED = {
@@ -114,10 +114,10 @@ def try_out(file: Path) -> Tried:
         said = _run([inside, program], where)
         version = _run([str(scripts / "fakekafka"), "--version"], where)
         _run([str(scripts / "fakekafka"), "demo", "--runs", "2"], where)
-    if size > INSTALLED_MIB_MAX[kind] * MEBIBYTE:
+    if size > INSTALLED_MB_MAX[kind] * MEGABYTE:
         raise ReleaseError(
-            f"{file.name} takes {size / MEBIBYTE:.1f} MiB with its dependencies; "
-            f"the limit is {INSTALLED_MIB_MAX[kind]} MiB"
+            f"{file.name} takes {size / MEGABYTE:.1f} MB with its dependencies; "
+            f"the limit is {INSTALLED_MB_MAX[kind]} MB"
         )
     return Tried(file, kind, size, f"{version}: {said}")
 
@@ -211,8 +211,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             prepare(root, chosen.version)
             print(f"committed and tagged v{chosen.version}; pushing the tag publishes it")
         for tried in make_distributions(root):
-            size = tried.installed_bytes / MEBIBYTE
-            print(f"dist/{tried.file.name}  {size:.1f} MiB installed  {tried.said}")
+            size = tried.installed_bytes / MEGABYTE
+            print(f"dist/{tried.file.name}  {size:.1f} MB installed  {tried.said}")
     except ReleaseError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
