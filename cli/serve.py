@@ -209,6 +209,9 @@ def command(
     ready_file: Path | None = typer.Option(None, help="JSON written once the cluster serves"),
     control_port: int | None = typer.Option(None, help="serve the control API; 0 picks a port"),
     control_host: str = typer.Option("127.0.0.1", help="where the control API listens"),
+    memory: str | None = typer.Option(
+        None, help="what records may take, as 1G; above it the oldest ones are deleted"
+    ),
     log: str = typer.Option("info", help="what standard error tells: info, debug or off"),
     log_format: str = typer.Option("auto", help="rich, plain or json; auto: rich on a terminal"),
     exit_with_parent: bool = typer.Option(
@@ -245,6 +248,7 @@ def command(
                     ports=_ports("--port", port, brokers),
                     zookeeper_ports=_ports("--zookeeper-port", zookeeper_port, zookeepers),
                     data_dir=data_dir,
+                    memory=memory,
                     trace=trace,
                     security=security,
                 )

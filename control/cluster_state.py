@@ -170,6 +170,18 @@ def controller(cluster: Cluster) -> dict[str, Any]:
     }
 
 
+def memory(cluster: Cluster) -> dict[str, int] | None:
+    """How much memory records take and may take; None without a bound."""
+    bound = cluster.memory
+    if bound is None:
+        return None
+    return {
+        "kept_bytes": bound.kept_bytes,
+        "bytes_max": bound.bytes_max,
+        "deleted_bytes": bound.deleted_bytes,
+    }
+
+
 def overview(cluster: Cluster) -> dict[str, Any]:
     """Return what the cluster is, without its topics."""
     return {
@@ -179,6 +191,7 @@ def overview(cluster: Cluster) -> dict[str, Any]:
         "controller": controller(cluster),
         "brokers": brokers(cluster),
         "zookeepers": zookeepers(cluster),
+        "memory": memory(cluster),
         "failures": [f"{name}: {error!r}" for name, error in cluster.failures],
     }
 

@@ -14,8 +14,9 @@ from .follower.manager import FetcherManager
 from .leader.delayed_requests import DelayedRequests
 from .log.compaction import compact
 from .log.log import Log
-from .log.retention import delete_old_segments
+from .log.retention import delete_below, delete_old_segments
 from .partition.hosted_partitions import HostedPartitions
+from .partition.partition import Partition
 
 INITIAL_TASK_DELAY_MS = 30000
 PRODUCER_ID_CHECK_MS = 600000
@@ -180,11 +181,27 @@ class Upkeep:
                 self._on_storage_failure(name, error)
                 continue
             if log.log_start_offset != log_start_offset:
-                if partition.report is not None:
-                    partition.report.log_moved(log)
-                partition.wake_fetchers()
-                self._fetcher_manager.log_start_changed(name)
-                self._deletions.check_and_complete(name)
+                self._log_start_changed(name, partition, log)
+
+    def delete_below(self, name: TopicPartition, partition: Partition, offset: int) -> None:
+        """Delete the segments of a hosted partition below an offset, and move the log start there.
+
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR if its directory is offline.
+        """
+        log = partition.log
+        if log is None:
+            return
+        log_start_offset = log.log_start_offset
+        delete_below(log, offset, self._host.wall_ms())
+        if log.log_start_offset != log_start_offset:
+            self._log_start_changed(name, partition, log)
+
+    def _log_start_changed(self, name: TopicPartition, partition: Partition, log: Log) -> None:
+        if partition.report is not None:
+            partition.report.log_moved(log)
+        partition.wake_fetchers()
+        self._fetcher_manager.log_start_changed(name)
+        self._deletions.check_and_complete(name)
 
     def flush_dirty_logs(self) -> None:
         """Flush the logs whose last flush is ``flush.ms`` ago (docs/kafka/log.md#flushing)."""

@@ -25,6 +25,7 @@ from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
 from .emulated_cluster import EmulatedCluster
+from .memory_bound import MemoryBound, bytes_of
 from .real_time import RealTimeCluster
 from .recording.cluster_recording import ClusterRecording
 from .reset import reset
@@ -58,6 +59,8 @@ class Cluster(EmulatedCluster):
     has its topics; ``topics`` that exist already stay as they are;
     ``runtime`` is ``"live"`` or ``"threaded"``;
     ``trace`` is a path to record to, or how many of the last events to keep for ``save``;
+    ``memory`` is how much memory records may take, in bytes or as ``"1G"``: above it the oldest
+    records of the largest partitions are deleted, except those of compacted topics;
     ``security`` is a ``SecurityConfig``, its fields, or listeners such as
     ``"PLAINTEXT;CLIENTS:SASL_SSL"``.
 
@@ -82,6 +85,7 @@ class Cluster(EmulatedCluster):
         runtime: str = "live",
         trace: str | Path | int | None = None,
         data_dir: str | Path | None = None,
+        memory: int | str | None = None,
         security: SecurityConfig | Mapping[str, Any] | str | None = None,
     ) -> None:
         self._security_config = SecurityConfig.of({} if security is None else security)
@@ -125,6 +129,8 @@ class Cluster(EmulatedCluster):
         self._zookeeper_tcp: ZooKeeperTcp | None = None
         self._recording = ClusterRecording(trace)
         self._data_dir = arguments.file_path("data_dir", data_dir)
+        self._memory_bytes_max = None if memory is None else bytes_of("memory", memory)
+        self._memory: MemoryBound | None = None
         self._running: RealTimeCluster | None = None
         self._failures: list[tuple[str, BaseException]] | None = None
 
@@ -195,6 +201,9 @@ class Cluster(EmulatedCluster):
         running.wait_until(has_started, _START_TIMEOUT_S)
         self._security.create_users()
         self._create_initial_topics()
+        if self._memory_bytes_max is not None:
+            self._memory = MemoryBound(running, self._memory_bytes_max)
+            self._memory.start()
 
     def stop(self) -> None:
         """Stop everything: sockets, threads, actors; idempotent."""
@@ -202,6 +211,8 @@ class Cluster(EmulatedCluster):
         if running is None:
             return
         self._running = None
+        if self._memory is not None:
+            self._memory.close()
         running.end()
         if running.runtime.thread.is_forked_away:  # the parent's threads are not here
             return
@@ -274,6 +285,11 @@ class Cluster(EmulatedCluster):
         return ",".join(
             f"{host}:{self.broker(broker_id).ports[found[0]]}" for broker_id in self.broker_ids
         )
+
+    @property
+    def memory(self) -> MemoryBound | None:
+        """How much memory records take and may take; None without the argument ``memory``."""
+        return self._memory
 
     @property
     def security(self) -> ClusterSecurity:

@@ -21,9 +21,12 @@ from .words import DEBUG, level, words
 
 if TYPE_CHECKING:
     from ...testing.cluster import Cluster
+    from ...testing.memory_bound import Deleted
 
 KEPT = 500
 """Events that are kept for who asks later."""
+_MEMORY_S = 5.0
+"""Records that go all the time are told of this often."""
 QUEUED_MAX = 5000
 """Events that wait for a reader; who reads no faster loses the rest and is told so."""
 
@@ -67,6 +70,8 @@ class EventFeed:
         self._last_id = 0
         self._ending = threading.Event()
         self._clients = Clients(self.publish, with_details=with_details)
+        self._memory_s = 0.0  # when records that went were told of last
+        self._went: list[Deleted] = []
         self._faults: Callable[[], Iterable[str]] = tuple
         self._known_faults: dict[str, None] = {}
         self._comparison: Comparison
@@ -76,6 +81,8 @@ class EventFeed:
         """Look for the first time: what changes from now on is told."""
         self._comparison = Comparison(Look(self._cluster, with_groups=True))
         observe_clients(self._cluster, self._clients)
+        if self._cluster.memory is not None:
+            self._cluster.memory.on_deleted = self._went.append
         self._thread.start()
 
     def close(self) -> None:
@@ -137,6 +144,22 @@ class EventFeed:
         for event in (*_fault_changes(self._known_faults, faults), *self._clients.repeated()):
             self.publish(event)
         self._known_faults = faults
+        if self._went and time.monotonic() - self._memory_s >= _MEMORY_S:
+            self._memory_s = time.monotonic()
+            went, self._went[:] = [*self._went], ()
+            self.publish(self._memory_event(went))
+
+    def _memory_event(self, went: list[Deleted]) -> Event:
+        """Tell of the records that went since the last such event, together."""
+        assert self._cluster.memory is not None
+        starts = {str(name): start for one in went for name, start in one.log_starts.items()}
+        return {
+            "type": "memory",
+            "bytes": sum(one.bytes_deleted for one in went),
+            "kept_bytes": went[-1].kept_bytes,
+            "bytes_max": self._cluster.memory.bytes_max,
+            "log_starts": starts,
+        }
 
 
 def _fault_changes(before: Mapping[str, None], now: Mapping[str, None]) -> list[Event]:

@@ -9,6 +9,7 @@ Event = Mapping[str, Any]
 
 DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
 _UP = ("running", "starting")
+_STARTS_TOLD = 3
 
 
 def _who(broker: int | None) -> str:
@@ -66,6 +67,22 @@ def _refused(event: Event) -> str:
     )
 
 
+def _megabytes(count: int) -> str:
+    return f"{count / (1 << 20):,.1f} MB"
+
+
+def _memory(event: Event) -> str:
+    starts = list(event["log_starts"].items())
+    told = [f"{name} begins at {start}" for name, start in starts[:_STARTS_TOLD]]
+    if len(starts) > _STARTS_TOLD:
+        told.append(f"{len(starts) - _STARTS_TOLD} more partitions")
+    kept, most = _megabytes(event["kept_bytes"]), _megabytes(event["bytes_max"])
+    went = _megabytes(event["bytes"])
+    return (
+        f"memory: {went} of the oldest records went, {kept} of {most} are kept; {', '.join(told)}"
+    )
+
+
 def _connection(event: Event) -> str:
     what = "to" if event["change"] == "opened" else "closed, to"
     return f"connection {event['connection']} {what} broker {event['broker']}"
@@ -82,6 +99,7 @@ _WORDS: dict[str, Callable[[Event], str]] = {
     "refused": _refused,
     "fault": lambda event: f"fault {event['change']}: {event['fault']}",
     "connection": _connection,
+    "memory": _memory,
     "action": lambda event: f"{event['method']} {event['path']}",
     "lost": lambda event: f"{event['count']} events were lost: they came faster than they are read",
 }
@@ -108,6 +126,6 @@ def level(event: Event) -> str:
         return WARNING if event["change"] == "begins" else INFO
     if kind == "refused":
         return DEBUG if event["is_usual"] else WARNING
-    if kind in ("connection",):
+    if kind == "connection":
         return DEBUG
-    return WARNING if kind == "lost" else INFO
+    return WARNING if kind in ("lost", "memory") else INFO

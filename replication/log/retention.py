@@ -26,6 +26,16 @@ def delete_old_segments(log: Log, now_ms: int) -> int:
     return count
 
 
+def delete_below(log: Log, offset: int, now_ms: int) -> None:
+    """Move the log start up to an offset, and delete the segments below it.
+
+    It stops at the high watermark. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
+    """
+    log.storage.directory.check()
+    log.maybe_increment_log_start_offset(min(offset, log.high_watermark))
+    _delete(log, now_ms, lambda _, following: _is_below_start(log, following))
+
+
 def _is_below_start(log: Log, following: Segment | None) -> bool:
     return following is not None and following.base_offset <= log.log_start_offset
 

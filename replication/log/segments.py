@@ -87,6 +87,33 @@ def cut_segments(storage: LogStorage, offset: int, index_interval_bytes: int) ->
     return active
 
 
+def split_segments(storage: LogStorage, bytes_max: int, index_interval_bytes: int) -> None:
+    """Make several of each closed segment in memory that has more bytes.
+
+    Files stay as they are.
+    """
+    if storage.is_real:
+        return
+    segments = storage.segments
+    for index in range(len(segments) - 2, -1, -1):
+        if segments[index].size > bytes_max:
+            segments[index : index + 1] = _pieces(segments[index], bytes_max, index_interval_bytes)
+
+
+def _pieces(segment: Segment, bytes_max: int, index_interval_bytes: int) -> list[Segment]:
+    piece = Segment(segment.base_offset, segment.created_ms)
+    pieces = [piece]
+    for batch in segment.walk():
+        if piece.size and piece.size + len(batch.data) > bytes_max:
+            piece = Segment(piece.next_offset, segment.created_ms)
+            pieces.append(piece)
+        piece.append(batch, batch.max_timestamp, segment.last_modified_ms, index_interval_bytes)
+    for entry in segment.aborted or ():
+        decided = pieces[segment_index(pieces, entry.last_offset)]
+        decided.aborted = [*(decided.aborted or ()), entry]
+    return pieces
+
+
 def restart_segments(storage: LogStorage, offset: int) -> Segment:
     """Drop all segments and begin one at ``offset``."""
     segments = storage.segments

@@ -204,6 +204,8 @@ def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
         (["--config-file", "/nonexistent/x"], "--config-file /nonexistent/x cannot be read"),
         (["--brokers", "1", "--control-port", "70000"], "70000"),
         (["--racks", "a,b"], "--racks a,b names 2 racks for 3 brokers"),
+        (["--memory", "much"], "memory takes bytes, or a text such as 512M or 1G, not 'much'"),
+        (["--memory", "1K"], "memory must be at least 1M, not '1K'"),
         (["--log", "loud"], "--log takes info, debug or off, not 'loud'"),
         (["--log-format", "xml"], "--log-format takes auto, rich, plain or json, not 'xml'"),
         (["--no-such-option"], "No such option"),
@@ -308,6 +310,31 @@ def test_what_happens_stands_on_standard_error(tmp_path: Path) -> None:
     find("broker", broker=leader, state="not_running")
     election = find("election", topic="receipts", was=leader)
     assert election["reason"] == f"broker {leader} is down"
+
+
+@pytest.mark.slow
+def test_the_memory_of_records_is_bounded_and_the_log_says_so(tmp_path: Path) -> None:
+    """Ten times the bound is written; the page's state has the figures."""
+    from confluent_kafka import Producer
+
+    path = tmp_path / "ready.json"
+    options = ["--topic", "large:1:3", "--control-port", "0", "--memory", "4M"]
+    with serving("--ready-file", str(path), *options) as process:
+        facts = ready(path, process)
+        producer = Producer({"bootstrap.servers": facts["bootstrap_servers"]})
+        for _ in range(40):
+            producer.produce("large", b"x" * 900_000)
+            assert producer.flush(20) == 0
+        with urllib.request.urlopen(facts["control_url"] + "/events?since=0", timeout=10) as stream:
+            assert any(line == b"event: memory\n" for line in stream)
+        memory = control(facts, "/state")["memory"]
+        assert memory["bytes_max"] == 4 << 20
+        assert memory["deleted_bytes"] > 30_000_000
+        process.terminate()
+        _, errors = process.communicate(timeout=WAIT_S)
+    (line, *_) = [line for line in errors.splitlines() if "memory" in line]
+    assert "WARNING memory:" in line
+    assert "of 4.0 MB are kept; large-0 begins at" in line
 
 
 @pytest.mark.slow

@@ -66,6 +66,7 @@ OFFERED = {
         "topics": "GET /topics", "wait_until": "POST /wait", "zookeeper": "GET /zookeeper/tree",
         "zookeeper_connect": "GET /zookeeper", "ask": "POST /brokers/{broker}/ask",
         "wait_for_group": "POST /wait_for_group",
+        "memory": "GET /cluster",
         "log_bytes": "GET /topics/{topic}/{partition}/log",
     },
     "BrokerHandle": {

@@ -1,0 +1,195 @@
+"""A bound for the memory that records take: the oldest of the largest partitions go first."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..protocol.errors import FakeKafkaError, KafkaError, UsageError
+from ..replication.log.segments import split_segments
+
+if TYPE_CHECKING:
+    from ..actors.broker.broker import Broker
+    from ..protocol.values import TopicPartition
+    from ..replication.log.log import Log
+    from .running import RunningCluster
+
+LEAST_BYTES = 1 << 20
+_INTERVAL_S = 0.1
+_SHARE_OF_TIME = 0.05
+"""The looks take no more of the time than this, however many partitions there are."""
+_SEGMENTS = 64
+"""A segment that has this part of the bound is rolled, and split where it lies in memory: segments
+go as wholes."""
+_BATCH_BYTES = 100
+"""What a batch takes beside its bytes, which all replicas share."""
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def bytes_of(name: str, value: Any) -> int:
+    """A number of bytes, or a text such as ``512M`` or ``1G`` (powers of 1024).
+
+    Raises ``UsageError`` for anything else, and for less than a megabyte.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    else:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(value).strip().upper())
+        if found is None or not isinstance(value, str):
+            raise UsageError(f"{name} takes bytes, or a text such as 512M or 1G, not {value!r}")
+        number = int(float(found[1]) * (1 << _UNITS[found[2]]))
+    if number < LEAST_BYTES:
+        raise UsageError(f"{name} must be at least 1M, not {value!r}")
+    return number
+
+
+class Deleted(NamedTuple):
+    """What a look deleted because records took more memory than they may."""
+
+    bytes_deleted: int
+    kept_bytes: int
+    log_starts: dict[TopicPartition, int]
+    """Where the logs begin now that lost records."""
+
+
+class _Led(NamedTuple):
+    """A log at the broker that leads it."""
+
+    name: TopicPartition
+    kept_bytes: int
+    ends: list[tuple[int, int]]
+    """Of its segments that may go, the oldest first: the offset behind, and the bytes."""
+
+
+def _kept(segment: Any) -> int:
+    return int(segment.size) + _BATCH_BYTES * len(segment.stored)
+
+
+def _led(broker: Broker, segment_bytes: int) -> list[_Led]:
+    """The logs that a broker leads. Active segments that are large enough are rolled, where it
+    follows, too."""
+    found = []
+    for name, partition in broker.replica_manager.hosted.by_name.items():
+        log = partition.log
+        if log is None or log.storage.directory.is_offline:
+            continue
+        if _kept(log.active) > segment_bytes:
+            log.roll(broker.wall_ms())
+            split_segments(log.storage, segment_bytes, log.settings.index_interval_bytes)
+        if partition.is_leader:
+            sizes = [_kept(segment) for segment in log.segments]
+            found.append(_Led(name, sum(sizes), _ends(log, sizes) if _may_lose(log) else []))
+    return found
+
+
+def _may_lose(log: Log) -> bool:
+    """Return whether its oldest records may go; of a compacted log every key stays."""
+    return log.settings.is_deleted and not log.settings.is_compacted
+
+
+def _ends(log: Log, sizes: list[int]) -> list[tuple[int, int]]:
+    return [
+        (following.base_offset, size)
+        for size, following in zip(sizes, log.segments[1:], strict=False)
+        if following.base_offset <= log.high_watermark
+    ]
+
+
+class MemoryBound:
+    """Looks again and again how much memory records take, and deletes the oldest above a bound.
+
+    What goes, goes as with Kafka's retention: whole segments, from the start of a log up to its
+    high watermark at most. Compacted topics lose nothing, which the internal topics are.
+    """
+
+    def __init__(self, running: RunningCluster, bytes_max: int) -> None:
+        self._running = running
+        self.bytes_max = bytes_max
+        self.kept_bytes = 0
+        """What records took at the last look; those of a partition count once."""
+        self.deleted_bytes = 0
+        """What has been deleted so far."""
+        self.on_deleted: Callable[[Deleted], object] | None = None
+        """Called in a thread of the bound whenever it has deleted something."""
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="fakekafka-memory", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._ending.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        rest_s = _INTERVAL_S
+        while not self._ending.wait(rest_s):
+            began_s = time.monotonic()
+            try:
+                deleted = self.look()
+            except FakeKafkaError:  # a directory failed at this moment, or the cluster stops
+                deleted = None
+            if deleted is not None and self.on_deleted is not None:
+                self.on_deleted(deleted)
+            rest_s = max(_INTERVAL_S, (time.monotonic() - began_s) / _SHARE_OF_TIME)
+
+    def look(self) -> Deleted | None:
+        """Look once; gives what was deleted, None if all may stay."""
+        running = self._running
+        led: dict[TopicPartition, _Led] = {}
+        for broker in running.living_brokers():
+            read = functools.partial(_led, broker, self.bytes_max // _SEGMENTS)
+            led.update((one.name, one) for one in running.in_process(broker.process, read))
+        self.kept_bytes = sum(one.kept_bytes for one in led.values())
+        starts = self._starts(led)
+        if not starts:
+            return None
+        before = {name: led[name].kept_bytes for name in starts}
+        went: Counter[TopicPartition] = Counter()
+        for broker in running.living_brokers():
+            delete = functools.partial(_delete, broker, starts)
+            went |= running.in_process(broker.process, delete)
+        bytes_deleted = sum(min(went[name], before[name]) for name in starts)
+        self.kept_bytes -= bytes_deleted
+        self.deleted_bytes += bytes_deleted
+        return Deleted(bytes_deleted, self.kept_bytes, starts)
+
+    def _starts(self, led: dict[TopicPartition, _Led]) -> dict[TopicPartition, int]:
+        """Where logs shall begin, so that what is kept is below the bound."""
+        excess = self.kept_bytes - self.bytes_max
+        starts: dict[TopicPartition, int] = {}
+        largest = [(-one.kept_bytes, name, 0) for name, one in led.items() if one.ends]
+        heapq.heapify(largest)
+        while excess > 0 and largest:
+            size, name, number = heapq.heappop(largest)
+            end, segment_bytes = led[name].ends[number]
+            starts[name] = end
+            excess -= segment_bytes
+            if number + 1 < len(led[name].ends):
+                heapq.heappush(largest, (size + segment_bytes, name, number + 1))
+        return starts
+
+
+def _delete(broker: Broker, starts: dict[TopicPartition, int]) -> Counter[TopicPartition]:
+    """Delete below these offsets at one broker; gives the bytes that went."""
+    went: Counter[TopicPartition] = Counter()
+    manager = broker.replica_manager
+    for name, offset in starts.items():
+        partition = manager.partition(name)
+        if partition is None or partition.log is None:
+            continue
+        before = sum(map(_kept, partition.log.segments))
+        try:
+            manager.upkeep.delete_below(name, partition, offset)
+        except KafkaError:  # its directory went offline
+            continue
+        went[name] = before - sum(map(_kept, partition.log.segments))
+    return went
