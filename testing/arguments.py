@@ -8,6 +8,7 @@ its value and what would be right.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -45,6 +46,13 @@ def number(name: str, value: Any, unit: str = "", *, above_zero: bool = False) -
     return found
 
 
+def signed_number(name: str, value: Any, unit: str) -> float:
+    """A finite number, below 0 too."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        refuse(name, value, f"{unit}, below 0 too")
+    return float(value)
+
+
 def text(name: str, value: Any) -> str:
     """A string."""
     found: str = STRING.check(name, value)
@@ -70,6 +78,13 @@ def function(name: str, value: Any, example: str) -> Any:
         refuse(name, value, f"a function, such as {example}")
     if inspect.iscoroutinefunction(value):
         refuse(name, value, f"a function that nobody has to await, such as {example}")
+    return value
+
+
+def main(value: Any) -> Any:
+    """A program's main function."""
+    if not callable(value):
+        refuse("main", value, "an async def function; give its arguments beside it")
     return value
 
 

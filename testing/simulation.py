@@ -34,8 +34,12 @@ from .emulated_cluster import EmulatedCluster
 from .virtual_time import VirtualTimeCluster
 
 if TYPE_CHECKING:
+    from ..programs.notes import Note
+    from ..programs.program import Main
+    from ..programs.programs import Programs
     from ..tracing.events import Event
     from ..tracing.reading.reader import Trace
+    from .handles.program import ProgramHandle
 
 T = TypeVar("T")
 
@@ -219,16 +223,18 @@ class Simulation(EmulatedCluster):
     def _client(self, node_class: type[Any], name: str | None, kind: str, settings: Any) -> Any:
         self._running.require_going()
         self._clients += 1
-        if name is None:
-            name = f"{kind}-{self._clients}"
+        name = self._free_name(f"{kind}-{self._clients}" if name is None else name)
+        return self.runtime.spawn(
+            node_class, name, self.runtime.process(name), self.broker_ids, settings
+        )
+
+    def _free_name(self, name: str) -> str:
         taken = self._running.machines()
         if not arguments.text("name", name) or name in taken:
             arguments.refuse(
                 "name", name, f"a name that is not taken; taken are {', '.join(taken)}"
             )
-        return self.runtime.spawn(
-            node_class, name, self.runtime.process(name), self.broker_ids, settings
-        )
+        return name
 
     def producer(self, name: str | None = None, **settings: Any) -> SimulatedProducer:
         """A modelled producer; settings are those of ``ProducerSettings``, ``acks`` also "all"."""
@@ -304,6 +310,63 @@ class Simulation(EmulatedCluster):
             SimulatedGroupConsumer, name, "consumer", chosen
         )
         return consumer
+
+    # -- programs ------------------------------------------------------------------------------
+
+    def _programs(self) -> Programs:
+        """The programs of this simulation; brokers are in reach of them from now on."""
+        running = self._running
+        running.require_going()
+        if running.programs is None:
+            from ..programs.programs import Programs
+
+            running.programs = Programs(
+                running.runtime, self.seed, self.kafka_version, running.processes.values
+            )
+        return running.programs
+
+    def program(
+        self, main: Main, *args: Any, name: str | None = None, **options: Any
+    ) -> ProgramHandle:
+        """Start an asyncio program: ``main``, an ``async def`` function, with these arguments.
+
+        It runs in virtual time beside the cluster, in an event loop of its own, on a machine of
+        the simulated network that has its ``name``. In it the cluster answers at ``kafka:9092``,
+        each broker at an address such as ``broker-1:9092``, and each program at its name.
+
+        An error that ``main`` or a callback raises ends whatever runs events; ``result`` of the
+        handle raises it instead if that is waited for.
+        """
+        from .handles.program import ProgramHandle
+
+        programs = self._programs()
+        self._clients += 1
+        name = self._free_name(f"program-{self._clients}" if name is None else name)
+        arguments.main(main)
+        return ProgramHandle(self._running, programs.add(name, main, args, options))
+
+    def note(self, text: str, **values: Any) -> Note:
+        """Report something, from the code of a program or from the test: a row of the trace."""
+        return self._programs().note(arguments.text("text", text), values)
+
+    def notes(self, text: str | None = None, **values: Any) -> list[Note]:
+        """Return what was reported so far with this text and these values, oldest first."""
+        return self._programs().notes.having(text, values)
+
+    def wait_for_note(
+        self, text: str, count: int = 1, timeout_s: float = 60, **values: Any
+    ) -> list[Note]:
+        """Run until something was reported ``count`` times; return these reports.
+
+        Raises ``WaitTimeout`` when ``timeout_s`` virtual seconds pass first.
+        """
+        notes = self._programs().notes
+
+        def it_was_noted() -> bool:
+            return len(notes.having(text, values)) >= count
+
+        self.wait_until(it_was_noted, timeout_s)
+        return notes.having(text, values)
 
     # -- the recording -------------------------------------------------------------------------
 

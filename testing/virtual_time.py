@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..actors.runtime.virtual import VirtualRuntime
@@ -15,6 +16,7 @@ from .running import RunningCluster, WaitTimeout
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
     from ..actors.zookeeper.process import ZooKeeperProcess
+    from ..programs.programs import Programs
     from .assembly import AdminNode
 
 T = TypeVar("T")
@@ -23,7 +25,7 @@ T = TypeVar("T")
 class VirtualTimeCluster(RunningCluster):
     """The running part of a ``Simulation``: time passes only while the caller waits."""
 
-    __slots__ = ("_ended", "_interruptions", "_runtime", "_seed")
+    __slots__ = ("_ended", "_interruptions", "_runtime", "_seed", "programs")
 
     unit_of_seconds = "virtual s"
 
@@ -41,6 +43,8 @@ class VirtualTimeCluster(RunningCluster):
         self._ended = False
         self._interruptions: list[tuple[int, Callable[[], object]]] = []
         """What is to be done at a time, whoever lets time pass; the earliest last."""
+        self.programs: Programs | None = None
+        """From the first program on."""
 
     @property
     def runtime(self) -> VirtualRuntime:
@@ -49,6 +53,8 @@ class VirtualTimeCluster(RunningCluster):
     def end(self) -> None:
         """Drop every actor and event."""
         self._ended = True
+        if self.programs is not None:
+            self.programs.end()
         self._runtime.record(None)
         self._runtime.stop()
 
@@ -87,7 +93,8 @@ class VirtualTimeCluster(RunningCluster):
     def step(self) -> bool:
         """Run one event; False when nothing is left to happen."""
         self.require_waiting()
-        happened = self._runtime.step()
+        with self._running_programs():
+            happened = self._runtime.step()
         self._raise_failure()
         return happened
 
@@ -145,6 +152,14 @@ class VirtualTimeCluster(RunningCluster):
 
     def _pass_time(self, limit_us: int, until: Callable[[], object] | None = None) -> int:
         """Run events up to a time, or until a condition holds after one; gives their number."""
+        with self._running_programs():
+            return self._pass_on(limit_us, until)
+
+    def _running_programs(self) -> AbstractContextManager[None]:
+        """While events run: what programs need for theirs."""
+        return nullcontext() if self.programs is None else self.programs.running()
+
+    def _pass_on(self, limit_us: int, until: Callable[[], object] | None) -> int:
         runtime, due = self._runtime, self._interruptions
         count = 0
         while due and due[-1][0] <= limit_us:

@@ -163,7 +163,10 @@ class BrokerProcess:
         if not self.is_alive:
             raise UsageError(f"{self.name} is not running")
         self.runtime.note(kind, self.name, text)
-        self.spec.listener.close()
+        if silently:
+            self.spec.listener.lose_power()
+        else:
+            self.spec.listener.close()
         self._abandon_start()
         self._end(silently=silently)
 

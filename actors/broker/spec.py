@@ -29,25 +29,64 @@ class BrokerListener(Protocol):
         """Close every socket and refuse connections."""
         ...
 
+    def lose_power(self) -> None:
+        """Do as ``close``; where peers can tell, they hear nothing of it."""
+        ...
+
     def enforce(self, quotas: ClientQuotas) -> None:
         """Throttle clients that exceed these quotas, from now on."""
         ...
 
 
 class SimulatedListener:
-    """Endpoint of a broker that no socket reaches."""
+    """Endpoint of a broker that no socket reaches; programs do, once there are some."""
+
+    def __init__(self) -> None:
+        self._front: BrokerListener | None = None
+        self._broker_id: int | None = None
+        self._is_serving = False
+        self._quotas: ClientQuotas | None = None
+
+    def attach(self, front: BrokerListener) -> None:
+        """Let programs in by a listener of theirs."""
+        self._front = front
+        if self._broker_id is None:
+            return
+        front.bind(self._broker_id)
+        if self._quotas is not None:
+            front.enforce(self._quotas)
+        if self._is_serving:
+            front.serve()
 
     def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
+        self._broker_id = broker_id
+        if self._front is not None:
+            return self._front.bind(broker_id)
         return (EndPoint(broker_name(broker_id), 9092),)
 
     def serve(self) -> None:
-        """No socket, nothing to read."""
+        self._is_serving = True
+        if self._front is not None:
+            self._front.serve()
 
     def close(self) -> None:
-        """No socket, nothing to close."""
+        self._end()
+        if self._front is not None:
+            self._front.close()
+
+    def lose_power(self) -> None:
+        self._end()
+        if self._front is not None:
+            self._front.lose_power()
+
+    def _end(self) -> None:
+        self._broker_id = self._quotas = None
+        self._is_serving = False
 
     def enforce(self, quotas: ClientQuotas) -> None:
-        """No socket, so no client to throttle."""
+        self._quotas = quotas
+        if self._front is not None:
+            self._front.enforce(quotas)
 
 
 @dataclass

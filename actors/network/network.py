@@ -53,6 +53,12 @@ def _is_paced_elsewhere(delivery: Delivery) -> bool:
     return getattr(asker, "is_paced_elsewhere", False)
 
 
+def _is_carried_elsewhere(delivery: Delivery) -> bool:
+    """Return whether cuts and losses, too, concern the bytes of its connection."""
+    asker = delivery.target if delivery.is_reply else delivery.sender
+    return getattr(asker, "is_carried_elsewhere", False)
+
+
 class Network:
     """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
 
@@ -90,6 +96,7 @@ class Network:
         # Who is to hear that a process ended, over links from it that were cut then.
         self._goodbyes: dict[tuple[str, str], list[tuple[Resident, frozenset[str]]]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
+        self._when_mended: list[Callable[[], object]] = []
         self._numbered = 0  # messages that have a number, the last one's
 
     @property
@@ -210,11 +217,12 @@ class Network:
         source, target = delivery.sender.machine, delivery.target.machine
         runtime = self._runtime
         link = (source, target)
-        if self._cut and link in self._cut:
+        is_carried = _is_carried_elsewhere(delivery)
+        if self._cut and link in self._cut and not is_carried:
             self._trace(delivery, "hold", "partitioned")
             self._stalled.setdefault(link, []).append(delivery)
             return
-        if self._loss or self._link_loss:
+        if (self._loss or self._link_loss) and not is_carried:
             loss = self._link_loss.get(link, self._loss)
             if loss and runtime.rng.random() < loss:
                 self._drop(delivery, "lost")
@@ -526,6 +534,19 @@ class Network:
     def is_cut(self, source: str, target: str) -> bool:
         return (source, target) in self._cut
 
+    def typical_us(self, source: str, target: str) -> int:
+        """Return how many us half of all messages over a link take, or more."""
+        model = self._link_models.get((source, target), self._model)
+        return self.latency_us if model is None else int(model.typical_us)
+
+    def loss_on(self, source: str, target: str) -> float:
+        """Return the probability that what is sent over a link is lost."""
+        return self._link_loss.get((source, target), self._loss)
+
+    def when_mended(self, action: Callable[[], object]) -> None:
+        """Do something at every ``heal``, for bytes that waited for a link."""
+        self._when_mended.append(action)
+
     def describe(self) -> str:
         """The rules in force, in words."""
         told = [f"{source} to {target} cut" for source, target in self._cut]
@@ -545,6 +566,8 @@ class Network:
         self._link_loss.clear()
         self._losses.end_all(now_us)
         self._send_again()
+        for action in self._when_mended:
+            action()
         self._update_plain()
 
     def restore(self, links: Iterable[tuple[str, str]]) -> None:

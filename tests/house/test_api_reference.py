@@ -21,6 +21,7 @@ from fakekafka.testing.handles.broker import BrokerHandle
 from fakekafka.testing.handles.controller import ControllerHandle
 from fakekafka.testing.handles.injection import Injection
 from fakekafka.testing.handles.network import Hold, NetworkHandle
+from fakekafka.testing.handles.program import ProgramHandle
 from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
 from fakekafka.testing.security import ClusterSecurity
 from fakekafka.testing.views import (
@@ -42,6 +43,7 @@ CLASSES: dict[str, type] = {
     for kind in (
         Cluster,
         Simulation,
+        ProgramHandle,
         BrokerHandle,
         ControllerHandle,
         ZooKeeperHandle,

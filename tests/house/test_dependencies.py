@@ -15,6 +15,7 @@ IMPORTED_AS = {
     "PyJWT": "jwt",
     "confluent-kafka": "confluent_kafka",
     "opentelemetry-proto": "opentelemetry",
+    "time-machine": "time_machine",
 }
 NOT_IMPORTED_HERE = {"pandas": "pyspark imports it for tables of Arrow"}
 

@@ -14,23 +14,25 @@ _CONTENT = "for tests that look into a part: how much it holds"
 _STATE = "for tests that look into a part: which state it is in"
 
 ONLY_IN_TESTS: dict[str, str] = {
-    "buffer_updated": "asyncio calls it (BufferedProtocol)",
+    "add_signal_handler": "asyncio has it (AbstractEventLoop)",
     "connection_count": _CONTENT,
+    "create_server": "asyncio calls it (AbstractEventLoop)",
     "emit": "logging calls it (Handler)",
-    "eof_received": "asyncio calls it (BufferedProtocol)",
     "pytest_addoption": "pytest calls it",
     "existing_partitions": _CONTENT,
     "fail_authentication": "a fault that only a ZooKeeper server can cause",
-    "get_buffer": "asyncio calls it (BufferedProtocol)",
+    "getsockopt": "a name of sockets",
     "is_connected": _STATE,
-    "pause_writing": "asyncio calls it (Protocol)",
+    "is_reading": "asyncio calls it (Transport)",
     "pending_count": _CONTENT,
     "process_ids": "for a test that kills a worker of a batch",
     "put_replica_state": "the counterpart of put_partition_state, to set a scene",
     "pytest_configure": "pytest calls it",
     "pytest_runtest_makereport": "pytest calls it",
-    "resume_writing": "asyncio calls it (Protocol)",
+    "run_in_executor": "asyncio calls it (AbstractEventLoop)",
+    "serve_forever": "asyncio has it (Server)",
     "watched_count": "Kafka's gauge of a purgatory",
+    "set_exception_handler": "asyncio has it (AbstractEventLoop)",
     "without_leader_count": "Kafka's gauge UnknownDestinationQueueSize",
 }
 """Names with the reason why they are shipped although no shipped file or document has them."""

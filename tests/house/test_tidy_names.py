@@ -16,6 +16,7 @@ SHARED: dict[str, str] = {
     "ReplicaState": "the controller's state of a replica, and a line of a story about one",
     "ReplicaView": "Kafka's name of what a selector chooses from, and a view for tests",
     "Stop": "a step of a history is called by its verb, and where a debugger stands",
+    "Task": "asyncio's name, and what runs a coroutine of an actor",
     "Wait": "a step of a history is called by its verb, and what an admin request waits with",
 }
 """Names of several classes, with the reason."""

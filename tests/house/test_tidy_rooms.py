@@ -90,11 +90,18 @@ KNOWN = frozenset(Path(__file__).with_name("still_open.txt").read_text().splitli
 """What is still to be mended. Nothing may be added; what is mended has to go from the list."""
 
 _PYKKA = "Pykka's seam for runtimes of its actors; it has no public name"
+_LOOP = "asyncio's seam for event loops; it has no public name"
 REACHES_IN: dict[tuple[str, str], str] = {
     ("actors/runtime/runtime.py", "_handle_receive"): _PYKKA,
     ("actors/runtime/threaded.py", "_actor_loop_running"): _PYKKA,
     ("actors/runtime/threaded.py", "_create_actor_inbox"): _PYKKA,
     ("actors/runtime/threaded.py", "_create_future"): _PYKKA,
+    ("programs/ambience.py", "_get_running_loop"): _LOOP,
+    ("programs/ambience.py", "_set_running_loop"): _LOOP,
+    ("programs/loop.py", "_get_running_loop"): _LOOP,
+    ("programs/loop.py", "_set_running_loop"): _LOOP,
+    ("programs/program_loop.py", "_app_transport"): "asyncio's own loops read it so",
+    ("programs/watchdog.py", "_current_frames"): "sys._current_frames has no other name",
     ("tracing/recording/aside.py", "_exit"): "os._exit is how a copy of a process ends",
 }
 """(path, private name) to the reason why the file uses a private name of another room."""

@@ -15,6 +15,7 @@ FLOORS = (
     "actors",
     "tracing",
     "wire",
+    "programs",
     "testing",
     "scenarios",
     "debugger",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ...actors.delivery import Delivery
     from ...actors.network.network import Network
     from ...actors.runtime.live import LiveRuntime
+    from ...actors.runtime.runtime import Runtime
     from ...actors.runtime.threaded import ThreadedRuntime
     from ...statemachines.security.authorizer import Authorizer
     from ...statemachines.security.client_quotas import ClientQuotas
@@ -67,37 +68,12 @@ class TcpLink:
         return self._network.under_way_us(self._broker, TCP_CLIENTS, size) / 1e6
 
 
-class TcpGateway:
-    """The ``Backend`` of the listeners: every request becomes a message of the network."""
+class Gateway:
+    """What listeners know of the brokers of a runtime."""
 
-    def __init__(
-        self,
-        runtime: LiveRuntime | ThreadedRuntime,
-        kafka_version: str,
-    ) -> None:
+    def __init__(self, runtime: Runtime, kafka_version: str) -> None:
         self.runtime = runtime
         self.kafka_version = kafka_version
-
-    def submit(
-        self,
-        broker_id: int,
-        connection_name: str,
-        request: object,
-        context: RequestContext,
-        respond: Callable[[object], None],
-    ) -> None:
-        runtime = self.runtime
-        correlation = runtime.next_correlation()
-        target = broker_name(broker_id)
-        if runtime.recorder is None:
-            asker = _TcpRequest(connection_name, respond)
-            runtime.network.send(asker, target, request, correlation, context)
-            return
-        operation = TcpOperation(runtime, connection_name, context.client_id, request, respond)
-        asker = _TcpRequest(connection_name, operation.end)
-        before, runtime.cause = runtime.cause, operation.number
-        runtime.network.send(asker, target, request, correlation, context)
-        runtime.cause = before
 
     def topic_id(self, broker_id: int, topic: str) -> bytes | None:
         broker = self._broker(broker_id)
@@ -135,6 +111,33 @@ class TcpGateway:
         process = self.runtime.processes.get(name)
         broker: Any = None if process is None else process.nodes.get(name)
         return broker  # type: ignore[no-any-return]
+
+
+class TcpGateway(Gateway):
+    """The ``Backend`` of the listeners: every request becomes a message of the network."""
+
+    runtime: LiveRuntime | ThreadedRuntime
+
+    def submit(
+        self,
+        broker_id: int,
+        connection_name: str,
+        request: object,
+        context: RequestContext,
+        respond: Callable[[object], None],
+    ) -> None:
+        runtime = self.runtime
+        correlation = runtime.next_correlation()
+        target = broker_name(broker_id)
+        if runtime.recorder is None:
+            asker = _TcpRequest(connection_name, respond)
+            runtime.network.send(asker, target, request, correlation, context)
+            return
+        operation = TcpOperation(runtime, connection_name, context.client_id, request, respond)
+        asker = _TcpRequest(connection_name, operation.end)
+        before, runtime.cause = runtime.cause, operation.number
+        runtime.network.send(asker, target, request, correlation, context)
+        runtime.cause = before
 
 
 class BrokerCredentials:
@@ -293,6 +296,10 @@ class TcpListener:
     def close(self) -> None:
         """Refuse clients; the ports stay ours, so that a restart finds them free."""
         self._with_all(lambda listener: listener.close(keep_port=True))
+
+    def lose_power(self) -> None:
+        """Do as ``close``: clients on this machine hear of it in any case."""
+        self.close()
 
     def release(self) -> None:
         """Give the ports back for good; for a cluster that stops while its brokers still run."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from .response_errors import errors_text
 
 if TYPE_CHECKING:
-    from ...actors.runtime.live import LiveRuntime
-    from ...actors.runtime.threaded import ThreadedRuntime
+    from ...actors.runtime.runtime import Runtime
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -29,7 +28,7 @@ class TcpOperation:
 
     def __init__(
         self,
-        runtime: LiveRuntime | ThreadedRuntime,
+        runtime: Runtime,
         client: str,
         client_id: str,
         request: object,

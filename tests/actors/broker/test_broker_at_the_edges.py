@@ -39,6 +39,9 @@ class SpyListener:
     def close(self) -> None:
         pass
 
+    def lose_power(self) -> None:
+        pass
+
     def enforce(self, quotas: object) -> None:
         pass
 

@@ -1,0 +1,1 @@
+"""A user's own asyncio program in virtual time: its event loop, connections, clock, chance."""

@@ -1,0 +1,271 @@
+"""Time and chance as a program sees them: while a callback of it runs, and never else.
+
+The wall clock is time-machine's, which also serves names that a module imported long ago. The other
+clocks, sources of chance, and what a program in virtual time cannot have are replaced here. Each
+replacement looks at who calls: other threads, and code that is no program's, get the real thing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import random
+import socket
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..protocol.errors import UsageError
+from .loop import refuse
+from .running import Now, RunningProgram, running_program
+from .tasks import in_order
+from .watchdog import watchdog
+
+_TURNS_BETWEEN_COLLECTIONS = 50_000
+_one_at_a_time = threading.RLock()
+"""Whoever runs programs holds it: clocks and chance are those of the whole process."""
+
+
+# -- replacements of functions ---------------------------------------------------------------------
+
+
+def _monotonic_us(program: RunningProgram) -> float:
+    return program.now_us() + Now.slept_s * 1e6
+
+
+def _clock(real: Callable[[], Any], divisor: int | None) -> Callable[[], Any]:
+    """Return a clock that does not go back; without a divisor it counts nanoseconds."""
+
+    def clock() -> Any:
+        program = running_program()
+        if program is None:
+            return real()
+        if divisor is None:
+            return int(_monotonic_us(program) * 1000)
+        return _monotonic_us(program) / divisor
+
+    clock.__name__ = clock.__qualname__ = real.__name__
+    return clock
+
+
+_real_sleep = time.sleep
+_real_urandom = os.urandom
+_real_hostname = socket.gethostname
+_real_node = uuid.getnode
+_real_all_tasks = asyncio.all_tasks
+
+
+def _show_wall_clock(program: RunningProgram) -> None:
+    """Let the wall clock show what an executor has slept, or no longer."""
+    traveller = Now.traveller
+    assert traveller is not None
+    shown_ns = program.wall_us() * 1000 + int(Now.slept_s * 1e9)
+    traveller.shift((shown_ns - traveller.time_ns()) / 1e9)
+
+
+def _sleep(seconds: float) -> None:
+    program = running_program()
+    if program is None:
+        _real_sleep(seconds)
+    elif not Now.is_in_executor:
+        refuse(
+            program.name,
+            f"called time.sleep({seconds:g}), a blocking sleep",
+            "use `await asyncio.sleep(...)`, or `asyncio.to_thread` for a function that sleeps",
+        )
+    else:
+        Now.slept_s += seconds
+        _show_wall_clock(program)
+
+
+def _urandom(size: int) -> bytes:
+    program = running_program()
+    return _real_urandom(size) if program is None else program.chance.randbytes(size)
+
+
+def _hostname() -> str:
+    program = running_program()
+    return _real_hostname() if program is None else program.name
+
+
+def _node() -> int:
+    program = running_program()
+    return _real_node() if program is None else program.node_number
+
+
+def _all_tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Task[Any]]:
+    tasks = _real_all_tasks(loop)
+    return tasks if running_program() is None else in_order(tasks)
+
+
+_FUNCTIONS: tuple[tuple[dict[str, Any], str, Any], ...] = (
+    (time.__dict__, "monotonic", _clock(time.monotonic, 1_000_000)),
+    (time.__dict__, "monotonic_ns", _clock(time.monotonic_ns, None)),
+    (time.__dict__, "perf_counter", _clock(time.perf_counter, 1_000_000)),
+    (time.__dict__, "perf_counter_ns", _clock(time.perf_counter_ns, None)),
+    (time.__dict__, "sleep", _sleep),
+    (os.__dict__, "urandom", _urandom),
+    (random.__dict__, "_urandom", _urandom),
+    (socket.__dict__, "gethostname", _hostname),
+    (uuid.__dict__, "getnode", _node),
+    (asyncio.__dict__, "all_tasks", _all_tasks),
+    (asyncio.tasks.__dict__, "all_tasks", _all_tasks),
+)
+"""Replaced while a callback of a program runs: module, name, replacement."""
+_REAL = tuple((module, name, module[name]) for module, name, _ in _FUNCTIONS)
+
+
+# -- replacements of methods -----------------------------------------------------------------------
+
+
+def _refusing(real: Any, what: str, instead: str) -> Any:
+    """Return a method that programs may not call."""
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        program = running_program()
+        if program is not None:
+            refuse(program.name, what, instead)
+        return real(self, *args, **options)
+
+    return method
+
+
+def _seed(real: Any) -> Any:
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        program = running_program()
+        if a is None and program is not None:
+            a = program.chance.getrandbits(128)
+        real(self, a, version)
+
+    return seed
+
+
+_METHODS: tuple[tuple[type[Any], str, Callable[[Any], Any]], ...] = (
+    (
+        threading.Thread,
+        "start",
+        lambda real: _refusing(
+            real,
+            "starts a thread",
+            "use `asyncio.to_thread`, which runs a function at once, or test it on a live Cluster",
+        ),
+    ),
+    (
+        threading.Condition,
+        "wait",
+        lambda real: _refusing(
+            real,
+            "waits for another thread",
+            "the function of an executor runs at once and alone; let it return, and await",
+        ),
+    ),
+    (
+        socket.socket,
+        "__init__",
+        lambda real: _refusing(
+            real,
+            "makes a real socket",
+            "use asyncio.open_connection, asyncio.start_server or loop.create_connection, which "
+            "go over the simulated network",
+        ),
+    ),
+    (
+        subprocess.Popen,
+        "__init__",
+        lambda real: _refusing(
+            real,
+            "starts another process",
+            "replace it in the test, or use a live Cluster",
+        ),
+    ),
+    (random.Random, "seed", _seed),
+)
+"""Replaced while events run: class, name, what makes the replacement of the method."""
+
+
+class Ambience:
+    """Clocks and chance of the programs of one simulation."""
+
+    def __init__(self, seed: int) -> None:
+        try:
+            import time_machine
+        except ImportError:
+            raise UsageError(
+                'programs need the package time-machine: pip install "fakekafka[programs]"'
+            ) from None
+        self._travel = time_machine.travel(0.0, tick=False)
+        self._chance = random.Random(f"chance of programs, {seed}").getstate()
+        self._turns = 0
+        self._is_running = False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While events run: methods are replaced, and the collector waits for a fixed point."""
+        if self._is_running:
+            yield
+            return
+        with _one_at_a_time:
+            self._is_running = True
+            thresholds = gc.get_threshold()
+            outer_chance = random.getstate()
+            real = [cls.__dict__[name] for cls, name, _ in _METHODS]
+            for (cls, name, replacement), method in zip(_METHODS, real, strict=True):
+                setattr(cls, name, replacement(method))
+            random.setstate(self._chance)
+            gc.set_threshold(0)
+            watchdog.begin(threading.get_ident())
+            try:
+                yield
+            finally:
+                watchdog.end()
+                gc.set_threshold(*thresholds)
+                self._chance = random.getstate()
+                random.setstate(outer_chance)
+                for (cls, name, _), method in zip(_METHODS, real, strict=True):
+                    setattr(cls, name, method)
+                self._is_running = False
+
+    def begin_turn(self, program: RunningProgram) -> None:
+        """Callbacks of a program follow."""
+        Now.program, Now.thread = program, threading.get_ident()
+        travel = self._travel
+        travel.destination_timestamp_ns = program.wall_us() * 1000
+        Now.traveller = travel.start()
+        for module, name, replacement in _FUNCTIONS:
+            module[name] = replacement
+        watchdog.turn_begins(program.name)
+        self._turns += 1
+        if self._turns % _TURNS_BETWEEN_COLLECTIONS == 0:
+            gc.collect()
+
+    def end_turn(self) -> None:
+        watchdog.turn_ends()
+        for module, name, real in _REAL:
+            module[name] = real
+        if Now.traveller is not None:
+            Now.traveller = None
+            self._travel.stop()
+        Now.program = None
+
+    @contextmanager
+    def executor(self, program: RunningProgram) -> Iterator[Callable[[], float]]:
+        """While a function of an executor runs; gives what tells how long it has slept."""
+        loop = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        Now.is_in_executor = True
+        slept_before_s, Now.slept_s = Now.slept_s, 0.0
+        slept_s = 0.0
+        try:
+            yield lambda: slept_s
+        finally:
+            slept_s = Now.slept_s
+            Now.is_in_executor = False
+            Now.slept_s = slept_before_s
+            asyncio._set_running_loop(loop)
+            if slept_s:
+                _show_wall_clock(program)

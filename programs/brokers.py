@@ -1,0 +1,173 @@
+"""Brokers as programs reach them: their listeners on the simulated network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..actors.delivery import Delivery
+from ..protocol.config import BrokerConfig
+from ..protocol.data import RequestContext
+from ..protocol.groups import CONSUMER_PROTOCOL
+from ..protocol.names import broker_name
+from ..protocol.values import EndPoint
+from ..wire.kafka.backend import Backend
+from ..wire.kafka.gateway import Gateway
+from ..wire.kafka.listener import KafkaListener
+from ..wire.kafka.operations import TcpOperation
+from ..wire.kafka.security.throttling import ThrottlingBackend
+from ..wire.kafka.service import BrokerService
+from .loop import SimulatedLoop
+from .names import Names
+from .tcp import End, Machine
+from .transport import StreamTransport
+
+if TYPE_CHECKING:
+    from ..actors.runtime.virtual import VirtualRuntime
+    from ..statemachines.security.client_quotas import ClientQuotas
+
+PORT = 9092
+
+
+class _ProgramRequest:
+    """The asker of one request of a program: takes the reply to the connection."""
+
+    __slots__ = ("_respond", "blocked", "machine", "name", "stopped")
+    is_paced_elsewhere = True
+    is_carried_elsewhere = True
+    """Delays, cuts and losses act on the bytes of the connection."""
+
+    def __init__(self, name: str, respond: Callable[[object], None]) -> None:
+        self.name = self.machine = name
+        self.blocked = False
+        self.stopped = False
+        self._respond = respond
+
+    def is_waiting_for(self, _correlation: int) -> bool:
+        return True
+
+    def receive(self, delivery: Delivery) -> None:
+        self._respond(delivery.message)
+
+
+class ProgramGateway(Gateway):
+    """The ``Backend`` of brokers' listeners, for which each client is a program."""
+
+    def __init__(self, runtime: VirtualRuntime, kafka_version: str, names: Names) -> None:
+        super().__init__(runtime, kafka_version)
+        self._names = names
+
+    def submit(
+        self,
+        broker_id: int,
+        connection_name: str,
+        request: object,
+        context: RequestContext,
+        respond: Callable[[object], None],
+    ) -> None:
+        runtime = self.runtime
+        correlation = runtime.next_correlation()
+        target = broker_name(broker_id)
+        program = self._names.name_of(context.client_host)
+        if runtime.recorder is None:
+            asker = _ProgramRequest(program, respond)
+            runtime.network.send(asker, target, request, correlation, context)
+            return
+        operation = TcpOperation(runtime, program, context.client_id, request, respond)
+        asker = _ProgramRequest(program, operation.end)
+        before, runtime.cause = runtime.cause, operation.number
+        runtime.network.send(asker, target, request, correlation, context)
+        runtime.cause = before
+
+
+class _Listener(KafkaListener):
+    """A broker's listener without a socket."""
+
+    __slots__ = ("_early",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, service: BrokerService) -> None:
+        super().__init__(loop, broker_name(service.broker_id), PORT, service)
+        self._early: list[End] = []
+
+    def serve(self) -> None:
+        self._accepting = True
+        early, self._early = self._early, []
+        for end in early:
+            self.accept(end)
+
+    def accept(self, end: End) -> None:
+        """Take a connection; those that come too early wait, as in a kernel."""
+        if not self._accepting:
+            self._early.append(end)
+            return
+        protocol = self._make_connection()
+        loop: SimulatedLoop = self.loop  # type: ignore[assignment]
+        StreamTransport(loop, end, protocol, has_socket=False).begin()
+
+
+class BrokerFront:
+    """The socket side of one broker, on the simulated network: a ``BrokerListener``."""
+
+    def __init__(self, gateway: ProgramGateway, names: Names, config: BrokerConfig) -> None:
+        self._gateway = gateway
+        self._names = names
+        self._config = config
+        self._listener: _Listener | None = None
+        self._machine: Machine | None = None
+        self._backend: Backend = gateway
+        self._broker_id = -1
+
+    def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
+        config, runtime = self._config, self._gateway.runtime
+        self._broker_id = broker_id
+        self._machine = machine = self._names.add(broker_name(broker_id), 0)
+        loop = SimulatedLoop(runtime, machine.name)  # type: ignore[abstract,arg-type]
+        self._listener = _Listener(
+            loop,
+            BrokerService(
+                loop,
+                broker_id,
+                self._backend,
+                max_request_bytes=config["socket.request.max.bytes"],
+                idle_ms=config["connections.max.idle.ms"],
+                queued_bytes_max=config["queued.max.request.bytes"],
+                has_consumer_groups=CONSUMER_PROTOCOL
+                in config["group.coordinator.rebalance.protocols"],
+            ),
+        )
+        if not machine.is_up:
+            machine.power_came()
+        machine.acceptors[PORT] = self._listener.accept
+        return (EndPoint(machine.name, PORT),)
+
+    def serve(self) -> None:
+        if self._listener is not None:
+            self._listener.serve()
+
+    def close(self) -> None:
+        if self._listener is not None and self._machine is not None:
+            self._listener.close()
+            self._machine.process_died()
+
+    def lose_power(self) -> None:
+        if self._listener is not None and self._machine is not None:
+            self._machine.power_lost()
+            self._listener.close()
+
+    def enforce(self, quotas: ClientQuotas) -> None:
+        gateway, listener = self._gateway, self._listener
+        if listener is None:
+            return
+        now_ms = gateway.runtime.now_ms
+        self._backend = (
+            ThrottlingBackend(gateway, quotas, now_ms, gateway.partitions_of)
+            if quotas.is_any
+            else gateway
+        )
+        listener.service.backend = self._backend
+        listener.service.limit_connections(
+            (lambda address: quotas.connect(address, now_ms()))
+            if quotas.limits_connections
+            else None
+        )

@@ -1,0 +1,386 @@
+"""An asyncio event loop whose timers and callbacks are entries of the simulation's heap.
+
+Turns. What is ready runs in turns, as in asyncio's own loops: a turn is one entry of the heap and
+takes what was ready when it began. A timer is an entry, too. So the order of everything is that of
+the virtual runtime, (time, sequence). Each callback follows in a trace from what scheduled it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import math
+import sys
+import weakref
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from ..protocol.errors import UsageError
+from .errors import NotSimulated
+from .tasks import Future, Task
+
+if TYPE_CHECKING:
+    from ..actors.runtime.virtual import VirtualRuntime
+    from ..actors.runtime.virtual_timer import VirtualTimer
+
+T = TypeVar("T")
+logger = logging.getLogger("fakekafka.programs")
+
+_TURNS_AT_ONCE = 100
+"""So many turns of one instant take no time; each further one takes what it would in real life."""
+_TURN_US = 50
+_BUSY_TURNS_MAX = 400_000
+"""After so many turns of that kind a program goes round for ever."""
+_NEVER_US = 1 << 60
+
+
+class _Runs:
+    """What a handle of asyncio does when its turn has come."""
+
+    __slots__ = ()
+
+    def run(self: Any) -> None:
+        """ReadyCall back in the context that was given, or was there when it was scheduled."""
+        callback = self._callback
+        try:
+            self._context.run(callback, *self._args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            name = getattr(callback, "__qualname__", repr(callback))
+            self._loop.call_exception_handler(
+                {"message": f"Exception in callback {name}", "exception": error, "handle": self}
+            )
+
+
+class ReadyCall(_Runs, asyncio.Handle):
+    """A callback that is ready, and the event of the trace from which it follows."""
+
+    __slots__ = ("cause",)
+    cause: int | None
+
+
+class TimedCall(_Runs, asyncio.TimerHandle):
+    """The same at a time."""
+
+    __slots__ = ("cause", "timer")
+    cause: int | None
+    timer: VirtualTimer | None
+
+    def schedule(self, timer: VirtualTimer | None) -> None:
+        """Note what will fire; None once it has."""
+        self.timer = timer
+        self._scheduled = timer is not None  # asyncio tells the loop of cancelled ones
+
+
+class SimulatedLoop(asyncio.AbstractEventLoop):
+    """Timers, callbacks, tasks and futures in virtual time, for the end of a broker.
+
+    ``ProgramLoop`` adds what a program may ask for beside these.
+    """
+
+    def __init__(self, runtime: VirtualRuntime, name: str) -> None:
+        self._runtime = runtime
+        self.name = name
+        self._ready: deque[ReadyCall | TimedCall] = deque()
+        self._timers: dict[TimedCall, None] = {}
+        self._turn_is_due = False
+        self.is_paused = False
+        self._is_closed = False
+        self._numbered = 0
+        self._debug = False
+        self._task_factory: Any = None
+        self._exception_handler: Any = None
+        self._turn_at_us = -1
+        self._turns_at_once = 0
+        self._busy_turns = 0
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.name} at {self.time():g} s>"
+
+    # -- time and callbacks --------------------------------------------------------------------
+
+    def time(self) -> float:
+        """Virtual seconds since the run began."""
+        return self._runtime.now / 1e6
+
+    def call_soon(  # type: ignore[override]
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        self._require_open()
+        call = ReadyCall(callback, args, self, context)
+        call.cause = self._cause()
+        self._ready.append(call)
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self._runtime.call_later(None, 0, self._turn)
+        return call
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        if delay is None:
+            raise TypeError("delay must not be None")
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        self._require_open()
+        call = TimedCall(when, callback, args, self, context)
+        call.cause = self._cause()
+        # At least a microsecond, and never too soon: who polls until a time must get there.
+        delay_us = math.ceil(round(when * 1e6 - self._runtime.now, 2))
+        delay_us = min(max(1, delay_us), _NEVER_US)
+        call.schedule(self._runtime.call_later(None, delay_us, partial(self._due, call)))
+        self._timers[call] = None
+        return call
+
+    def _cause(self) -> int | None:
+        runtime = self._runtime
+        cause = runtime.cause
+        return runtime.begin_step() if cause is None else cause
+
+    def _due(self, call: TimedCall) -> None:
+        call.schedule(None)
+        self._timers.pop(call, None)
+        self._ready.append(call)
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self._runtime.call_later(None, 0, self._turn)
+
+    def _timer_handle_cancelled(self, call: TimedCall) -> None:
+        """Called by asyncio's handle when it is cancelled."""
+        self._timers.pop(call, None)
+        if call.timer is not None:
+            call.timer.cancel()
+
+    def _turn(self) -> None:
+        if self.is_paused or self._is_closed:
+            self._turn_is_due = False
+            return
+        ready, runtime = self._ready, self._runtime
+        if runtime.now != self._turn_at_us:
+            if runtime.now != self._turn_at_us + _TURN_US:
+                self._busy_turns = 0
+            self._turn_at_us, self._turns_at_once = runtime.now, 0
+        self._turns_at_once += 1
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(self)
+        self._begin_turn()
+        try:
+            for _ in range(len(ready)):
+                call = ready.popleft()
+                if not call.cancelled():
+                    runtime.cause = call.cause
+                    call.run()
+                if not ready:
+                    break
+        finally:
+            self._end_turn()
+            asyncio._set_running_loop(outer)
+            self._turn_is_due = bool(ready)
+            if ready:
+                runtime.call_later(None, self._pause_us(), self._turn)
+
+    def _pause_us(self) -> int:
+        """Return when the next turn comes, of those that follow each other without a pause."""
+        if self._busy_turns == 0 and self._turns_at_once < _TURNS_AT_ONCE:
+            return 0
+        self._busy_turns += 1
+        if self._busy_turns > _BUSY_TURNS_MAX:
+            self._goes_round(self._ready[0])
+        return _TURN_US
+
+    def _begin_turn(self) -> None:
+        """Prepare for callbacks."""
+
+    def _end_turn(self) -> None:
+        """Take back what was prepared."""
+
+    def _goes_round(self, call: ReadyCall | TimedCall | None) -> None:
+        raise UsageError(f"{self.name} does {call!r} over and over without any time passing")
+
+    def pause(self) -> None:
+        """Run nothing until ``resume``; what becomes due meanwhile waits."""
+        self.is_paused = True
+
+    def resume(self) -> None:
+        self.is_paused = False
+        if self._ready and not self._turn_is_due:
+            self._turn_is_due = True
+            self._runtime.call_later(None, 0, self._turn)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("Event loop is closed")
+
+    # -- tasks and futures ---------------------------------------------------------------------
+
+    def next_number(self) -> int:
+        self._numbered += 1
+        return self._numbered
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return Future(self.next_number(), self)
+
+    def create_task(
+        self,
+        coro: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        *,
+        name: object = None,
+        context: contextvars.Context | None = None,
+        **options: Any,
+    ) -> asyncio.Task[T]:
+        self._require_open()
+        if context is not None:
+            options["context"] = context
+        task: asyncio.Task[T]
+        if self._task_factory is not None:
+            task = self._task_factory(self, coro, **options)
+            if name is not None and hasattr(task, "set_name"):
+                task.set_name(name)
+            return task
+        number = self.next_number()
+        name = f"Task-{number}" if name is None else name
+        task = Task(number, coro, self, name=name, **options)  # type: ignore[arg-type]
+        return task
+
+    def set_task_factory(self, factory: Any) -> None:
+        self._task_factory = factory
+
+    def get_task_factory(self) -> Any:
+        return self._task_factory
+
+    # -- errors and debugging ------------------------------------------------------------------
+
+    def set_exception_handler(self, handler: Any) -> None:
+        self._exception_handler = handler
+
+    def get_exception_handler(self) -> Any:
+        return self._exception_handler
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        logger.error("%s: %s", self.name, context.get("message"), exc_info=context.get("exception"))
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        handler = self._exception_handler
+        if handler is None:
+            self.default_exception_handler(context)
+            return
+        try:
+            handler(self, context)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self.default_exception_handler(
+                {"message": "Unhandled error in exception handler", "exception": error}
+            )
+
+    def get_debug(self) -> bool:
+        return self._debug
+
+    def set_debug(self, enabled: bool) -> None:
+        self._debug = enabled
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def is_running(self) -> bool:
+        return not self._is_closed
+
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    def drop(self) -> list[object]:
+        """Never run anything again; gives all that was going to, for someone to hold."""
+        self._is_closed = True
+        for call in self._timers:
+            if call.timer is not None:
+                call.timer.cancel()
+        dropped: list[object] = [*self._ready, *self._timers]
+        self._ready.clear()
+        self._timers.clear()
+        return dropped
+
+    def sever(self) -> None:
+        """Let go of the simulation: what still holds the loop must not keep all of that."""
+        self._runtime = _StandingClock(self._runtime.now)  # type: ignore[assignment]
+
+
+class _StandingClock:
+    """What is left of the runtime for a dropped loop."""
+
+    cause = None
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+
+class AsyncGenerators:
+    """The asynchronous generators of a loop that have begun and not ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._begun: weakref.WeakValueDictionary[int, AsyncGenerator[Any, Any]] = (
+            weakref.WeakValueDictionary()
+        )
+        self._count = 0
+        self._hooks: Any = None
+
+    def begin_turn(self) -> None:
+        self._hooks = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(self._first_iteration, self._finalize)
+
+    def end_turn(self) -> None:
+        sys.set_asyncgen_hooks(*self._hooks)
+
+    def _first_iteration(self, generator: AsyncGenerator[Any, Any]) -> None:
+        self._count += 1
+        self._begun[self._count] = generator
+
+    def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon(self._close, generator)
+
+    def _close(self, generator: AsyncGenerator[Any, Any]) -> None:
+        self._loop.create_task(_closing(generator))
+
+    async def close_all(self) -> None:
+        """Close those that are left, the oldest first."""
+        begun = [generator for _, generator in sorted(self._begun.items())]
+        self._begun.clear()
+        results = await asyncio.gather(*map(_closing, begun), return_exceptions=True)
+        for result, generator in zip(results, begun, strict=True):
+            if isinstance(result, Exception):
+                self._loop.call_exception_handler(
+                    {
+                        "message": f"an error occurred during closing of {generator!r}",
+                        "exception": result,
+                        "asyncgen": generator,
+                    }
+                )
+
+
+async def _closing(generator: AsyncGenerator[Any, Any]) -> None:
+    await generator.aclose()
+
+
+def refuse(program: str, what: str, instead: str) -> NoReturn:
+    """Raise ``NotSimulated``: what a program asked for, and what to do instead."""
+    raise NotSimulated(f"{program} {what}, which virtual time does not have; {instead}")

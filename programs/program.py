@@ -1,0 +1,329 @@
+"""One program: its runs, each with a loop of its own, and what becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
+from ..protocol.errors import UsageError
+from .burial import bury
+from .errors import ProgramError
+from .program_loop import ProgramLoop
+from .running import running_program
+from .tasks import by_number
+from .transport import StreamTransport
+from .watchdog import watchdog
+
+if TYPE_CHECKING:
+    from ..actors.runtime.virtual import VirtualRuntime
+    from .ambience import Ambience
+    from .names import Names
+
+Main = Callable[..., Awaitable[Any]]
+
+_CANCELLED_WITHIN_S = 60.0
+"""Virtual seconds that tasks have to end in once main has ended and they were cancelled."""
+
+
+def _name_of(main: object) -> str:
+    return getattr(main, "__qualname__", repr(main))
+
+
+class Program:
+    """A program of the simulation; it can be started again and again."""
+
+    def __init__(
+        self,
+        runtime: VirtualRuntime,
+        seed: int,
+        names: Names,
+        ambience: Ambience,
+        name: str,
+        main: Main,
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> None:
+        self.runtime = runtime
+        self.names = names
+        self.ambience = ambience
+        self.name = name
+        self._seed = seed
+        self._main = main
+        self._args = args
+        self._options = options
+        self.machine = names.add(name, 1)
+        self.process = runtime.process(name)
+        self.starts = 0
+        self.chance = random.Random()
+        self.node_number = 0
+        self._ahead_us = 0
+        self.loop: ProgramLoop | None = None
+        self.is_awaited = False
+        """Whether somebody takes the outcome, and with that an error of main."""
+        self.is_done = False
+        """Whether the last run has come to an end by itself."""
+        self._result: Any = None
+        self.failure: BaseException | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.loop is not None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.loop is not None and self.loop.is_paused
+
+    # -- its clock -----------------------------------------------------------------------------
+
+    def now_us(self) -> int:
+        """Microseconds by a clock that nobody sets."""
+        return self.runtime.now
+
+    def wall_us(self) -> int:
+        """Microseconds since the Unix epoch by the clock of its machine."""
+        return VIRTUAL_EPOCH_MS * 1000 + self.runtime.now + self._ahead_us
+
+    def shift_clock(self, shift_ms: float) -> None:
+        """Set the wall clock of its machine forward, or back."""
+        self.runtime.note("fault", self.name, f"the clock of {self.name} is set {shift_ms:+g} ms")
+        self._ahead_us += round(shift_ms * 1000)
+
+    # -- its life ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Call main in a new loop."""
+        if self.is_running:
+            raise UsageError(f"{self.name} is already running; kill it first, or use restart")
+        self.starts += 1
+        self.chance = random.Random(f"chance of {self.name}, start {self.starts}, {self._seed}")
+        self.node_number = self.chance.getrandbits(47) << 1 | 1 << 40
+        self.is_done, self._result, self.failure = False, None, None
+        runtime = self.runtime
+        before, is_first = runtime.cause, self.starts == 1
+        text = f"{self.name} starts: {_name_of(self._main)}"
+        runtime.note("note" if is_first else "restart", self.name, text)
+        self.process = runtime.process(self.name)
+        self.process.heard_again_us = runtime.now
+        self.loop = ProgramLoop(self, self.machine)  # type: ignore[abstract]
+        self.loop.call_soon(self._begin, self.loop)
+        runtime.cause = before
+
+    def _begin(self, loop: ProgramLoop) -> None:
+        try:
+            awaited = self._main(*self._args, **self._options)
+            if not inspect.isawaitable(awaited):
+                raise UsageError(
+                    f"{_name_of(self._main)} gave {awaited!r}; the main of a program is an "
+                    "`async def` function"
+                )
+        except Exception as error:
+            self._end(None, error)
+            return
+        coroutine: Any = awaited if inspect.iscoroutine(awaited) else _awaiting(awaited)
+        loop.create_task(coroutine, name="main").add_done_callback(loop.main_ended)
+
+    def main_ended(self, loop: ProgramLoop, main: asyncio.Task[Any]) -> None:
+        """Main has returned, or raised: tidy up, and exit."""
+        error: BaseException | None
+        if main.cancelled():
+            error = ProgramError(f"main of {self.name} was cancelled")
+        else:
+            error = main.exception()
+        if isinstance(error, SystemExit):
+            return  # its turn ends with it
+        result = None if error is not None else main.result()
+        tidying = loop.create_task(self._tidy(loop), name="the end of main")
+        tidying.add_done_callback(lambda done: self._end(result, error or _error_of(done)))
+
+    async def _tidy(self, loop: ProgramLoop) -> None:
+        """Cancel what main has left behind, as ``asyncio.run`` does."""
+        left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+        if left:
+            tasks = by_number(left)
+            told = ", ".join(map(_place_of, tasks))
+            text = f"main has ended and leaves {len(tasks)} tasks, which are cancelled: {told}"
+            self.runtime.note("note", self.name, f"warn: {text}")
+            for task in tasks:
+                task.cancel()
+            _, pending = await asyncio.wait(tasks, timeout=_CANCELLED_WITHIN_S)
+            stubborn = [_place_of(task) for task in tasks if task in pending]
+            if stubborn:
+                raise ProgramError(
+                    f"main of {self.name} has ended, and tasks that were cancelled still run "
+                    f"after {_CANCELLED_WITHIN_S:g} s: {', '.join(stubborn)}; a task that "
+                    "catches CancelledError has to end, or raise it again"
+                )
+            for task in tasks:
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    loop.call_exception_handler(
+                        {
+                            "message": f"unhandled exception of {_place_of(task)} at the end",
+                            "exception": error,
+                            "task": task,
+                        }
+                    )
+        await loop.shutdown_asyncgens()
+
+    def _end(self, result: Any, error: BaseException | None) -> None:
+        """The process exits by itself."""
+        if self.loop is None:
+            return
+        self.is_done, self._result, self.failure = True, result, error
+        text = "has ended" if error is None else f"error: has failed: {error!r}"
+        self.runtime.note("note", self.name, text)
+        self._drop()
+        self.machine.acceptors.clear()
+        for end in tuple(self.machine.ends):
+            _sever(end.reader)
+            end.reader = None
+            end.close()
+        if error is not None:
+            self._tell(error)
+
+    def _tell(self, error: BaseException) -> None:
+        """Let whoever waits for the outcome have an error; else it ends what runs events."""
+        now_s = self.runtime.now / 1e6
+        error.add_note(f"raised in {self.name}, seed {self._seed}, at {now_s:g} virtual s")
+        if not self.is_awaited:
+            wrapped = error if isinstance(error, Exception) else ProgramError(repr(error))
+            self.runtime.outsider_failed("program", self._main, wrapped)
+
+    def failed_aside(self, context: dict[str, Any]) -> None:
+        """A callback, or a task that nobody waits for, has raised."""
+        message, error = context.get("message") or "Unhandled exception", context.get("exception")
+        self.runtime.note("note", self.name, f"error: {message}: {error!r}")
+        if isinstance(error, Exception):
+            error.add_note(f"{self.name}: {message}")
+            now_s = self.runtime.now / 1e6
+            error.add_note(f"raised in {self.name}, seed {self._seed}, at {now_s:g} virtual s")
+            self.runtime.outsider_failed("program", self._main, error)
+
+    def exited(self, exit_: SystemExit) -> None:
+        """The program has called ``sys.exit``."""
+        code = exit_.code
+        self._end(
+            None,
+            None if code in (None, 0) else ProgramError(f"{self.name} exited with code {code!r}"),
+        )
+
+    def stuck(self) -> None:
+        """A callback did not end by itself."""
+        place, watchdog.stuck_at = watchdog.stuck_at, None
+        self._fail_hard(
+            f"{self.name} has not given its event loop back for {watchdog.limit_s:g} real s: it "
+            f"is at {place}. Virtual time stands still while its code runs, so it cannot wait "
+            "for a time to come without `await asyncio.sleep(...)`"
+        )
+
+    def goes_round(self, call: str) -> None:
+        """It does something over and over, without any time passing."""
+        tasks = by_number(asyncio.all_tasks(self.loop))
+        self._fail_hard(
+            f"{self.name} goes round without any time passing: next is {call}; its tasks are "
+            f"{', '.join(map(_place_of, tasks))}. Sleep for more than 0 s in a loop that polls"
+        )
+
+    def _fail_hard(self, text: str) -> None:
+        error = ProgramError(text)
+        self.is_done, self.failure = True, error
+        self._die(f"error: {text}")
+        self._tell(error)
+
+    def kill(self) -> None:
+        """End the process at once, as ``kill -9`` does; no code of it runs any more."""
+        self._require_running()
+        self._require_outside("kill itself; let its main return, or raise")
+        self._die(f"{self.name} is killed")
+
+    def _die(self, text: str) -> None:
+        self.runtime.note("crash", self.name, text)
+        remains: list[object] = [*asyncio.all_tasks(self.loop), self.loop]
+        remains += [end.reader for end in self.machine.ends]
+        remains += self._drop()
+        self.machine.process_died()
+        for one in remains:
+            _sever(one)
+        bury(remains)
+
+    def _drop(self) -> list[object]:
+        loop, self.loop = self.loop, None
+        assert loop is not None
+        self.runtime.kill_process(self.process)
+        return loop.drop()
+
+    def forget(self) -> None:
+        """The simulation ends."""
+        loop = self.loop
+        if loop is not None:
+            remains: list[object] = [*asyncio.all_tasks(loop), loop]
+            remains += [end.reader for end in self.machine.ends]
+            self.loop = None
+            remains += loop.drop()
+            for one in remains:
+                _sever(one)
+            bury(remains)
+
+    def restart(self) -> None:
+        """Start it again, after a kill if it runs."""
+        if self.is_running:
+            self.kill()
+        self.start()
+
+    def pause(self) -> None:
+        """Let none of its code run until ``resume``; its machine still takes bytes."""
+        loop = self._require_running()
+        self._require_outside("pause itself; use `await asyncio.sleep(...)`")
+        self.runtime.note("fault", self.name, f"{self.name} is paused")
+        self.runtime.pause(self.process)
+        loop.pause()
+
+    def resume(self) -> None:
+        loop = self._require_running()
+        self.runtime.note("fault", self.name, f"{self.name} goes on")
+        self.runtime.resume(self.process)
+        loop.resume()
+
+    def _require_running(self) -> ProgramLoop:
+        if self.loop is None:
+            raise UsageError(f"{self.name} is not running")
+        return self.loop
+
+    def _require_outside(self, what: str) -> None:
+        if running_program() is self:
+            raise UsageError(f"{self.name} cannot {what}")
+
+    def outcome(self) -> Any:
+        """What main has returned; raises what it raised."""
+        if self.failure is not None:
+            raise self.failure
+        if not self.is_done:
+            raise ProgramError(f"{self.name} was killed before its main had a result")
+        return self._result
+
+
+def _sever(one: object) -> None:
+    """Let a loop or a transport go of the simulation."""
+    if isinstance(one, (ProgramLoop, StreamTransport)):
+        one.sever()
+
+
+async def _awaiting(awaited: Awaitable[Any]) -> Any:
+    return await awaited
+
+
+def _error_of(task: asyncio.Task[Any]) -> BaseException | None:
+    return None if task.cancelled() else task.exception()
+
+
+def _place_of(task: asyncio.Task[Any]) -> str:
+    """Return the name of a task and where it waits."""
+    stack = task.get_stack(limit=1)
+    name = task.get_name()
+    if not stack:
+        return name
+    frame = stack[-1]
+    return f"{name} at {frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

@@ -1,0 +1,516 @@
+"""The event loop that a program finds: streams and servers on the simulated network, executors."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import ssl as tls
+from asyncio import sslproto
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .loop import AsyncGenerators, ReadyCall, SimulatedLoop, TimedCall, refuse
+from .tcp import Address, End, Machine
+from .transport import SocketOfTransport, StreamTransport
+from .watchdog import Stuck, watchdog
+
+if TYPE_CHECKING:
+    from .running import RunningProgram
+
+_HANDSHAKE_TIMEOUT_S = 60.0
+_SHUTDOWN_TIMEOUT_S = 30.0
+
+
+class Server(asyncio.AbstractServer):
+    """A server of a program: listens on ports of its machine."""
+
+    def __init__(
+        self,
+        loop: ProgramLoop,
+        factory: Callable[[], asyncio.BaseProtocol],
+        addresses: Sequence[Address],
+        tls_context: tls.SSLContext | None,
+    ) -> None:
+        self._loop = loop
+        self._factory = factory
+        self._addresses = list(addresses)
+        self._tls = tls_context
+        self._is_serving = False
+        self._is_closed = False
+        self._transports: dict[StreamTransport, None] = {}
+        self._closed: asyncio.Future[None] = loop.create_future()
+        self._forever: asyncio.Future[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<simulated server at {self._addresses}>"
+
+    @property
+    def sockets(self) -> tuple[SocketOfTransport, ...]:
+        if self._is_closed:
+            return ()
+        return tuple(SocketOfTransport(address) for address in self._addresses)
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    def is_serving(self) -> bool:
+        return self._is_serving
+
+    def listen(self) -> None:
+        """Take connections from now on."""
+        if not self._is_serving and not self._is_closed:
+            self._is_serving = True
+            for _, port in self._addresses:
+                self._loop.machine.acceptors[port] = self._accept
+
+    async def start_serving(self) -> None:
+        self.listen()
+
+    async def serve_forever(self) -> None:
+        if self._is_closed:
+            raise RuntimeError(f"server {self!r} is closed")
+        self.listen()
+        self._forever = self._loop.create_future()
+        try:
+            await self._forever
+        finally:
+            self._forever = None
+            self.close()
+            await self.wait_closed()
+
+    def _accept(self, end: End) -> None:
+        self._loop.call_soon(self._connect, end)
+
+    def _connect(self, end: End) -> None:
+        if self._is_closed or end.is_gone:
+            end.reset()
+            return
+        protocol = self._factory()
+        if self._tls is not None:
+            protocol = tls_protocol(self._loop, protocol, self._tls, None, server_side=True)
+        StreamTransport(self._loop, end, protocol).begin()
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._is_serving:
+            self._is_serving = False
+            for _, port in self._addresses:
+                self._loop.machine.acceptors.pop(port, None)
+        if self._forever is not None and not self._forever.done():
+            self._forever.cancel()
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    async def wait_closed(self) -> None:
+        await asyncio.shield(self._closed)
+
+    async def __aenter__(self) -> Server:
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self.close()
+        await self.wait_closed()
+
+
+def tls_protocol(
+    loop: asyncio.AbstractEventLoop,
+    protocol: asyncio.BaseProtocol,
+    context: tls.SSLContext,
+    waiter: asyncio.Future[Any] | None,
+    *,
+    server_side: bool,
+    server_hostname: str | None = None,
+    call_connection_made: bool = True,
+    handshake_timeout_s: float | None = None,
+    shutdown_timeout_s: float | None = None,
+) -> Any:
+    """Return asyncio's protocol of TLS around one that reads plain text."""
+    protocol_of_tls: Any = sslproto.SSLProtocol
+    return protocol_of_tls(
+        loop,
+        protocol,
+        context,
+        waiter,
+        server_side,
+        server_hostname,
+        call_connection_made,
+        ssl_handshake_timeout=handshake_timeout_s or _HANDSHAKE_TIMEOUT_S,
+        ssl_shutdown_timeout=shutdown_timeout_s or _SHUTDOWN_TIMEOUT_S,
+    )
+
+
+class ProgramLoop(SimulatedLoop):
+    """The loop of one run of a program."""
+
+    def __init__(self, program: RunningProgram, machine: Machine) -> None:
+        super().__init__(program.runtime, program.name)
+        self._program = program
+        self.machine = machine
+        self._generators = AsyncGenerators(self)
+
+    def _begin_turn(self) -> None:
+        self._program.ambience.begin_turn(self._program)
+        self._generators.begin_turn()
+
+    def _end_turn(self) -> None:
+        self._generators.end_turn()
+        self._program.ambience.end_turn()
+
+    def _turn(self) -> None:
+        program = self._program
+        if self._is_closed:
+            return
+        try:
+            super()._turn()
+        except SystemExit as error:
+            program.exited(error)
+        except Stuck:
+            pass
+        if watchdog.stuck_at is not None and program.loop is self:
+            program.stuck()
+
+    def sever(self) -> None:
+        super().sever()
+        self._program = self.machine = None  # type: ignore[assignment]
+
+    def main_ended(self, main: asyncio.Task[Any]) -> None:
+        """Called when main is done; a method of the loop, which can let go of its program."""
+        if not self._is_closed:
+            self._program.main_ended(self, main)
+
+    def _goes_round(self, call: ReadyCall | TimedCall | None) -> None:
+        self._program.goes_round(repr(call))
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        super().default_exception_handler(context)
+        self._program.failed_aside(context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Stuck):
+            raise error
+        if not self._is_closed:  # what a dead program's garbage says is not heard
+            super().call_exception_handler(context)
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def run_forever(self) -> None:
+        raise RuntimeError("This event loop is already running: the simulation runs it")
+
+    def run_until_complete(self, future: Any) -> Any:
+        if asyncio.iscoroutine(future):
+            future.close()
+        raise RuntimeError(
+            "This event loop is already running: the simulation runs it; await instead"
+        )
+
+    def stop(self) -> None:
+        raise RuntimeError(f"{self.name} stops its event loop before its main function has ended")
+
+    def close(self) -> None:
+        raise RuntimeError("Cannot close a running event loop")
+
+    async def shutdown_asyncgens(self) -> None:
+        await self._generators.close_all()
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Do nothing: functions of executors have all ended."""
+
+    # -- functions of executors ----------------------------------------------------------------
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Run the function at once; what it sleeps passes before its result is there."""
+        self._require_open()
+        future = self.create_future()
+        result, error = None, None
+        with self._program.ambience.executor(self._program) as slept_s:
+            try:
+                result = func(*args)
+            except (SystemExit, KeyboardInterrupt, Stuck):
+                raise
+            except BaseException as raised:
+                error = raised
+        if error is None:
+            settle = partial(_set_result, future, result)
+        else:
+            settle = partial(_set_exception, future, error)
+        if slept_s():
+            self.call_later(slept_s(), settle)
+        else:
+            self.call_soon(settle)
+        return future
+
+    def set_default_executor(self, executor: Any) -> None:
+        """Take none: functions run at once."""
+
+    # -- names ---------------------------------------------------------------------------------
+
+    async def getaddrinfo(
+        self,
+        host: bytes | str | None,
+        port: bytes | str | int | None,
+        *,
+        family: int = 0,
+        type: int = 0,  # noqa: A002 - the name of asyncio
+        proto: int = 0,
+        flags: int = 0,
+    ) -> Any:
+        await asyncio.sleep(0)
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
+            for address in self._addresses(host, port)
+        ]
+
+    async def getnameinfo(self, sockaddr: Any, flags: int = 0) -> tuple[str, str]:
+        await asyncio.sleep(0)
+        return self._program.names.name_of(sockaddr[0]), str(sockaddr[1])
+
+    def _addresses(self, host: bytes | str | None, port: bytes | str | int | None) -> list[Address]:
+        if isinstance(host, bytes):
+            host = host.decode()
+        try:
+            number = int(port or 0)
+        except ValueError:
+            number = socket.getservbyname(port.decode() if isinstance(port, bytes) else str(port))
+        found = self._program.names.addresses(host, self.machine)
+        return [(address, number) for address in found]
+
+    # -- connections ---------------------------------------------------------------------------
+
+    async def create_connection(
+        self,
+        protocol_factory: Callable[[], Any],
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        ssl: Any = None,
+        sock: Any = None,
+        server_hostname: str | None = None,
+        ssl_handshake_timeout: float | None = None,
+        ssl_shutdown_timeout: float | None = None,
+        all_errors: bool = False,
+        **_options: Any,
+    ) -> Any:
+        """Connect to a server of the simulated network.
+
+        Options that choose among addresses of a real machine have no effect.
+        """
+        if sock is not None:
+            refuse(self.name, "connects over a socket of its own", "give host and port")
+        if host is None or port is None:
+            raise ValueError("host and port was not specified and no sock specified")
+        if server_hostname is not None and not ssl:
+            raise ValueError("server_hostname is only meaningful with ssl")
+        errors: list[OSError] = []
+        for _, _, _, _, address in await self.getaddrinfo(host, port):
+            try:
+                end = await self._connected(address)
+            except OSError as error:
+                errors.append(error)
+                continue
+            return await self._open(
+                end,
+                protocol_factory(),
+                tls.create_default_context() if ssl is True else ssl or None,
+                server_hostname or host,
+                ssl_handshake_timeout,
+                ssl_shutdown_timeout,
+            )
+        if all_errors:
+            raise ExceptionGroup("create_connection failed", errors)
+        if len(errors) == 1 or all(str(error) == str(errors[0]) for error in errors):
+            raise errors[0]
+        raise OSError(f"Multiple exceptions: {', '.join(map(str, errors))}")
+
+    async def _connected(self, address: Address) -> End:
+        outcome: asyncio.Future[End] = self.create_future()
+
+        def done(result: End | OSError) -> bool:
+            if self._is_closed or outcome.done():
+                return False
+            if isinstance(result, OSError):
+                text = f"Connect call failed {address}"
+                outcome.set_exception(type(result)(result.errno, text))
+            else:
+                outcome.set_result(result)
+            return True
+
+        names = self._program.names
+        names.ether.connect(self.machine, names.machine_at(address[0]), address[1], done)
+        try:
+            return await outcome
+        except asyncio.CancelledError:
+            if outcome.done() and not outcome.cancelled() and outcome.exception() is None:
+                outcome.result().reset()
+            raise
+
+    async def _open(
+        self,
+        end: End,
+        protocol: Any,
+        context: tls.SSLContext | None,
+        server_hostname: str,
+        handshake_timeout_s: float | None,
+        shutdown_timeout_s: float | None,
+    ) -> tuple[Any, Any]:
+        if context is None:
+            transport = StreamTransport(self, end, protocol)
+            transport.begin()
+            return transport, protocol
+        waiter = self.create_future()
+        secure = tls_protocol(
+            self,
+            protocol,
+            context,
+            waiter,
+            server_side=False,
+            server_hostname=server_hostname,
+            handshake_timeout_s=handshake_timeout_s,
+            shutdown_timeout_s=shutdown_timeout_s,
+        )
+        transport = StreamTransport(self, end, secure)
+        transport.begin()
+        try:
+            await waiter
+        except BaseException:
+            transport.close()
+            raise
+        return secure._app_transport, protocol
+
+    async def start_tls(
+        self,
+        transport: Any,
+        protocol: Any,
+        sslcontext: tls.SSLContext,
+        *,
+        server_side: bool = False,
+        server_hostname: str | None = None,
+        ssl_handshake_timeout: float | None = None,
+        ssl_shutdown_timeout: float | None = None,
+    ) -> Any:
+        if not isinstance(transport, StreamTransport):
+            raise TypeError(f"transport {transport!r} is not supported by start_tls()")
+        waiter = self.create_future()
+        secure = tls_protocol(
+            self,
+            protocol,
+            sslcontext,
+            waiter,
+            server_side=server_side,
+            server_hostname=server_hostname,
+            call_connection_made=False,
+            handshake_timeout_s=ssl_handshake_timeout,
+            shutdown_timeout_s=ssl_shutdown_timeout,
+        )
+        transport.pause_reading()
+        transport.set_protocol(secure)
+        self.call_soon(secure.connection_made, transport)
+        self.call_soon(transport.resume_reading)
+        try:
+            await waiter
+        except BaseException:
+            transport.close()
+            raise
+        return secure._app_transport
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: Any = None,
+        port: int | None = None,
+        *,
+        sock: Any = None,
+        ssl: tls.SSLContext | None = None,
+        start_serving: bool = True,
+        **_options: Any,
+    ) -> Any:
+        """Listen on a port of the program's machine, by whatever host; 0 takes a free one."""
+        if sock is not None:
+            refuse(self.name, "listens on a socket of its own", "give host and port")
+        number = port or self.machine.free_port()
+        if number in self.machine.acceptors:
+            raise OSError(
+                errno.EADDRINUSE,
+                f"error while attempting to bind on address ({host!r}, {number}): "
+                f"{os.strerror(errno.EADDRINUSE).lower()}",
+            )
+        server = Server(self, protocol_factory, [(self.machine.address, number)], ssl)
+        if start_serving:
+            server.listen()
+        await asyncio.sleep(0)
+        return server
+
+    # -- what there is not ---------------------------------------------------------------------
+
+    def add_signal_handler(  # type: ignore[override]
+        self, sig: int, callback: Any, *args: Any
+    ) -> None:
+        refuse(
+            self.name,
+            "sets a handler of a signal",
+            "leave it out where NotImplementedError is raised; `handle.kill()` ends the program",
+        )
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        return False
+
+
+def _set_result(future: asyncio.Future[Any], result: object) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _set_exception(future: asyncio.Future[Any], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _refused(name: str, what: str, instead: str) -> Any:
+    def method(self: ProgramLoop, *_args: Any, **_options: Any) -> Any:
+        refuse(self.name, what, instead)
+
+    method.__name__ = name
+    return method
+
+
+_STREAMS = "use asyncio.open_connection, asyncio.start_server or loop.create_connection"
+_REFUSED = {
+    **dict.fromkeys(("add_reader", "add_writer"), ("watches a file descriptor", _STREAMS)),
+    **dict.fromkeys(
+        (
+            "sock_accept",
+            "sock_connect",
+            "sock_recv",
+            "sock_recv_into",
+            "sock_recvfrom",
+            "sock_recvfrom_into",
+            "sock_sendall",
+            "sock_sendfile",
+            "sock_sendto",
+            "connect_accepted_socket",
+        ),
+        ("uses a real socket", _STREAMS),
+    ),
+    "create_datagram_endpoint": ("sends datagrams", "replace it in the test, or use TCP"),
+    **dict.fromkeys(
+        ("create_unix_connection", "create_unix_server"), ("uses a Unix socket", _STREAMS)
+    ),
+    **dict.fromkeys(
+        ("connect_read_pipe", "connect_write_pipe"),
+        ("opens a pipe", "replace it in the test, or use a live Cluster"),
+    ),
+    **dict.fromkeys(
+        ("subprocess_exec", "subprocess_shell"),
+        ("starts another process", "replace it in the test, or use a live Cluster"),
+    ),
+    "sendfile": ("sends a file", "read it and write its bytes"),
+}
+for _name, (_what, _instead) in _REFUSED.items():
+    setattr(ProgramLoop, _name, _refused(_name, _what, _instead))

@@ -1,0 +1,69 @@
+"""All programs of one simulation, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..actors.broker.spec import SimulatedListener
+from .ambience import Ambience
+from .brokers import BrokerFront, ProgramGateway
+from .names import Names
+from .notes import Note, Notes
+from .program import Main, Program
+from .running import running_program
+from .tcp import Ether
+
+if TYPE_CHECKING:
+    from ..actors.broker.process import BrokerProcess
+    from ..actors.runtime.virtual import VirtualRuntime
+
+
+class Programs:
+    """The programs of a simulation; its brokers are in reach of them from the first one on."""
+
+    def __init__(
+        self,
+        runtime: VirtualRuntime,
+        seed: int,
+        kafka_version: str,
+        brokers: Callable[[], Iterable[BrokerProcess]],
+    ) -> None:
+        self._runtime = runtime
+        self._seed = seed
+        self._ambience = Ambience(seed)
+        ether = Ether(runtime, seed)
+        self._names = Names(ether, lambda: [broker.name for broker in brokers()])
+        gateway = ProgramGateway(runtime, kafka_version, self._names)
+        for broker in brokers():
+            listener = broker.spec.listener
+            if isinstance(listener, SimulatedListener):
+                listener.attach(BrokerFront(gateway, self._names, broker.spec.config))
+        self._programs: dict[str, Program] = {}
+        self.notes = Notes(runtime)
+
+    def add(self, name: str, main: Main, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
+        """Make a program and start it."""
+        program = Program(
+            self._runtime, self._seed, self._names, self._ambience, name, main, args, options
+        )
+        self._programs[name] = program
+        program.start()
+        return program
+
+    def note(self, text: str, values: dict[str, Any]) -> Note:
+        """Keep what a program tells about itself, or a test about it."""
+        program = running_program()
+        return self.notes.add("scenario" if program is None else program.name, text, values)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While events run."""
+        with self._ambience.running():
+            yield
+
+    def end(self) -> None:
+        """Nothing of any program runs any more."""
+        for program in self._programs.values():
+            program.forget()

@@ -1,0 +1,490 @@
+"""TCP over the simulated network, between machines that have names.
+
+A connection has two ends. What one end sends leaves in segments; each takes what the link takes at
+that moment, and none overtakes another. The rules of the network act on segments:
+
+- a lossy link loses some, and TCP sends them again after 200 ms, then 400 ms, and so on;
+- over a cut link they wait, as they do for messages, until it is mended;
+- the bandwidth of the link counts their bytes.
+
+A window of bytes may be under way or unread. While it is full, what is sent stays with the sender,
+who hears of it by its transport. Reads give the bytes cut at places that the seed chooses.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ..actors.runtime.virtual import VirtualRuntime
+
+Address = tuple[str, int]
+
+WINDOW_BYTES = 256 * 1024
+"""Bytes of one direction that may be under way or unread: the buffers of two kernels."""
+_HEADER_BYTES = 52
+"""IPv4 and TCP with timestamps, counted where a link has a bandwidth."""
+_FIRST_RETRY_US = 200_000
+_RETRIES_MAX = 15
+_GIVEN_UP_US = 924_600_000
+"""Linux gives a connection up whose bytes are not acknowledged for so long (tcp_retries2 = 15)."""
+_CONNECT_RETRY_US = 1_000_000
+_CONNECT_GIVEN_UP_US = 127_000_000
+"""The same for one that is being made (tcp_syn_retries = 6)."""
+_CUT_PROBABILITY = 0.2
+_CUT_APART_US = 60
+"""Two parts of one segment arrive so far apart, at most."""
+_FIRST_FREE_PORT = 49152
+
+
+def _os_error(kind: type[OSError], number: int) -> OSError:
+    return kind(number, os.strerror(number))
+
+
+class Reader(Protocol):
+    """Whoever holds one end of a connection: a transport."""
+
+    def bytes_came(self) -> None:
+        """There is something to read, or the peer has ended its direction."""
+        ...
+
+    def room_came(self) -> None:
+        """There is room again for what waits to be sent."""
+        ...
+
+    def lost(self, error: OSError) -> None:
+        """The connection is gone."""
+        ...
+
+
+class Machine:
+    """A machine of the network: the kernel under a broker, or under a program."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name = name
+        self.address = address
+        self.is_up = True
+        """Whether its kernel answers at all."""
+        self.acceptors: dict[int, Callable[[End], object]] = {}
+        """By port: who takes the connections that are made to it."""
+        self.ends: dict[End, None] = {}
+        self._next_port = _FIRST_FREE_PORT
+        self._when_up: list[Callable[[], object]] = []
+
+    def free_port(self) -> int:
+        """Return a port for the client's side of a connection, or for port 0 of a server."""
+        port = self._next_port
+        while port in self.acceptors:
+            port += 1
+        self._next_port = port + 1 if port < 65535 else _FIRST_FREE_PORT
+        return port
+
+    def process_died(self) -> None:
+        """Its process is gone: nobody listens, and every connection is reset."""
+        self.acceptors.clear()
+        for end in tuple(self.ends):
+            end.reset()
+
+    def power_lost(self) -> None:
+        """It is off: peers hear nothing, until they send something after it came back."""
+        self.acceptors.clear()
+        self.is_up = False
+        for end in tuple(self.ends):
+            end.vanish()
+
+    def power_came(self) -> None:
+        """It is on: it answers what its peers have sent again and again."""
+        self.is_up = True
+        waiting, self._when_up = self._when_up, []
+        for action in waiting:
+            action()
+
+    def when_up(self, action: Callable[[], object]) -> None:
+        """Do something as soon as the machine is on."""
+        self._when_up.append(action)
+
+
+class Ether:
+    """Carries segments and connection attempts between machines."""
+
+    def __init__(self, runtime: VirtualRuntime, seed: int) -> None:
+        self.runtime = runtime
+        self.network = runtime.network
+        self.chance = random.Random(f"places at which bytes are cut, {seed}")
+        self._waiting: list[tuple[tuple[str, str], Callable[[], object]]] = []
+        """What goes on when a link is mended, with the link."""
+        self._numbered = 0
+        self.network.when_mended(self._send_again)
+
+    def next_number(self) -> int:
+        self._numbered += 1
+        return self._numbered
+
+    def delay_us(self, source: str, target: str, size: int, first_retry_us: int) -> int | None:
+        """Return how long bytes sent now are under way; None over a cut link."""
+        if source == target:
+            return 0
+        network = self.network
+        if network.is_cut(source, target):
+            return None
+        delay_us = network.under_way_us(source, target, size + _HEADER_BYTES)
+        loss = network.loss_on(source, target)
+        if loss:
+            for _ in range(_RETRIES_MAX):
+                if self.chance.random() >= loss:
+                    break
+                delay_us += first_retry_us
+                first_retry_us *= 2
+        return delay_us
+
+    def when_mended(self, source: str, target: str, action: Callable[[], object]) -> None:
+        """Do something as soon as a cut link is whole."""
+        self._waiting.append(((source, target), action))
+
+    def _send_again(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for link, action in waiting:
+            if self.network.is_cut(*link):
+                self._waiting.append((link, action))
+            else:
+                action()
+
+    # -- connecting ----------------------------------------------------------------------------
+
+    def connect(
+        self,
+        machine: Machine,
+        target: Machine,
+        port: int,
+        done: Callable[[End | OSError], bool],
+    ) -> None:
+        """Connect; ``done`` gets the client's end or an error, and says whether it is wanted."""
+        attempt = _Attempt(self, machine, target, port, done)
+        attempt.begin()
+
+    def join(self, client: Machine, client_port: int, server: Machine, port: int) -> End:
+        """Make both ends of a connection; returns the client's."""
+        near = End(self, client, (client.address, client_port), (server.address, port))
+        far = End(self, server, (server.address, port), (client.address, client_port))
+        near.peer, far.peer = far, near
+        near.peer_machine, far.peer_machine = server, client
+        client.ends[near] = server.ends[far] = None
+        return near
+
+
+class _Attempt:
+    """A connection that is being made."""
+
+    def __init__(
+        self,
+        ether: Ether,
+        machine: Machine,
+        target: Machine,
+        port: int,
+        done: Callable[[End | OSError], bool],
+    ) -> None:
+        self._ether = ether
+        self._machine = machine
+        self._target = target
+        self._port = port
+        self._done = done
+        self._is_over = False
+        self._timer = ether.runtime.call_later(None, _CONNECT_GIVEN_UP_US, self._give_up)
+
+    def begin(self) -> None:
+        self._travel(self._machine, self._target, self._asked)
+
+    def _travel(self, source: Machine, target: Machine, then: Callable[[], object]) -> None:
+        """Let an empty segment go from one machine to the other."""
+        if self._is_over:
+            return
+        ether = self._ether
+        delay_us = ether.delay_us(source.name, target.name, 0, _CONNECT_RETRY_US)
+        if delay_us is None:
+            again = partial(self._travel, source, target, then)
+            ether.when_mended(source.name, target.name, again)
+        else:
+            ether.runtime.call_later(None, delay_us, then)
+
+    def _asked(self) -> None:
+        """The target's kernel is asked for a connection."""
+        target, machine = self._target, self._machine
+        if self._is_over:
+            return
+        if not target.is_up:
+            target.when_up(self.begin)  # silence, until then or until the attempt is given up
+            return
+        accept = target.acceptors.get(self._port)
+        if accept is None:
+            refused = _os_error(ConnectionRefusedError, errno.ECONNREFUSED)
+            self._travel(target, machine, lambda: self._end(refused))
+            return
+        near = self._ether.join(machine, machine.free_port(), target, self._port)
+        assert near.peer is not None
+        accept(near.peer)
+        self._travel(target, machine, lambda: self._end(near))
+
+    def _give_up(self) -> None:
+        self._end(_os_error(TimeoutError, errno.ETIMEDOUT))
+
+    def _end(self, outcome: End | OSError) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self._timer.cancel()
+        if not self._done(outcome) and isinstance(outcome, End):
+            outcome.reset()
+
+
+class End:
+    """One end of a connection."""
+
+    def __init__(self, ether: Ether, machine: Machine, name: Address, peer_name: Address) -> None:
+        self._ether = ether
+        self._number = ether.next_number()
+        self.machine = machine
+        self.name = name
+        self.peer_name = peer_name
+        self.peer: End | None = None
+        self.peer_machine: Machine = machine
+        self.reader: Reader | None = None
+        # What this end sends.
+        self._unsent: deque[bytes] = deque()
+        self.unsent_bytes = 0
+        """Of those for which the window has no room."""
+        self._unread_bytes = 0  # under way, or at the peer and not read
+        self._acknowledged: deque[tuple[int, int]] = deque()  # time at which it is known, bytes
+        self._arrives_us = 0  # the last that was sent
+        self._is_ended = False  # this end will send no more
+        self._stalled: deque[tuple[bytes | None, OSError | None]] = deque()
+        self._stalled_since_us = -1
+        self._wake: object = None
+        # What came to it.
+        self._come: deque[bytes] = deque()
+        self.has_peer_ended = False
+        self._is_closed = False  # by its process, while the last bytes are sent
+        self._is_gone = False
+
+    def __hash__(self) -> int:
+        return self._number
+
+    @property
+    def is_gone(self) -> bool:
+        return self._is_gone
+
+    # -- sending -------------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Send bytes, in order; what the window has no room for waits here."""
+        if self._is_gone or self._is_ended:
+            return
+        self._unsent.append(data)
+        self.unsent_bytes += len(data)
+        self._send_on()
+
+    def end(self) -> None:
+        """Send no more, once everything before is sent."""
+        if not self._is_ended:
+            self._is_ended = True
+            if not self._unsent and not self._is_gone:
+                self._launch(None, None)
+
+    def _send_on(self) -> None:
+        room = WINDOW_BYTES - self._unread_bytes
+        if self._acknowledged:
+            now_us = self._ether.runtime.now
+            while self._acknowledged and self._acknowledged[0][0] <= now_us:
+                count = self._acknowledged.popleft()[1]
+                self._unread_bytes -= count
+                room += count
+        unsent = self._unsent
+        while unsent and room > 0:
+            data = unsent.popleft()
+            if len(data) > room:
+                unsent.appendleft(data[room:])
+                data = data[:room]
+            room -= len(data)
+            self.unsent_bytes -= len(data)
+            self._unread_bytes += len(data)
+            self._launch(data, None)
+        if unsent:
+            self._wait_for_room()
+        elif self._is_ended:
+            self._launch(None, None)
+            if self._is_closed:
+                self._go()
+
+    def _wait_for_room(self) -> None:
+        if self._wake is None and self._acknowledged:
+            wait_us = self._acknowledged[0][0] - self._ether.runtime.now
+            self._wake = self._ether.runtime.call_later(None, wait_us, self._room_came)
+
+    def _room_came(self) -> None:
+        self._wake = None
+        if self._is_gone:
+            return
+        self._send_on()
+        if self.reader is not None:
+            self.reader.room_came()
+
+    def _launch(self, data: bytes | None, error: OSError | None) -> None:
+        """Let a segment go: bytes, or without them the end, or with an error a reset."""
+        if self._stalled:
+            self._stalled.append((data, error))
+            return
+        ether = self._ether
+        source, target = self.machine.name, self.peer_machine.name
+        delay_us = ether.delay_us(source, target, len(data or b""), _FIRST_RETRY_US)
+        if delay_us is None:
+            self._stalled.append((data, error))
+            self._stalled_since_us = ether.runtime.now
+            ether.when_mended(source, target, self._launch_stalled)
+            ether.runtime.call_later(
+                None, _GIVEN_UP_US, partial(self._give_up, self._stalled_since_us)
+            )
+            return
+        now_us = ether.runtime.now
+        arrives_us = max(now_us + delay_us, self._arrives_us)
+        for part, is_later in self._parts(data):
+            if is_later:
+                arrives_us += int(ether.chance.random() * _CUT_APART_US)
+            arrive = partial(self._arrive, part, error)
+            ether.runtime.call_later(None, arrives_us - now_us, arrive)
+        self._arrives_us = arrives_us
+
+    def _parts(self, data: bytes | None) -> Iterator[tuple[bytes | None, bool]]:
+        """Cut a segment at places that the seed chooses: most are left whole."""
+        is_later = False
+        while data is not None and len(data) > 1:
+            drawn = self._ether.chance.random()
+            if drawn >= _CUT_PROBABILITY:
+                break
+            place = 1 + int(drawn / _CUT_PROBABILITY * (len(data) - 1))
+            yield data[:place], is_later
+            data, is_later = data[place:], True
+        yield data, is_later
+
+    def _launch_stalled(self) -> None:
+        stalled, self._stalled = self._stalled, deque()
+        self._stalled_since_us = -1
+        for data, error in stalled:
+            self._launch(data, error)
+
+    def _give_up(self, since_us: int) -> None:
+        """Its bytes have not come through for a quarter of an hour."""
+        if self._stalled and self._stalled_since_us == since_us:
+            self._stalled.clear()
+            self._lose(_os_error(TimeoutError, errno.ETIMEDOUT))
+
+    # -- arriving ------------------------------------------------------------------------------
+
+    def _arrive(self, data: bytes | None, error: OSError | None) -> None:
+        peer = self.peer
+        assert peer is not None
+        if peer._is_gone or peer._is_closed:
+            if data is not None and not self._is_gone:
+                self._arrived_nowhere(peer)
+            return
+        if error is not None:
+            peer._lose(error)
+            return
+        if data is None:
+            peer.has_peer_ended = True
+        else:
+            peer._come.append(data)
+        if peer.reader is not None:
+            peer.reader.bytes_came()
+
+    def _arrived_nowhere(self, peer: End) -> None:
+        """A kernel that does not know the connection says so; one without power says nothing."""
+        if peer.machine.is_up:
+            peer._answer_reset()
+            return
+        peer.machine.when_up(peer._answer_reset)
+        give_up = partial(self._lose, _os_error(TimeoutError, errno.ETIMEDOUT))
+        self._ether.runtime.call_later(None, _GIVEN_UP_US, give_up)
+
+    def read(self, size: int) -> bytes:
+        """Take up to so many bytes that have come; none if there are none."""
+        come = self._come
+        if not come:
+            return b""
+        data = come.popleft()
+        if len(data) > size:
+            come.appendleft(data[size:])
+            data = data[:size]
+        if self.peer is not None:
+            self.peer._is_read(len(data))
+        return data
+
+    @property
+    def has_come(self) -> bool:
+        """Whether there is something to read."""
+        return bool(self._come)
+
+    def _is_read(self, count: int) -> None:
+        """The peer has taken bytes, which is known here after a while."""
+        ether = self._ether
+        source, target = self.peer_machine.name, self.machine.name
+        if source != target and ether.network.is_cut(source, target):
+            ether.when_mended(source, target, partial(self._is_read, count))
+            return
+        trip_us = 0 if source == target else ether.network.typical_us(source, target)
+        self._acknowledged.append((ether.runtime.now + trip_us, count))
+        if self._unsent:
+            self._wait_for_room()
+
+    # -- ending --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """The process has closed it: what was sent still goes, what comes is refused."""
+        if self._is_gone:
+            return
+        if self._come:  # the peer must know that it was not read
+            self.reset()
+            return
+        self._is_closed = True
+        self.end()
+        if not self._unsent:
+            self._go()
+
+    def reset(self) -> None:
+        """End the connection at once; the peer's is reset."""
+        if self._is_gone:
+            return
+        self._forget()
+        self._launch(None, _os_error(ConnectionResetError, errno.ECONNRESET))
+        self._go()
+
+    def vanish(self) -> None:
+        """End the connection without a word."""
+        self._forget()
+        self._stalled.clear()
+        self._go()
+
+    def _answer_reset(self) -> None:
+        self._launch(None, _os_error(ConnectionResetError, errno.ECONNRESET))
+
+    def _lose(self, error: OSError) -> None:
+        if self._is_gone:
+            return
+        self._forget()
+        self._go()
+        if self.reader is not None:
+            self.reader.lost(error)
+
+    def _forget(self) -> None:
+        self._unsent.clear()
+        self._come.clear()
+        self.unsent_bytes = 0
+        self._is_ended = True
+
+    def _go(self) -> None:
+        self._is_gone = True
+        self.machine.ends.pop(self, None)

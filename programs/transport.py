@@ -1,0 +1,289 @@
+"""Transports of asyncio over one end of a simulated connection."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .loop import SimulatedLoop
+    from .tcp import Address, End
+
+_READ_BYTES_MAX = 256 * 1024
+_HIGH_WATER_BYTES = 64 * 1024
+
+
+class SocketOfTransport:
+    """What ``get_extra_info("socket")`` gives: it can be asked, and its options be set."""
+
+    family = socket.AF_INET
+    type = socket.SOCK_STREAM
+    proto = socket.IPPROTO_TCP
+
+    def __init__(self, name: Address, peer_name: Address | None = None) -> None:
+        self._name = name
+        self._peer_name = peer_name
+        self._options: dict[tuple[int, int], Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<simulated socket {self._name} to {self._peer_name}>"
+
+    def getsockname(self) -> Address:
+        return self._name
+
+    def getpeername(self) -> Address:
+        if self._peer_name is None:
+            raise OSError(107, "Transport endpoint is not connected")
+        return self._peer_name
+
+    def setsockopt(self, level: int, option: int, value: Any, length: int | None = None) -> None:
+        self._options[level, option] = value
+
+    def getsockopt(self, level: int, option: int, length: int = 0) -> Any:
+        return self._options.get((level, option), 0)
+
+    def fileno(self) -> int:
+        return -1
+
+    def gettimeout(self) -> float:
+        return 0.0
+
+
+class StreamTransport(asyncio.Transport):
+    """A TCP transport. It calls its protocol in turns of the loop, as asyncio's does."""
+
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        end: End,
+        protocol: asyncio.BaseProtocol,
+        *,
+        has_socket: bool = True,
+    ) -> None:
+        extra: dict[str, Any] = {"sockname": end.name, "peername": end.peer_name}
+        if has_socket:
+            extra["socket"] = SocketOfTransport(end.name, end.peer_name)
+        super().__init__(extra)
+        self._loop = loop
+        self._end = end
+        self._protocol = protocol
+        self._is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
+        self._is_closing = False
+        self._is_lost = False
+        self._is_reading = False
+        self._is_read_due = False
+        self._has_heard_end = False
+        self._is_ended = False
+        self._is_writing_paused = False
+        self._high_bytes = _HIGH_WATER_BYTES
+        self._low_bytes = _HIGH_WATER_BYTES // 4
+        end.reader = self
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_lost else "closing" if self._is_closing else "open"
+        return f"<simulated transport {self._end.name} to {self._end.peer_name}, {state}>"
+
+    def begin(self) -> None:
+        """Tell the protocol of the connection, and begin to read."""
+        self._protocol.connection_made(self)
+        if not self._is_closing:
+            self.resume_reading()
+
+    # -- the protocol --------------------------------------------------------------------------
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+        self._is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def is_reading(self) -> bool:
+        return self._is_reading and not self._is_closing
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+
+    def resume_reading(self) -> None:
+        if self._is_closing or self._is_reading:
+            return
+        self._is_reading = True
+        if self._end.has_come or self._end.has_peer_ended:
+            self.bytes_came()
+
+    def bytes_came(self) -> None:
+        """The end has something to read."""
+        if self._is_reading and not self._is_read_due:
+            self._is_read_due = True
+            self._loop.call_soon(self._read)
+
+    def _read(self) -> None:
+        self._is_read_due = False
+        end = self._end
+        while self._is_reading and not self._is_closing and end.has_come:
+            try:
+                self._hand_on()
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self._fail(error, "protocol.data_received() raised")
+                return
+        if (
+            self._is_reading
+            and not self._is_closing
+            and end.has_peer_ended
+            and not self._has_heard_end
+        ):
+            self._has_heard_end = True
+            self._hear_end()
+
+    def _hand_on(self) -> None:
+        end, protocol = self._end, self._protocol
+        if not self._is_buffered:
+            protocol.data_received(end.read(_READ_BYTES_MAX))  # type: ignore[attr-defined]
+            return
+        buffer = protocol.get_buffer(-1)  # type: ignore[attr-defined]
+        if not len(buffer):
+            raise RuntimeError("get_buffer() returned an empty buffer")
+        data = end.read(len(buffer))
+        buffer[: len(data)] = data
+        protocol.buffer_updated(len(data))  # type: ignore[attr-defined]
+
+    def _hear_end(self) -> None:
+        try:
+            keeps_open = self._protocol.eof_received()  # type: ignore[attr-defined]
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self._fail(error, "protocol.eof_received() raised")
+            return
+        if not keeps_open:
+            self.close()
+
+    def _fail(self, error: BaseException, what: str) -> None:
+        """The protocol raised what it may not."""
+        self._loop.call_exception_handler(
+            {
+                "message": f"Fatal error: {what}",
+                "exception": error,
+                "transport": self,
+                "protocol": self._protocol,
+            }
+        )
+        self._end.reset()
+        self._close_for(error if isinstance(error, Exception) else None)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def write(self, data: Any) -> None:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"data argument must be a bytes-like object, not {type(data).__name__!r}"
+            )
+        if self._is_ended:
+            raise RuntimeError("Cannot call write() after write_eof()")
+        if self._is_closing or not data:
+            return
+        self._end.send(bytes(data))
+        if self._end.unsent_bytes > self._high_bytes and not self._is_writing_paused:
+            self._is_writing_paused = True
+            self._call(self._protocol.pause_writing)
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        self.write(b"".join(list_of_data))
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        if not self._is_ended and not self._is_closing:
+            self._is_ended = True
+            self._end.end()
+
+    def room_came(self) -> None:
+        """The end could send some of what waited."""
+        self._loop.call_soon(self._look_at_room)
+
+    def _look_at_room(self) -> None:
+        if self._is_writing_paused and self._end.unsent_bytes <= self._low_bytes:
+            self._is_writing_paused = False
+            self._call(self._protocol.resume_writing)
+        if self._is_closing and not self._is_lost and not self._end.unsent_bytes:
+            self._tell_lost(None)
+
+    def _call(self, function: Any) -> None:
+        try:
+            function()
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self._loop.call_exception_handler(
+                {
+                    "message": f"protocol.{function.__name__}() failed",
+                    "exception": error,
+                    "transport": self,
+                    "protocol": self._protocol,
+                }
+            )
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        if high is None:
+            high = _HIGH_WATER_BYTES if low is None else 4 * low
+        if low is None:
+            low = high // 4
+        if not high >= low >= 0:
+            raise ValueError(f"high ({high!r}) must be >= low ({low!r}) must be >= 0")
+        self._high_bytes, self._low_bytes = high, low
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        return self._low_bytes, self._high_bytes
+
+    def get_write_buffer_size(self) -> int:
+        return self._end.unsent_bytes
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def is_closing(self) -> bool:
+        return self._is_closing
+
+    def close(self) -> None:
+        if self._is_closing:
+            return
+        self._is_closing = True
+        self._is_reading = False
+        self._end.close()
+        if not self._end.unsent_bytes:
+            self._loop.call_soon(self._tell_lost, None)
+
+    def abort(self) -> None:
+        self._end.reset()
+        self._close_for(None)
+
+    def _force_close(self, error: Exception | None) -> None:
+        """Do as ``abort``, for an error: asyncio's protocol of TLS calls it."""
+        self._end.reset()
+        self._close_for(error)
+
+    def sever(self) -> None:
+        """Its program is dead: let go of the network."""
+        self._is_closing = True
+        self._end = None  # type: ignore[assignment]
+
+    def lost(self, error: OSError) -> None:
+        """The connection is gone: reset by the peer, or given up."""
+        if not self._loop.is_closed():
+            self._close_for(error)
+
+    def _close_for(self, error: Exception | None) -> None:
+        self._is_closing = True
+        self._is_reading = False
+        self._loop.call_soon(self._tell_lost, error)
+
+    def _tell_lost(self, error: Exception | None) -> None:
+        if not self._is_lost:
+            self._is_lost = True
+            self._protocol.connection_lost(error)

@@ -1,0 +1,98 @@
+"""Ends a callback of a program that never gives the loop back.
+
+Virtual time stands still while a callback runs, so one that waits for it would do so for ever. The
+watchdog is a thread that looks twice a second, in real time, whether the same turn still goes on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+
+_LOOK_S = 0.25
+_AGAIN_S = 1.0
+_STANDARD = os.path.dirname(os.__file__)
+_OWN = os.path.dirname(__file__)
+_real_perf_counter = time.perf_counter
+
+
+class Stuck(BaseException):
+    """Raised in a callback that takes too long; no handler of errors may catch it."""
+
+
+class Watchdog:
+    """One for the whole process, as one simulation with programs runs at a time."""
+
+    limit_s = 10.0
+    """Real seconds that one turn of a program may take."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._process = 0
+        self._is_wanted = threading.Event()
+        self._owner = 0
+        self._turn = 0
+        self._program: str | None = None
+        self.stuck_at: str | None = None
+        """Where the callback was that has been ended."""
+
+    def begin(self, owner: int) -> None:
+        """Watch a thread that runs events."""
+        self._owner = owner
+        if self._thread is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._is_wanted = threading.Event()
+            self._thread = threading.Thread(
+                target=self._watch, name="fakekafka-watchdog", daemon=True
+            )
+            self._thread.start()
+        self._is_wanted.set()
+
+    def end(self) -> None:
+        self._is_wanted.clear()
+
+    def turn_begins(self, program: str) -> None:
+        self._turn += 1
+        self._program = program
+
+    def turn_ends(self) -> None:
+        self._program = None
+
+    def _watch(self) -> None:
+        seen, since_s = -1, 0.0
+        wanted, process = self._is_wanted, self._process
+        sleep = threading.Event().wait
+        while process == os.getpid():
+            wanted.wait()
+            sleep(min(_LOOK_S, self.limit_s / 2))
+            now_s = _real_perf_counter()
+            if self._program is None or self._turn != seen:
+                seen, since_s = self._turn, now_s
+            elif now_s - since_s > self.limit_s:
+                if self.stuck_at is None:
+                    self.stuck_at = where_is(self._owner)
+                since_s += _AGAIN_S
+                _raise_in(self._owner)
+
+
+def _raise_in(thread: int) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stuck))
+
+
+def where_is(thread: int) -> str:
+    """Return the place of a program at which a thread is: file, line and function."""
+    frame = sys._current_frames().get(thread)
+    place = "an unknown place"
+    while frame is not None:
+        path = frame.f_code.co_filename
+        place = f"{path}:{frame.f_lineno} in {frame.f_code.co_name}"
+        if not path.startswith((_STANDARD, _OWN)) or "site-packages" in path:
+            break
+        frame = frame.f_back
+    return place
+
+
+watchdog = Watchdog()

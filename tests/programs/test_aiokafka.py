@@ -1,0 +1,136 @@
+"""Unmodified aiokafka in virtual time: produces, consumes in a group, and has transactions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.tests.support.aiokafka_programs import consume, produce, transform
+
+TOPICS = {"orders": 3, "copies": 3}
+
+
+@pytest.fixture
+def simulation() -> Iterator[Simulation]:
+    with Simulation(3, seed=1, topics=TOPICS) as simulation:
+        yield simulation
+
+
+def values(simulation: Simulation, topic: str) -> list[int]:
+    found = [simulation.consume(topic, partition) for partition in range(3)]
+    return sorted(int(record.value or b"") for records in found for record in records)
+
+
+def test_every_record_survives_the_death_of_a_leader(simulation: Simulation) -> None:
+    """Under Kafka's defaults: the session takes 18 virtual seconds to expire."""
+    producer = simulation.program(produce, 50, name="producer")
+    simulation.run_for(2000)
+    simulation.broker("leader:orders-0").kill()
+    assert producer.result(120) == 50
+    assert values(simulation, "orders") == list(range(50))
+    assert simulation.now_ms > 18_000
+
+
+def test_every_record_survives_the_loss_of_a_leaders_power(simulation: Simulation) -> None:
+    """Its connections fall silent, so the client finds out by its timeout."""
+    producer = simulation.program(produce, 50, name="producer")
+    simulation.run_for(2000)
+    leader = simulation.broker("leader:orders-0")
+    leader.power_off()
+    simulation.run_for(60_000)
+    leader.start()
+    assert producer.result(120) == 50
+    assert values(simulation, "orders") == list(range(50))
+
+
+def test_a_group_goes_on_without_a_worker_that_was_killed(simulation: Simulation) -> None:
+    """The other takes over its partitions when its session has expired."""
+    seen: list[tuple[str, int]] = []
+    workers = [simulation.program(consume, seen, name, name=name) for name in ("w1", "w2")]
+    simulation.wait_for_group("workers", members=2, timeout_s=30)
+    producer = simulation.program(produce, 40, name="producer")
+    simulation.run_for(2000)
+    workers[0].kill()
+    producer.result(60)
+    simulation.wait_until(lambda: len({number for _, number in seen}) == 40, 60)
+    assert {worker for worker, _ in seen} == {"w1", "w2"}
+    assert max(Counter(number for _, number in seen).values()) <= 2
+    assert len(simulation.group("workers").members) == 1
+
+
+def test_transactions_copy_exactly_once(simulation: Simulation) -> None:
+    """Although the leader of a partition dies between them."""
+    simulation.program(produce, 30, 0.05, name="producer").result()
+    copier = simulation.program(transform, 30, name="copier")
+    simulation.run_for(500)
+    simulation.broker("leader:copies-0").kill()
+    copier.result(120)
+    assert values(simulation, "copies") == list(range(30))
+
+
+def test_a_program_that_is_cut_off_goes_on_when_the_network_is_mended(
+    simulation: Simulation,
+) -> None:
+    """Nothing it sent is lost or doubled."""
+    producer = simulation.program(produce, 30, name="producer")
+    simulation.run_for(1500)
+    producer.isolate()
+    simulation.run_for(20_000)
+    simulation.network.heal()
+    assert producer.result(120) == 30
+    assert values(simulation, "orders") == list(range(30))
+    assert simulation.now_ms > 21_000
+
+
+def test_requests_of_a_program_have_its_name_in_the_trace(simulation: Simulation) -> None:
+    """As client of its operations, and as sender of its messages."""
+    simulation.program(produce, 1, name="payments").result()
+    operations = [event for event in simulation.events if event.kind == "client_invoke"]
+    assert {event.actor for event in operations} == {"payments"}
+    assert {"metadata", "init_producer_id", "produce"} <= {event.type for event in operations}
+    sent = [event for event in simulation.events if event.type == "ProduceRequest"]
+    assert [(event.kind, event.actor) for event in sent][:1] == [("send", "payments")]
+
+
+SCRIPT = """
+from fakekafka import Simulation
+from fakekafka.tests.support.aiokafka_programs import consume, produce
+seen = []
+with Simulation(3, seed=7, topics={"orders": 3}, racks=["a", "b", "c"]) as simulation:
+    for name in ("w1", "w2"):
+        simulation.program(consume, seen, name, name=name)
+    producer = simulation.program(produce, 30, name="producer")
+    simulation.run_for(2500)
+    simulation.broker("leader:orders-0").kill()
+    producer.result(120)
+    simulation.wait_until(lambda: len(seen) >= 30, 60)
+    print(simulation.fingerprint)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extensions", ["", "1"])
+def test_runs_of_one_seed_are_equal_under_one_hash_seed(extensions: str) -> None:
+    """In several processes, as aiokafka's sets of strings follow the hash seed.
+
+    Its C extension reads the system's clock for the timestamps of records, so only the runs
+    without it are equal to the byte.
+    """
+    fingerprints = []
+    for _ in range(3):
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": "5",
+            "AIOKAFKA_NO_EXTENSIONS": "" if extensions else "1",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        fingerprints.append(done.stdout)
+    assert (len(set(fingerprints)) == 1) == (not extensions)

@@ -1,0 +1,257 @@
+"""The life of a program: kills, restarts, pauses, and what becomes of its errors."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import time
+from typing import Any
+
+import pytest
+from fakekafka.programs.errors import ProgramError
+from fakekafka.protocol.errors import UsageError
+from fakekafka.tests.support.programs import World
+from fakekafka.tracing.recording.recorder import Recorder
+
+
+def test_nothing_of_a_killed_program_runs(world: World) -> None:
+    """Not even what stands in ``finally``, nor a context manager's end, nor ``__del__``."""
+    ran: list[str] = []
+
+    class Guarded:
+        async def __aenter__(self) -> None:
+            ran.append("entered")
+
+        async def __aexit__(self, *_exc: object) -> None:
+            ran.append("left")
+
+        def __del__(self) -> None:
+            ran.append("deleted")
+
+    async def helper() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            ran.append("helper")
+
+    async def main() -> None:
+        task = asyncio.create_task(helper())
+        guarded = Guarded()
+        try:
+            async with guarded:
+                await task
+        except BaseException:
+            ran.append("caught")
+            raise
+        finally:
+            ran.append("finally")
+
+    program = world.start(main)
+    world.run_for(1)
+    program.kill()
+    gc.collect()
+    world.run_for(1000)
+    gc.collect()
+    assert ran == ["entered"]
+    assert not program.is_running
+    with pytest.raises(ProgramError, match="worker-1 was killed before its main had a result"):
+        program.outcome()
+
+
+def test_a_restarted_program_begins_anew(world: World) -> None:
+    """With the same arguments, another loop and the chance of its second start."""
+    begun: list[Any] = []
+
+    async def main(log: list[Any]) -> None:
+        import random
+
+        log.append((asyncio.get_running_loop(), random.random()))
+        await asyncio.sleep(100)
+
+    program = world.start(main, begun)
+    world.run_for(10)
+    program.restart()
+    world.run_for(10)
+    program.kill()
+    program.start()
+    world.run_for(10)
+    assert len(set(begun)) == 3
+    assert program.starts == 3
+    with pytest.raises(UsageError, match="worker-1 is already running"):
+        program.start()
+
+
+def test_what_is_due_in_a_paused_program_waits(world: World) -> None:
+    """Its timers fire when it goes on, in their order."""
+    fired: list[tuple[int, float]] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        for number in (3, 1, 2):
+            loop.call_later(number, lambda due: fired.append((due, loop.time())), number)
+        await asyncio.sleep(50)
+
+    program = world.start(main)
+    world.run_for(1.5)
+    program.pause()
+    world.run_for(20)
+    assert program.is_paused
+    assert fired == [(1, 1)]
+    program.resume()
+    world.run_for(1)
+    assert fired == [(1, 1), (2, 21.5), (3, 21.5)]
+
+
+def test_the_clock_of_a_program_can_be_set(world: World) -> None:
+    """Its wall clock only."""
+
+    async def main() -> tuple[float, float]:
+        wall_s, monotonic_s = time.time(), time.monotonic()
+        await asyncio.sleep(10)
+        return time.time() - wall_s, time.monotonic() - monotonic_s
+
+    program = world.start(main)
+    world.run_for(5)
+    program.shift_clock(-3000)
+    wall_s, monotonic_s = world.result(program)
+    assert (round(wall_s, 3), monotonic_s) == (7, 10)
+
+
+def test_an_error_of_main_ends_what_runs_events(world: World) -> None:
+    """It says whose it is, when, and under which seed; the others go on."""
+
+    async def fail() -> None:
+        await asyncio.sleep(3)
+        raise ValueError("no such order")
+
+    program = world.start(fail)
+    other = world.start(asyncio.sleep, 100, "slept", name="other")
+    with pytest.raises(ValueError, match="no such order") as failure:
+        world.run_for(50)
+    assert failure.value.__notes__ == ["raised in worker-1, seed 1, at 3 virtual s"]
+    assert world.now_s == 3
+    assert world.result(other) == "slept"
+    with pytest.raises(ValueError, match="no such order"):
+        program.outcome()
+
+
+def test_who_waits_for_the_result_gets_the_error(world: World) -> None:
+    """Instead of what runs events."""
+
+    async def fail() -> None:
+        raise KeyError("order")
+
+    with pytest.raises(KeyError, match="order"):
+        world.run(fail)
+
+
+def test_an_error_of_a_callback_or_of_a_forgotten_task_is_told(world: World) -> None:
+    """Unless the program has a handler for such."""
+
+    async def in_callback() -> None:
+        asyncio.get_running_loop().call_later(1, lambda: 1 / 0)
+        await asyncio.sleep(5)
+
+    async def in_task() -> None:
+        async def fail() -> None:
+            raise ValueError("forgotten")
+
+        asyncio.create_task(fail())  # noqa: RUF006 - this is the mistake
+        await asyncio.sleep(5)
+
+    async def handled() -> list[str]:
+        loop, told = asyncio.get_running_loop(), list[str]()
+        loop.set_exception_handler(lambda _loop, context: told.append(str(context["exception"])))
+        loop.call_later(1, lambda: 1 / 0)
+        await asyncio.sleep(5)
+        return told
+
+    world.start(in_callback, name="a")
+    with pytest.raises(ZeroDivisionError) as failure:
+        world.run_for(10)
+    assert failure.value.__notes__[0].startswith("a: Exception in callback ")
+    world.start(in_task, name="b")
+    with pytest.raises(ValueError, match="forgotten") as forgotten:
+        world.run_for(10)
+    assert forgotten.value.__notes__[0] == "b: Task exception was never retrieved"
+    assert world.run(handled) == ["division by zero"]
+
+
+def test_tasks_that_are_left_are_cancelled(world: World) -> None:
+    """As ``asyncio.run`` does; the trace names them."""
+    ended: list[str] = []
+    recorder = Recorder()
+    world.runtime.record(recorder)
+
+    async def helper() -> None:
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            await asyncio.sleep(1)
+            ended.append("helper")
+
+    async def main() -> int:
+        kept.append(asyncio.create_task(helper(), name="the helper"))
+        await asyncio.sleep(1)
+        return 5
+
+    kept: list[Any] = []
+    assert world.run(main) == 5
+    assert ended == ["helper"]
+    told = [event.why for event in recorder.events if event.kind == "note" and event.why]
+    assert any("leaves 1 tasks, which are cancelled: the helper at" in text for text in told)
+
+
+def test_sys_exit_ends_a_program(world: World) -> None:
+    """With a code other than 0 it is an error."""
+
+    async def main(code: int) -> None:
+        await asyncio.sleep(1)
+        sys.exit(code)
+
+    assert world.run(main, 0) is None
+    with pytest.raises(ProgramError, match="other exited with code 3"):
+        world.run(main, 3, name="other")
+
+
+def test_what_is_no_async_function_is_refused(world: World) -> None:
+    """With what it gave instead."""
+    with pytest.raises(UsageError, match=r"gave 3; the main of a program is an `async def`"):
+        world.run(lambda: 3)  # type: ignore[arg-type,return-value]
+
+
+def test_a_program_cannot_kill_or_pause_itself(world: World) -> None:
+    """It would have to run on."""
+
+    async def main() -> list[str]:
+        texts = []
+        for action in (program.kill, program.pause):
+            with pytest.raises(UsageError) as failure:
+                action()
+            texts.append(str(failure.value))
+        return texts
+
+    program = world.start(main)
+    assert world.result(program) == [
+        "worker-1 cannot kill itself; let its main return, or raise",
+        "worker-1 cannot pause itself; use `await asyncio.sleep(...)`",
+    ]
+
+
+def test_a_killed_program_keeps_nothing_of_the_simulation(world: World) -> None:
+    """What is kept of it so that its code does not run is its own memory alone."""
+    import weakref
+
+    async def main() -> None:
+        await asyncio.start_server(lambda *_: None, port=1)
+        await asyncio.sleep(1000)
+
+    other = World()
+    other.start(main)
+    other.run_for(1)
+    reference = weakref.ref(other.runtime)
+    other.end()
+    del other
+    gc.collect()
+    assert reference() is None
