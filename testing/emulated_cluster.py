@@ -11,6 +11,7 @@ from ..protocol.errors import ErrorCode, FakeKafkaError, UsageError
 from ..protocol.values import TopicPartition
 from . import arguments
 from .handles.admin import AdminClient
+from .handles.asking import Asking
 from .handles.broker import BrokerHandle
 from .handles.controller import ControllerHandle
 from .handles.groups import Groups
@@ -32,13 +33,12 @@ if TYPE_CHECKING:
     from ..protocol.admin import OngoingReassignment
     from ..protocol.awaiting import Pending
     from .assembly import ClusterPlan
-    from .running import RunningCluster
     from .views import ConsumerRecord, GroupView, PartitionView
 
 T = TypeVar("T")
 
 
-class EmulatedCluster(abc.ABC):
+class EmulatedCluster(Asking):
     """A cluster in some kind of time; see ``Cluster`` and ``Simulation`` for the arguments."""
 
     def __init__(self, plan: ClusterPlan) -> None:
@@ -58,11 +58,6 @@ class EmulatedCluster(abc.ABC):
         return ""
 
     # -- what runs -----------------------------------------------------------------------------
-
-    @property
-    @abc.abstractmethod
-    def running(self) -> RunningCluster:
-        """What runs now; ``UsageError`` before the start, and after the stop of a ``Cluster``."""
 
     @abc.abstractmethod
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
@@ -331,14 +326,6 @@ class EmulatedCluster(abc.ABC):
         ``UsageError`` when the partition does not exist.
         """
         return RecordClient(self.running).consume(topic, partition, offset)
-
-    def ask(self, broker: int | str, request: Any, timeout_s: float = 30) -> Any:
-        """Send a broker any request of Kafka, as another broker would; return its response.
-
-        The result is None for a produce request with ``acks=0``, which has no response. Raises
-        ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
-        """
-        return AdminClient(self.running).ask(broker, request, timeout_s)
 
     # -- interventions -------------------------------------------------------------------------
 

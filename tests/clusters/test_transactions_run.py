@@ -208,8 +208,9 @@ def test_a_batch_that_comes_after_its_transaction_ended(version: str, hangs: boo
             is_transactional=True,
         )
         request = ProduceRequest(-1, 30_000, (ProducePartition(ORDERS, batch),), ID)
-        answer = simulation.ask(leader(simulation), request).partitions[0]
-        assert answer.error is (E.NONE if hangs else E.TRANSACTION_ABORTABLE)
+        answer = simulation.ask(leader(simulation), request)
+        assert answer is not None
+        assert answer.partitions[0].error is (E.NONE if hangs else E.TRANSACTION_ABORTABLE)
         simulation.producer().produce(ORDERS, b"behind")
         assert committed(simulation) == ([] if hangs else [b"behind"])
 
@@ -232,7 +233,9 @@ def test_verification_can_be_switched_off() -> None:
             is_transactional=True,
         )
         request = ProduceRequest(-1, 30_000, (ProducePartition(ORDERS, batch),), ID)
-        assert simulation.ask(1, request).partitions[0].error is E.NONE
+        answer = simulation.ask(1, request)
+        assert answer is not None
+        assert answer.partitions[0].error is E.NONE
         assert not [m for m in asked if isinstance(m, AddPartitionsToTxnRequest)]
 
 

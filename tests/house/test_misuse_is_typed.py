@@ -18,12 +18,16 @@ MISUSES = {
     "fakekafka.Cluster(broker=3)": ('keyword argument "broker"', 'No parameter named "broker"'),
     "fakekafka.Simulation(seed='1')": ('Argument "seed" to "Simulation"', 'parameter "seed"'),
     "fakekafka.Cluster().produce(b'orders', b'x')": ('Argument 1 to "produce"', "parameter "),
+    "fakekafka.Cluster().ask(1, 'Metadata')": ('variant of "ask"', 'overloads for "ask"'),
     "fakekafka.Cluster().broker(1).kil()": ('has no attribute "kil"', 'access attribute "kil"'),
 }
 """Misuse to words that mypy says of it, and that pyright says."""
 RIGHT = """import fakekafka
+from fakekafka.protocol import data
 with fakekafka.Cluster(brokers=3) as cluster:
     cluster.broker(1).kill()
+    names: list[str | None] = [t.name for t in cluster.ask(1, data.MetadataRequest(None)).topics]
+    taken: data.ProduceResponse | None = cluster.ask(1, data.ProduceRequest(0, 1000, ()))
     first: bytes | None = cluster.records("orders")[0].value
 with fakekafka.Simulation(1) as simulation:
     kinds: list[str] = [event.kind for event in simulation.events]
