@@ -1,8 +1,8 @@
 """Time and chance as a program sees them: while a callback of it runs, and never else.
 
-The wall clock is time-machine's, which also serves names that a module imported long ago. The other
-clocks, sources of chance, and what a program in virtual time cannot have are replaced here. Each
-replacement looks at who calls: other threads, and code that is no program's, get the real thing.
+Everything is replaced while events run, and given back after them. Each replacement looks at who
+calls: other threads, and code that is no program's, get the real thing. The wall clock is replaced
+by time-machine, which also serves names that a module imported long ago.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import random
 import socket
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..protocol.errors import UsageError
-from .loop import refuse
+from .loop import generator_hooks, refuse
 from .running import Now, RunningProgram, running_program
 from .tasks import in_order
 from .watchdog import watchdog
@@ -60,14 +61,6 @@ _real_node = uuid.getnode
 _real_all_tasks = asyncio.all_tasks
 
 
-def _show_wall_clock(program: RunningProgram) -> None:
-    """Let the wall clock show what an executor has slept, or no longer."""
-    traveller = Now.traveller
-    assert traveller is not None
-    shown_ns = program.wall_us() * 1000 + int(Now.slept_s * 1e9)
-    traveller.shift((shown_ns - traveller.time_ns()) / 1e9)
-
-
 def _sleep(seconds: float) -> None:
     program = running_program()
     if program is None:
@@ -80,7 +73,6 @@ def _sleep(seconds: float) -> None:
         )
     else:
         Now.slept_s += seconds
-        _show_wall_clock(program)
 
 
 def _urandom(size: int) -> bytes:
@@ -116,7 +108,7 @@ _FUNCTIONS: tuple[tuple[dict[str, Any], str, Any], ...] = (
     (asyncio.__dict__, "all_tasks", _all_tasks),
     (asyncio.tasks.__dict__, "all_tasks", _all_tasks),
 )
-"""Replaced while a callback of a program runs: module, name, replacement."""
+"""Replaced while events run: module, name, replacement."""
 _REAL = tuple((module, name, module[name]) for module, name, _ in _FUNCTIONS)
 
 
@@ -199,13 +191,14 @@ class Ambience:
                 'programs need the package time-machine: pip install "fakekafka[programs]"'
             ) from None
         self._travel = time_machine.travel(0.0, tick=False)
+        self._real_time_ns: Callable[[], int] = time_machine.escape_hatch.time.time_ns
         self._chance = random.Random(f"chance of programs, {seed}").getstate()
         self._turns = 0
         self._is_running = False
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While events run: methods are replaced, and the collector waits for a fixed point."""
+        """While events run: what programs see is replaced, and the collector waits."""
         if self._is_running:
             yield
             return
@@ -213,47 +206,53 @@ class Ambience:
             self._is_running = True
             thresholds = gc.get_threshold()
             outer_chance = random.getstate()
-            real = [cls.__dict__[name] for cls, name, _ in _METHODS]
-            for (cls, name, replacement), method in zip(_METHODS, real, strict=True):
+            outer_hooks = sys.get_asyncgen_hooks()
+            methods = [cls.__dict__[name] for cls, name, _ in _METHODS]
+            for (cls, name, replacement), method in zip(_METHODS, methods, strict=True):
                 setattr(cls, name, replacement(method))
+            for module, name, function in _FUNCTIONS:
+                module[name] = function
             random.setstate(self._chance)
             gc.set_threshold(0)
+            sys.set_asyncgen_hooks(*generator_hooks(outer_hooks))
+            self._travel.start().time_ns = self._wall_ns  # type: ignore[method-assign]
             watchdog.begin(threading.get_ident())
             try:
                 yield
             finally:
                 watchdog.end()
+                self._travel.stop()
+                sys.set_asyncgen_hooks(*outer_hooks)
                 gc.set_threshold(*thresholds)
                 self._chance = random.getstate()
                 random.setstate(outer_chance)
-                for (cls, name, _), method in zip(_METHODS, real, strict=True):
+                for module, name, real in _REAL:
+                    module[name] = real
+                for (cls, name, _), method in zip(_METHODS, methods, strict=True):
                     setattr(cls, name, method)
                 self._is_running = False
 
+    def _wall_ns(self) -> int:
+        program = running_program()
+        if program is None:
+            return self._real_time_ns()
+        return program.wall_us() * 1000 + int(Now.slept_s * 1e9)
+
     def begin_turn(self, program: RunningProgram) -> None:
         """Callbacks of a program follow."""
-        Now.program, Now.thread = program, threading.get_ident()
-        travel = self._travel
-        travel.destination_timestamp_ns = program.wall_us() * 1000
-        Now.traveller = travel.start()
-        for module, name, replacement in _FUNCTIONS:
-            module[name] = replacement
+        Now.thread = threading.get_ident()
+        Now.program = program
         watchdog.turn_begins(program.name)
         self._turns += 1
         if self._turns % _TURNS_BETWEEN_COLLECTIONS == 0:
             gc.collect()
 
     def end_turn(self) -> None:
-        watchdog.turn_ends()
-        for module, name, real in _REAL:
-            module[name] = real
-        if Now.traveller is not None:
-            Now.traveller = None
-            self._travel.stop()
         Now.program = None
+        watchdog.turn_ends()
 
     @contextmanager
-    def executor(self, program: RunningProgram) -> Iterator[Callable[[], float]]:
+    def executor(self) -> Iterator[Callable[[], float]]:
         """While a function of an executor runs; gives what tells how long it has slept."""
         loop = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
@@ -267,5 +266,3 @@ class Ambience:
             Now.is_in_executor = False
             Now.slept_s = slept_before_s
             asyncio._set_running_loop(loop)
-            if slept_s:
-                _show_wall_clock(program)

@@ -11,7 +11,6 @@ import asyncio
 import contextvars
 import logging
 import math
-import sys
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
@@ -82,6 +81,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     ``ProgramLoop`` adds what a program may ask for beside these.
     """
 
+    reads_at_once = True
+    """Whether protocols read as soon as bytes come, and not in a turn: there is no other code."""
+
     def __init__(self, runtime: VirtualRuntime, name: str) -> None:
         self._runtime = runtime
         self.name = name
@@ -113,9 +115,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        self._require_open()
+        if self._is_closed:
+            self._require_open()
         call = ReadyCall(callback, args, self, context)
-        call.cause = self._cause()
+        runtime = self._runtime
+        cause = runtime.cause
+        call.cause = runtime.begin_step() if cause is None else cause
         self._ready.append(call)
         if not self._turn_is_due:
             self._turn_is_due = True
@@ -341,20 +346,14 @@ class AsyncGenerators:
             weakref.WeakValueDictionary()
         )
         self._count = 0
-        self._hooks: Any = None
 
-    def begin_turn(self) -> None:
-        self._hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(self._first_iteration, self._finalize)
-
-    def end_turn(self) -> None:
-        sys.set_asyncgen_hooks(*self._hooks)
-
-    def _first_iteration(self, generator: AsyncGenerator[Any, Any]) -> None:
+    def begin(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """Note one that begins."""
         self._count += 1
         self._begun[self._count] = generator
 
-    def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
+    def finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """Close one that nobody needs any more."""
         if not self._loop.is_closed():
             self._loop.call_soon(self._close, generator)
 
@@ -375,6 +374,26 @@ class AsyncGenerators:
                         "asyncgen": generator,
                     }
                 )
+
+
+def generator_hooks(outer: Any) -> tuple[Any, Any]:
+    """Return hooks for asynchronous generators: for those of programs, and others for the rest."""
+
+    def begin(generator: AsyncGenerator[Any, Any]) -> None:
+        generators = getattr(asyncio._get_running_loop(), "generators", None)
+        if generators is not None:
+            generators.begin(generator)
+        elif outer.firstiter is not None:
+            outer.firstiter(generator)
+
+    def finalize(generator: AsyncGenerator[Any, Any]) -> None:
+        generators = getattr(asyncio._get_running_loop(), "generators", None)
+        if generators is not None:
+            generators.finalize(generator)
+        elif outer.finalizer is not None:
+            outer.finalizer(generator)
+
+    return begin, finalize
 
 
 async def _closing(generator: AsyncGenerator[Any, Any]) -> None:

@@ -147,18 +147,18 @@ def tls_protocol(
 class ProgramLoop(SimulatedLoop):
     """The loop of one run of a program."""
 
+    reads_at_once = False
+
     def __init__(self, program: RunningProgram, machine: Machine) -> None:
         super().__init__(program.runtime, program.name)
         self._program = program
         self.machine = machine
-        self._generators = AsyncGenerators(self)
+        self.generators = AsyncGenerators(self)
 
     def _begin_turn(self) -> None:
         self._program.ambience.begin_turn(self._program)
-        self._generators.begin_turn()
 
     def _end_turn(self) -> None:
-        self._generators.end_turn()
         self._program.ambience.end_turn()
 
     def _turn(self) -> None:
@@ -216,7 +216,7 @@ class ProgramLoop(SimulatedLoop):
         raise RuntimeError("Cannot close a running event loop")
 
     async def shutdown_asyncgens(self) -> None:
-        await self._generators.close_all()
+        await self.generators.close_all()
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """Do nothing: functions of executors have all ended."""
@@ -230,7 +230,7 @@ class ProgramLoop(SimulatedLoop):
         self._require_open()
         future = self.create_future()
         result, error = None, None
-        with self._program.ambience.executor(self._program) as slept_s:
+        with self._program.ambience.executor() as slept_s:
             try:
                 result = func(*args)
             except (SystemExit, KeyboardInterrupt, Stuck):

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import time_machine
-
     from ..actors.runtime.virtual import VirtualRuntime
     from .names import Names
 
@@ -27,7 +25,7 @@ class Surrounding(Protocol):
         """They have run."""
         ...
 
-    def executor(self, program: RunningProgram) -> AbstractContextManager[Callable[[], float]]:
+    def executor(self) -> AbstractContextManager[Callable[[], float]]:
         """While a function of an executor runs; gives what tells how long it has slept."""
         ...
 
@@ -84,8 +82,6 @@ class Now:
 
     program: RunningProgram | None = None
     thread = 0
-    traveller: time_machine.Traveller | None = None
-    """Its wall clock."""
     is_in_executor = False
     slept_s = 0.0
     """How long the function of an executor has slept."""

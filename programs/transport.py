@@ -118,8 +118,11 @@ class StreamTransport(asyncio.Transport):
     def bytes_came(self) -> None:
         """The end has something to read."""
         if self._is_reading and not self._is_read_due:
-            self._is_read_due = True
-            self._loop.call_soon(self._read)
+            if self._loop.reads_at_once:
+                self._read()
+            else:
+                self._is_read_due = True
+                self._loop.call_soon(self._read)
 
     def _read(self) -> None:
         self._is_read_due = False
