@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .scenarios.replay import Replay, replay
     from .testing.cluster import Cluster
     from .testing.defaults import kafka_defaults
+    from .testing.programs.simulate import simulate
     from .testing.running import WaitTimeout
     from .testing.simulation import Simulation
     from .testing.views import ConsumerRecord
@@ -37,6 +38,7 @@ _PUBLIC = {
     "kafka_defaults": "testing.defaults",
     "open_trace": "tracing.reading.reader",
     "replay": "scenarios.replay",
+    "simulate": "testing.programs.simulate",
 }
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "kafka_defaults",
     "open_trace",
     "replay",
+    "simulate",
 ]
 
 

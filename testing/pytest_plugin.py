@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .programs import async_tests
 from .recording.kept_traces import KEPT_EVENTS, Emulated, told_of_ended
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="failed",
         help="when to keep the traces of clusters and simulations (default: of failed tests)",
     )
+    group.addoption(
+        "--fakekafka-seeds",
+        type=int,
+        metavar="N",
+        help="run each test with the mark kafka_program under the seeds 1 to N",
+    )
     for name, (kind, text) in _INI.items():
         parser.addini(name, f"fakekafka: {text}", type=kind, default=None)
 
@@ -51,6 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "kafka(**arguments): arguments of the test's Cluster or Simulation; those of a module, a "
         "class and a test add up; seeds=range(20) runs a test with kafka_simulation once for each",
+    )
+    config.addinivalue_line(
+        "markers",
+        "kafka_program(timeout_s=3600): an async def test runs in virtual time, as a program of "
+        "its kafka_simulation",
     )
     _refuse_misspelt(config)
 
@@ -85,6 +97,18 @@ def _ini_names(path: Path | None) -> list[str]:
 
     sections = iniconfig.IniConfig(str(path)).sections
     return [name for title in ("pytest", "tool:pytest") for name in sections.get(title, {})]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> None:
+    """Tests that are programs are no business of other plugins."""
+    async_tests.prepare(collector, name, obj)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a program."""
+    return async_tests.run(pyfuncitem) or None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -448,6 +472,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 "kafka_simulation; only simulations have a seed"
             )
         return
+    if seeds is None:
+        seeds = async_tests.seeds_of(metafunc)
     if seeds is None:
         return
     if isinstance(seeds, (str, Mapping)) or not isinstance(seeds, Iterable):

@@ -27,7 +27,10 @@ _NAME_MAX = 200
 """Characters of a trace's name; file systems take 255 bytes."""
 _PATIENCE_S = 10
 """How long a cluster may take to say how it is: its threads may be what failed."""
-_WITH_VALUE = ("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p")
+_WITH_VALUE = (
+    *("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p"),
+    "--fakekafka-seeds",
+)
 """Options of pytest that a run needs again."""
 
 

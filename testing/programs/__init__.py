@@ -1,0 +1,1 @@
+"""Programs in virtual time as users start them: from scripts, as tests, with checks."""

@@ -1,0 +1,50 @@
+"""``fakekafka.simulate``: one program, from a script."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import fakekafka
+import pytest
+from fakekafka import Simulation
+from fakekafka.protocol.errors import UsageError
+from fakekafka.testing.running import WaitTimeout
+from fakekafka.tests.support.aiokafka_programs import produce
+
+
+def test_it_gives_what_main_returns() -> None:
+    """With faults at their times, in virtual seconds after the start."""
+    at_ms: list[float] = []
+
+    def fail(simulation: Simulation) -> None:
+        simulation.broker("leader:orders-0").kill()
+        at_ms.append(simulation.now_ms)
+
+    assert fakekafka.simulate(produce, 40, seed=3, topics={"orders": 3}, faults={2: fail}) == 40
+    assert at_ms == [pytest.approx(2020, abs=100)]
+
+
+def test_it_raises_what_main_raises() -> None:
+    """And says when that was."""
+
+    async def main() -> None:
+        await asyncio.sleep(5)
+        raise KeyError("order 41")
+
+    with pytest.raises(KeyError, match="order 41") as failure:
+        fakekafka.simulate(main, brokers=1, seed=4)
+    assert failure.value.__notes__[0].startswith("raised in main, seed 4, at 5.")
+
+
+def test_it_ends_at_its_time() -> None:
+    """A program that does not end is an error."""
+    with pytest.raises(WaitTimeout, match="main_has_ended"):
+        fakekafka.simulate(asyncio.sleep, 100, brokers=1, timeout_s=50)
+
+
+@pytest.mark.parametrize("faults", [[print], {"early": print}, {1: "kill"}, {-1: print}])
+def test_faults_have_a_time_and_a_function(faults: Any) -> None:
+    """What else is given is refused before anything runs."""
+    with pytest.raises(UsageError, match="fault"):
+        fakekafka.simulate(asyncio.sleep, 1, faults=faults)

@@ -1,0 +1,88 @@
+"""Tests that are programs: `async def` with the mark `kafka_program`, in suites of their own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fakekafka.tests.support.pytest_suites import run
+
+SUITE = """
+import asyncio
+import random
+import pytest
+
+pytestmark = [pytest.mark.kafka(topics={"orders": 1}), pytest.mark.kafka_program]
+
+async def test_of_an_hour(kafka_simulation, tmp_path):
+    assert tmp_path.is_dir()
+    await asyncio.sleep(3600)
+    assert kafka_simulation.now_ms > 3_600_000
+
+class TestsOfAClass:
+    @pytest.mark.parametrize("number", [1, 2])
+    async def test_method(self, number):
+        reader, writer = await asyncio.open_connection("kafka", 9092)
+        writer.close()
+        assert number == 1
+
+def test_without_await(kafka_simulation):
+    assert kafka_simulation.topics() == ["orders"]
+"""
+
+
+def test_an_async_test_runs_in_virtual_time(suite: pytest.Pytester) -> None:
+    """With its fixtures and parameters; tests that are no coroutines are as ever."""
+    result = run(suite, SUITE)
+    result.assert_outcomes(passed=3, failed=1)
+    text = "\n".join(result.outlines)
+    assert "assert 2 == 1" in text
+    assert re.search(r"raised in test, seed 0, at 0\.0\d+ virtual s", text)
+    assert "reproduce it with" in text
+    assert "::TestsOfAClass::test_method[2]'" in text
+
+
+def test_the_command_line_asks_for_many_seeds(suite: pytest.Pytester) -> None:
+    """Of tests with the mark; the command that repeats one names them, too."""
+    result = run(suite, SUITE, "--fakekafka-seeds", "3")
+    result.assert_outcomes(passed=9, failed=3)
+    text = "\n".join(result.outlines)
+    assert "seed 2; trace kept" in text
+    assert " --fakekafka-seeds 3 '" in text
+    assert "test_method[seed2-2]'" in text
+
+
+def test_seeds_of_a_mark_win_over_the_command_line(suite: pytest.Pytester) -> None:
+    """As a test's own arguments do."""
+    result = run(
+        suite,
+        """
+        import pytest
+
+        @pytest.mark.kafka(seeds=[7, 9])
+        @pytest.mark.kafka_program
+        async def test_one(kafka_simulation):
+            assert kafka_simulation.seed in (7, 9)
+        """,
+        "--fakekafka-seeds=5",
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_a_test_that_takes_too_long_is_told(suite: pytest.Pytester) -> None:
+    """In virtual seconds, which the mark may give."""
+    result = run(
+        suite,
+        """
+        import asyncio
+        import pytest
+
+        @pytest.mark.kafka_program(timeout_s=5)
+        async def test_one():
+            await asyncio.sleep(10)
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    text = "\n".join(result.outlines)
+    assert "main_has_ended" in text
+    assert "5000 virtual ms" in text
