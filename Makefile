@@ -114,7 +114,7 @@ release: $(STAMP)
 	$(BIN)/python building/release.py --version $(VERSION)
 
 CORES := tests/replication tests/protocol tests/election tests/zkfake tests/statemachines \
-	tests/coordinators
+	tests/coordinators tests/actors
 
 test-compiled: $(STAMP)
 	@if [[ -z "$${CI:-}" ]] && ! command -v cc >/dev/null; then \

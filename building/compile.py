@@ -10,17 +10,45 @@ import json
 import os
 import shutil
 import sys
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from fakekafka import builds
+from fakekafka.building import compiler_source
+from fakekafka.building.compiler_source import with_native_messages, with_whole_numbers
 from mypy.version import __version__ as mypy_version
 
-FOLDERS = ("protocol", "election", "zkfake", "replication")
+FOLDERS = (
+    "protocol",
+    "election",
+    "zkfake",
+    "replication",
+    "statemachines",
+    "coordinators",
+    "actors",
+)
 """What the compiled modules may import: any file of these that changes makes the build stale."""
 
-COMPILED = ("protocol/records", "replication")
+COMPILED = (
+    "protocol",
+    "replication",
+    "actors/causes.py",
+    "actors/delivery.py",
+    "actors/port.py",
+    "actors/silence.py",
+    "actors/surroundings.py",
+    "actors/network",
+    "actors/runtime",
+)
 
 INTERPRETED = {
+    "protocol/declaring/methods.py": "makes classes",
+    "protocol/declaring/native.py": "says nothing where nothing is compiled",
+    "protocol/versions.py": "asks for the slots of a class",
+    "protocol/security/configuration.py": "settings as users hold them, checked when they are made",
+    "protocol/releases/behaviour.py": "asks for the code of a constructor",
+    "protocol/errors.py": "two errors are a ValueError or an OSError, too",
     "replication/log/checkpoint_formats.py": "an error of it is an OSError, too",
 }
 """Files of compiled folders that are left alone, with the reason."""
@@ -49,12 +77,21 @@ def copied_source(source: Path) -> Path:
     return package
 
 
+def prepare(package: Path) -> None:
+    """Give the copy the form that the compiler takes."""
+    for path in package.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(with_whole_numbers(with_native_messages(text)), encoding="utf-8")
+
+
 def modules_to_compile(package: Path) -> list[Path]:
     """The files of the compiled folders; ``__init__`` hold no code."""
     return [
         path
-        for folder in COMPILED
-        for path in sorted((package / folder).rglob("*.py"))
+        for place in COMPILED
+        for path in (
+            [package / place] if place.endswith(".py") else sorted((package / place).rglob("*.py"))
+        )
         if path.name != "__init__.py" and path.relative_to(package).as_posix() not in INTERPRETED
     ]
 
@@ -62,6 +99,7 @@ def modules_to_compile(package: Path) -> list[Path]:
 def compile_modules(source: Path, paths: list[Path]) -> None:
     """Leave the compiled modules in ``WORK / "lib"``."""
     from setuptools import setup  # before mypyc, which asks whether it is there
+    from setuptools.command.build_ext import build_ext
     from mypyc.build import mypycify  # isort: skip
 
     settings = WORK / "mypy.ini"
@@ -75,18 +113,43 @@ def compile_modules(source: Path, paths: list[Path]) -> None:
         target_dir=str(WORK / "c"),
         group_name=builds.SHARED.removesuffix("__mypyc"),
     )
+
+    class SideBySide(build_ext):  # type: ignore[misc]
+        """Compiles as many files at a time as there are processors; all are of one library."""
+
+        def build_extensions(self) -> None:
+            compiler = self.compiler
+            compile_one = compiler._compile
+            pool = ThreadPoolExecutor(os.cpu_count())
+            begun: list[Future[None]] = []
+            try:
+                compiler._compile = lambda *said: begun.append(pool.submit(compile_one, *said))
+                link = compiler.link
+
+                def link_when_done(*said: Any, **more: Any) -> None:
+                    for one in begun:
+                        one.result()
+                    link(*said, **more)
+
+                compiler.link = link_when_done
+                super().build_extensions()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
     folders = ["--build-lib", str(WORK / "lib"), "--build-temp", str(WORK / "objects")]
     setup(
         name="fakekafka",
         packages=[],
         ext_modules=extensions,
+        cmdclass={"build_ext": SideBySide},
         script_args=["-q", "build_ext", *folders],
     )
 
 
 def main() -> int:
     """Compile, unless what was compiled last is what there is now."""
-    recipe = f"mypyc {mypy_version}, {builds.digest(Path(__file__))}"
+    recipes = ", ".join(builds.digest(Path(file)) for file in (__file__, compiler_source.__file__))
+    recipe = f"mypyc {mypy_version}, {recipes}"
     manifest = builds.read_manifest(TARGET)
     if manifest is not None and manifest["recipe"] == recipe:
         problem = builds.find_problem(PACKAGE, manifest)
@@ -101,6 +164,7 @@ def main() -> int:
     names = [".".join(path.relative_to(source).with_suffix("").parts) for path in paths]
     files = sorted(package.rglob("*/**/*.py"))
     sources = {path.relative_to(package).as_posix(): builds.digest(path) for path in files}
+    prepare(package)
     compile_modules(source, paths)
     finished = WORK / "finished"
     finished.mkdir()

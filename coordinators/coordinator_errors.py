@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..protocol.data import FindCoordinatorResponse
 from ..protocol.errors import ErrorCode
+from ..protocol.values import changed
 from ..protocol.versions import Behaviour
 
 _FIRST_OF_MANY_KEYS = 4
@@ -30,7 +29,7 @@ def with_error_texts(
         return response
     return FindCoordinatorResponse(
         tuple(
-            replace(found, error_message=_TEXTS.get(found.error))
+            changed(found, error_message=_TEXTS.get(found.error))
             if found.error_message is None
             else found
             for found in response.coordinators

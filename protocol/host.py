@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 from .awaiting import Signal
@@ -98,9 +99,29 @@ class Host(Protocol):
 
 def name_as(timer: Any, task: Callable[..., object]) -> None:
     """Have whoever records the run call a timer by the task that it is for."""
-    name = getattr(task, "__qualname__", None)
+    name = qualified_name(task)
     if name is not None:
         timer.__qualname__ = name
+
+
+def qualified_name(function: Any) -> str | None:
+    """The name of a function with that of the class that has it; None if it has no name.
+
+    A method that is compiled names the class of its object instead, which may inherit it.
+    """
+    name: str | None = getattr(function, "__qualname__", None)
+    if name is None or hasattr(function, "__code__"):
+        return name
+    owner: Any = type(getattr(function, "__self__", None))
+    return _name_of_compiled(owner, getattr(function, "__name__", "")) or name
+
+
+@cache
+def _name_of_compiled(owner: type, method: str) -> str | None:
+    for cls in owner.__mro__:
+        if method in vars(cls):
+            return f"{cls.__qualname__}.{method}"
+    return None
 
 
 async def sleep(host: Host, delay_ms: float) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar
 
-from .declaring import methods
+from .declaring.methods import frozen as frozen
+from .declaring.methods import message as message
 
 T = TypeVar("T")
 
@@ -19,22 +20,6 @@ LEADER_DURING_DELETE = -2
 EPOCH_UNKNOWN = -1
 EPOCH_DURING_DELETE = -2
 NO_OFFSET = -1
-
-
-@dataclass_transform(frozen_default=True)
-def message(cls: type[T]) -> type[T]:
-    """Declare a message: an immutable dataclass with slots.
-
-    Type checkers see a frozen dataclass. At run time it is a plain one, because a frozen
-    ``__init__`` costs four times as much and messages are the hottest objects of a simulation.
-    """
-    return methods.declared(cls, is_frozen=False)  # type: ignore[no-any-return]
-
-
-@dataclass_transform(frozen_default=True)
-def frozen(cls: type[T]) -> type[T]:
-    """Declare settings or a finding: a dataclass with slots, frozen at run time too."""
-    return methods.declared(cls, is_frozen=True)  # type: ignore[no-any-return]
 
 
 class TopicPartition(NamedTuple):

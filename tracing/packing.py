@@ -144,7 +144,9 @@ class PayloadPacker:
             return lambda member: member.value if isinstance(member.value, str) else member.name
         if issubclass(cls, (set, frozenset)):
             return lambda items: sorted(items, key=repr)
-        name = f"<{cls.__name__}>"  # an object without a value of its own: never its id
+        is_function = any("__call__" in vars(base) for base in cls.__mro__)
+        # An object without a value of its own: never its id, nor how it was compiled.
+        name = "<function>" if is_function else f"<{cls.__name__}>"
         return lambda _: name
 
     def _message_extractor(self, shapes: FieldShapes) -> Extract:

@@ -65,9 +65,13 @@ class SimulatedClient(Node):
         """Run a coroutine; what is done after it has parked is no part of its operation."""
         self._before_operation = None
         task = super().start_task(coroutine)
+        self._end_operation()
+        return task
+
+    def _end_operation(self) -> None:
+        """What is done now follows from what the operation that has begun followed from."""
         if self._before_operation is not None:
             self.runtime.cause = self._before_operation
-        return task
 
     def note_operation(self, before: int | None) -> None:
         """A coroutine began an operation; ``before`` is the event at which it did."""

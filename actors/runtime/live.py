@@ -45,8 +45,8 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self.loop = new_event_loop()
         self._process_id = os.getpid()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self._own_thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._own_thread.start()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
@@ -68,7 +68,7 @@ class LoopThread:
 
     @property
     def is_current(self) -> bool:
-        return threading.current_thread() is self._thread
+        return threading.current_thread() is self._own_thread
 
     @property
     def is_forked_away(self) -> bool:
@@ -107,7 +107,7 @@ class LoopThread:
         if self.loop.is_closed() or self.is_forked_away:
             return
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
+        self._own_thread.join()
 
 
 class LiveTimer:

@@ -66,7 +66,7 @@ class Runtime(abc.ABC):
     def __init__(self, seed: int | None = None) -> None:
         self.id = next(Runtime._ids)
         self.rng = random.Random(seed)
-        self.cause: int | None = None  # seq of the event being handled
+        self._cause: int | None = None
         self._outside: int | None = None  # the last of what was done to the cluster
         self.doing: str | None = None
         """What a scenario does now: the steps in the trace say it."""
@@ -83,6 +83,15 @@ class Runtime(abc.ABC):
 
     def _create_network(self) -> Network:
         return Network(self)
+
+    @property
+    def cause(self) -> int | None:
+        """Seq of the event that is being handled."""
+        return self._cause
+
+    @cause.setter
+    def cause(self, seq: int | None) -> None:
+        self._cause = seq
 
     # -- time ----------------------------------------------------------------------------------
 

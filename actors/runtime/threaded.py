@@ -96,9 +96,9 @@ class _TimerThread(threading.Thread):
 
     def add(self, delay_s: float, due: Callable[[], object]) -> None:
         with self._condition:
-            entry = (time.monotonic() + delay_s, next(self._sequence), due)
-            heapq.heappush(self._heap, entry)
-            if self._heap[0] is entry:
+            number = next(self._sequence)
+            heapq.heappush(self._heap, (time.monotonic() + delay_s, number, due))
+            if self._heap[0][1] == number:
                 self._condition.notify()
 
     def run(self) -> None:
@@ -156,7 +156,9 @@ class ThreadedRuntime(Runtime):
     def is_own_thread(self) -> bool:
         """Whether this runs on a thread of a node, of the timers or of the sockets."""
         here = threading.current_thread()
-        return self.thread.is_current or here is self._timers or here in [*self._threads.values()]
+        return (
+            self.thread.is_current or here is self._timers or here in list(self._threads.values())
+        )
 
     def now_us(self) -> int:
         return (time.monotonic_ns() - self._started_ns) // 1000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from ...protocol.host import qualified_name
 from ..surroundings import Resident
 
 
@@ -36,7 +37,7 @@ def _name_in(qualified: str) -> str:
 
 def name_of(callback: Callable[[], object]) -> str:
     """Return the name of a timer in a recorded run."""
-    name = getattr(callback, "__qualname__", None)
+    name = qualified_name(callback)
     if name is None and isinstance(callback, functools.partial):
-        name = getattr(callback.func, "__qualname__", None)
+        name = qualified_name(callback.func)
     return _name_in(name or "timer")

@@ -8,7 +8,6 @@ the group wants done. What asks only for offsets or descriptions it answers itse
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...protocol.errors import ErrorCode
@@ -39,7 +38,7 @@ from ...protocol.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, changed
 from .effects import JoinReply, SyncReply
 from .group import GroupState, JoiningClient, failed_join
 from .loading import AnyGroup
@@ -466,4 +465,4 @@ def _with_each_protocol_once(request: JoinGroupRequest) -> JoinGroupRequest:
         first.setdefault(name, metadata)
     if len(first) == len(request.protocols):
         return request
-    return replace(request, protocols=tuple(first.items()))
+    return changed(request, protocols=tuple(first.items()))

@@ -240,6 +240,11 @@ class MarkerChannels:
         self._turn_at_ms = at_ms
         self._turn = self._host.call_later_ms(delay_ms, self._take_turn)
 
+    def _cancel_turn(self) -> None:
+        if self._turn is not None:
+            self._turn.cancel()
+            self._turn = None
+
     def _take_turn(self) -> None:
         """Append again what could not be appended, and make requests of what is queued."""
         self._turn = None
@@ -249,9 +254,7 @@ class MarkerChannels:
         homeless, self._without_leader = self._without_leader, []
         for pending, marker in homeless:
             self._queue(pending, marker.partitions)
-        if self._turn is not None:  # this very turn takes what was queued just now
-            self._turn.cancel()
-            self._turn = None
+        self._cancel_turn()  # this very turn takes what was queued just now
         for broker_id, channel in tuple(self._channels.items()):
             if channel.queued:
                 channel.unsent.append(channel.queued)

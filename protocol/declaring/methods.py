@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, replace
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
 
 _PLAIN = "self.f{0} = f{0}"
 _FROZEN = "set_field(self, 'f{0}', f{0})"
@@ -41,6 +43,33 @@ class _ReadToLearn:
         return self._read()
 
 
+@dataclass_transform(frozen_default=True)
+def message(cls: type[T]) -> type[T]:
+    """Declare a message: an immutable dataclass with slots.
+
+    Type checkers see a frozen dataclass. At run time it is a plain one, because a frozen
+    ``__init__`` costs four times as much and messages are the hottest objects of a simulation.
+    """
+    return declared(cls, is_frozen=False)  # type: ignore[no-any-return]
+
+
+@dataclass_transform(frozen_default=True)
+def frozen(cls: type[T]) -> type[T]:
+    """Declare settings or a finding: a dataclass with slots, frozen at run time too."""
+    return declared(cls, is_frozen=True)  # type: ignore[no-any-return]
+
+
+@dataclass_transform(frozen_default=True)
+def frozen_as(kinds: Mapping[str, str]) -> Callable[[type[T]], type[T]]:
+    """``frozen`` for a class in a compiled module, with its annotations."""
+
+    def with_annotations(cls: type[T]) -> type[T]:
+        cls.__annotations__ = dict(kinds)
+        return frozen(cls)
+
+    return with_annotations
+
+
 def declared(cls: Any, is_frozen: bool) -> Any:
     """The class with slots for its fields and with the methods of a dataclass.
 
@@ -58,36 +87,56 @@ def declared(cls: Any, is_frozen: bool) -> Any:
     names = tuple(dict.fromkeys([*inherited, *own]))
     defaults |= {name: namespace[name] for name in own if name in namespace}
     kept = {name: value for name, value in namespace.items() if name not in own}
-    copied = {**namespace, "__doc__": "no signature is worked out"}
-
-    def learn() -> None:
-        # From a copy, since the standard library changes the class that it is given: so it does no
-        # harm if two threads come here at once.
-        copy = _class(cls, copied)
-        made = vars(dataclass(init=False, repr=False, eq=False)(copy))
-        slotted.__dataclass_fields__ = made["__dataclass_fields__"]
-        slotted.__dataclass_params__ = made["__dataclass_params__"]
-
-    def fields() -> Any:
-        learn()
-        return vars(slotted)["__dataclass_fields__"]
-
-    def parameters() -> Any:
-        learn()
-        return vars(slotted)["__dataclass_params__"]
-
     slotted: Any = _class(
         cls,
         {
             **methods(names, defaults, cls.__qualname__, is_frozen, hasattr(cls, "__post_init__")),
             **kept,
-            "__dataclass_fields__": _ReadToLearn(fields),
-            "__dataclass_params__": _ReadToLearn(parameters),
             "__match_args__": names,
             "__slots__": tuple(name for name in own if name not in inherited),
         },
     )
+    _learn_later(slotted, {**namespace, "__doc__": "no signature is worked out"})
     return slotted
+
+
+def adopted(cls: Any, kinds: Mapping[str, str], defaults: Mapping[str, Any]) -> None:
+    """Make a class that has the methods of a message already known as a dataclass: it is one that
+    was compiled. ``kinds`` are its annotations."""
+    known = {
+        "__annotations__": dict(kinds),
+        "__match_args__": tuple(kinds),
+        "__repr__": _shown,
+        "__reduce__": _parts,
+        "__replace__": replace,
+    }
+    for name, value in known.items():
+        setattr(cls, name, value)
+    namespace = {"__annotations__": kinds, "__module__": cls.__module__, "__doc__": "-", **defaults}
+    _learn_later(cls, namespace, ())
+
+
+def _learn_later(cls: Any, namespace: Mapping[str, Any], bases: Any = None) -> None:
+    """Have the standard library say what it knows of a dataclass when it is asked for that."""
+
+    def learn() -> None:
+        # From a copy, since the standard library changes the class that it is given: so it does no
+        # harm if two threads come here at once.
+        copy = _class(cls, namespace, bases)
+        made = vars(dataclass(init=False, repr=False, eq=False)(copy))
+        cls.__dataclass_fields__ = made["__dataclass_fields__"]
+        cls.__dataclass_params__ = made["__dataclass_params__"]
+
+    def fields() -> Any:
+        learn()
+        return vars(cls)["__dataclass_fields__"]
+
+    def parameters() -> Any:
+        learn()
+        return vars(cls)["__dataclass_params__"]
+
+    cls.__dataclass_fields__ = _ReadToLearn(fields)
+    cls.__dataclass_params__ = _ReadToLearn(parameters)
 
 
 def field_names(cls: Any) -> tuple[str, ...]:
@@ -180,15 +229,20 @@ def _defaults(namespace: Mapping[str, Any]) -> dict[str, Any]:
     return dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
-def _class(like: type[Any], namespace: dict[str, Any]) -> Any:
-    """A class of the same name, of the same kind and with the same bases."""
+def _class(like: type[Any], namespace: Mapping[str, Any], bases: Any = None) -> Any:
+    """A class of the same name, of the same kind and with the same bases or with others."""
     kind: Any = type(like)
-    return kind(like.__name__, like.__bases__, namespace)
+    return kind(like.__name__, like.__bases__ if bases is None else bases, dict(namespace))
 
 
 def _shown(self: Any) -> str:
     told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
     return f"{type(self).__qualname__}({told})"
+
+
+def _parts(self: Any) -> tuple[Any, ...]:
+    """What a copy is made of: the class and its fields."""
+    return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 
 def _refuse(self: object, name: str, _value: object = None) -> None:

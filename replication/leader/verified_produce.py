@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from ...protocol.data import (
@@ -18,7 +17,7 @@ from ...protocol.data import (
 from ...protocol.errors import ErrorCode
 from ...protocol.records.format import NO_SEQUENCE, TRANSACTIONAL_BIT, Readable
 from ...protocol.transactions import TransactionPartitions
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, changed
 from ..log.verification import VerificationGuard
 from ..partition.hosted_partitions import HostedPartitions
 from .produce import Guards, ProduceHandler
@@ -191,10 +190,10 @@ class VerifiedProduce:
         def appended(response: ProduceResponse) -> None:
             by_name = {**failed, **{p.topic_partition: p for p in response.partitions}}
             answers = tuple(by_name[entry.topic_partition] for entry in request.partitions)
-            respond(replace(response, partitions=answers))
+            respond(changed(response, partitions=answers))
 
         if entries:
-            rest = replace(request, partitions=entries)
+            rest = changed(request, partitions=entries)
             self._produce.append_records(rest, context, appended, guards=guards)
         else:
             appended(ProduceResponse(()))
@@ -209,7 +208,7 @@ class VerifiedProduce:
             error = ErrorCode.NOT_ENOUGH_REPLICAS
         elif error is ErrorCode.INVALID_TXN_STATE:
             message = "Partition was not added to the transaction"
-        return replace(self._produce.failed_produce(name, error), error_message=message)
+        return changed(self._produce.failed_produce(name, error), error_message=message)
 
     def _failed(self, partitions: Sequence[ProducePartition], error: ErrorCode) -> ProduceResponse:
         return ProduceResponse(

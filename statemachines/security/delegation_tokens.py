@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 from ...protocol.config import BrokerConfig
@@ -22,6 +21,7 @@ from ...protocol.security.delegation_tokens import (
     DelegationToken,
 )
 from ...protocol.security.scram import ITERATIONS_MIN, ScramCredential, credential_of
+from ...protocol.values import changed
 from ...protocol.znode_paths import (
     DELEGATION_TOKEN_CHANGES,
     DELEGATION_TOKENS,
@@ -135,7 +135,7 @@ class DelegationTokens:
         if data is None:
             self._tokens.pop(token_id, None)
         else:
-            self._tokens[token_id] = replace(decode_token(data), hmac=self._hmac(token_id))
+            self._tokens[token_id] = changed(decode_token(data), hmac=self._hmac(token_id))
 
     def _hmac(self, token_id: str) -> bytes:
         return hmac.digest(self._key, token_id.encode(), hashlib.sha512)
@@ -208,7 +208,7 @@ class DelegationTokens:
         if self._is_over(token):
             return ErrorCode.DELEGATION_TOKEN_EXPIRED, -1
         expires_at_ms = min(token.ends_at_ms, self._host.wall_ms() + period_ms)
-        await self._store(replace(token, expires_at_ms=expires_at_ms))
+        await self._store(changed(token, expires_at_ms=expires_at_ms))
         return ErrorCode.NONE, expires_at_ms
 
     async def _store(self, token: DelegationToken) -> None:

@@ -121,6 +121,7 @@ def test_a_fault_in_an_election_is_found(fault: str, monkeypatch: pytest.MonkeyP
     assert _differs(name)
 
 
+@pytest.mark.pure  # patches methods that compiled code calls directly
 @pytest.mark.parametrize("fault", _CLASSES)
 def test_a_fault_in_replication_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the scenario that the table names."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from functools import partial
 
 from ....protocol.data import (
@@ -25,6 +24,7 @@ from ....protocol.data import (
 )
 from ....protocol.errors import ClosingAnswer, ErrorCode, KafkaError
 from ....protocol.host import sleep
+from ....protocol.values import changed
 from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, conversion
 from ....replication.leader.verified_produce import transactional_producer
 from ...delivery import Delivery
@@ -103,12 +103,12 @@ class DataHandlers:
             ]
             error = KafkaError(failure)
             if request.acks != 0:
-                whole = replace(answer, partitions=(*answer.partitions, *failed))
+                whole = changed(answer, partitions=(*answer.partitions, *failed))
                 error = ClosingAnswer(failure, whole)
             self._node.reply(delivery, error)
 
         self._replica_manager.append_records(
-            replace(request, partitions=rest), delivery.context or INTERNAL_CONTEXT, close
+            changed(request, partitions=rest), delivery.context or INTERNAL_CONTEXT, close
         )
 
     def _produce_verified(self, request: ProduceRequest, delivery: Delivery) -> None:
@@ -196,12 +196,12 @@ class DataHandlers:
         (docs/kafka/administration.md#metadata)."""
         answers = await self._admin.auto_creation.create(missing)
         topics = tuple(
-            replace(topic, error=answers[topic.name])
+            changed(topic, error=answers[topic.name])
             if topic.name is not None and topic.name in answers
             else topic
             for topic in response.topics
         )
-        return replace(response, topics=topics)
+        return changed(response, topics=topics)
 
 
 def _unauthorized(request: ProduceRequest) -> ProduceResponse:

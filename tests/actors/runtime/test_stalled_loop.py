@@ -16,6 +16,8 @@ from fakekafka.actors.runtime import live, threaded
 from fakekafka.actors.runtime.live import LiveRuntime
 from fakekafka.actors.runtime.threaded import ThreadedRuntime
 
+pytestmark = pytest.mark.pure  # puts another clock in the place of the module ``time``
+
 
 class Clock:
     """Stands for the module ``time``; it can be put forward, as after a long stop."""

@@ -150,6 +150,7 @@ def test_existing_and_colliding_names_are_refused(cluster: ControllerCluster) ->
     assert result.error_message == "Topic 'test_topic' collides with existing topics: test.topic"
 
 
+@pytest.mark.pure  # puts a class of its own in the place of one that is compiled
 def test_names_are_compared_with_those_that_came_since(
     cluster: ControllerCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

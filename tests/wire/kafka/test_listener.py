@@ -128,7 +128,7 @@ def test_a_connection_accepted_as_the_loop_ends_is_closed(
         thread.loop.stop()
 
     thread.call(end)
-    thread._thread.join()
+    thread._own_thread.join()
     client.close()
     assert [known.fileno() for known in accepted] == [-1]
 

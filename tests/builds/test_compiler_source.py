@@ -1,0 +1,127 @@
+"""The source that the compiler gets says what the source that was written says."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from fakekafka.building.compiler_source import with_native_messages, with_whole_numbers
+
+MESSAGES = '''
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fakekafka.protocol.values import frozen, message
+
+
+class Event:
+    kind: ClassVar[str] = "event"
+
+
+@message
+class Point(Event):
+    """Where it is."""
+
+    kind = "point"
+    x: int
+    y: int = (
+        2
+    )
+    """Downwards."""
+
+    def doubled(self) -> int:
+        return self.x * 2
+
+
+@frozen
+class Limits:
+    low: int
+    high: int = 9
+
+
+LAST_LINE = "is where it was"
+'''
+
+
+@pytest.fixture(params=["as written", "for the compiler"])
+def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module."""
+    module = ModuleType("made")
+    monkeypatch.setitem(sys.modules, "made", module)  # where the standard library looks
+    exec(
+        MESSAGES if request.param == "as written" else with_native_messages(MESSAGES), vars(module)
+    )
+    return module
+
+
+def test_a_message_is_made_compared_and_shown_as_before(made: Any) -> None:
+    """By its own methods, those of its base and what the standard library knows of it."""
+    point = made.Point
+    assert (point(1).y, point(1, y=3).y, point(1).doubled(), point.kind) == (2, 3, 2, "point")
+    assert (point(1) == point(1, 2), point(1) == point(2), point(1) == 1) == (True, False, False)
+    assert len({point(1), point(1, 2), point(3)}) == 2
+    assert repr(point(1)) == "Point(x=1, y=2)"
+    assert [(field.name, field.type) for field in dataclasses.fields(point)] == [
+        ("x", "int"),
+        ("y", "int"),
+    ]
+    assert (
+        dataclasses.replace(point(1), y=5) == copy.copy(point(1, 5)) == copy.deepcopy(point(1, 5))
+    )
+    assert list(inspect.signature(point).parameters) == ["x", "y"]
+    match point(4):
+        case point(x, y):
+            assert (x, y) == (4, 2)
+        case _:
+            pytest.fail("the fields of a pattern are found by position")
+    with pytest.raises(TypeError):
+        point()
+
+
+def test_a_frozen_value_cannot_be_changed(made: Any) -> None:
+    limits = made.Limits(1)
+    assert repr(limits) == "Limits(low=1, high=9)"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        limits.low = 2
+
+
+def test_a_message_is_a_plain_class_without_defaults() -> None:
+    """The compiler would set these first, and makes no native class of one with a decorator."""
+    text = with_native_messages(MESSAGES)
+    assert "@message" not in text
+    assert "y: int = (" not in text.partition("def __init__")[0]
+    assert text.splitlines().index("class Point(Event):") == MESSAGES.splitlines().index(
+        "class Point(Event):"
+    )
+
+
+def test_a_message_with_inherited_fields_is_refused() -> None:
+    """Its constructor would lack them."""
+    with pytest.raises(ValueError, match="Space may have fields of Point: inherit none"):
+        with_native_messages(MESSAGES + "@message\nclass Space(Point):\n    z: int\n")
+
+
+def test_a_module_without_messages_is_as_it_was() -> None:
+    text = "class Plain:\n    x: int = 1\n"
+    assert with_native_messages(text) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        ("x: float = 1", "x: int | float = 1"),
+        ("def f(é: str, x: float | None) -> list[float]: ...",) * 2,
+        ("x = float(1)",) * 2,
+    ],
+)
+def test_a_float_may_be_a_whole_number(written: str, given: str) -> None:
+    """Which the compiler would make a fraction; only annotations speak of that."""
+    if written.startswith("def"):
+        given = given.replace("float", "int | float")
+    assert with_whole_numbers(written) == given
