@@ -233,6 +233,7 @@ RUNS: dict[str, Callable[[Suite, Served], Outcomes]] = {
     "spark": spark,
     "confluent_own": own.confluent,
     "aiokafka_own": own.aiokafka,
+    "aiokafka_virtual": own.aiokafka_virtual,
     "kafkajs_own": own.kafkajs,
 }
 """Name of a suite to how it is run; the shortest first."""

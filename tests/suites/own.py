@@ -122,6 +122,28 @@ def aiokafka(suite: Suite, cluster: Served) -> Outcomes:
     return pytest_outcomes(python, source, suite, [*plain, *files], environment)
 
 
+def aiokafka_virtual(suite: Suite, _cluster: Served) -> Outcomes:
+    """The same tests in virtual time: their loop is that of a program, and nothing is served."""
+    source = checkouts.source(suite, "tests", "pyproject.toml")
+    needed = source.parent / "packages"
+    if not (needed / "docker").exists():
+        listed = ("--no-deps", "-r", str(FOLDER / "aiokafka_requirements.txt"))
+        prepare(
+            [sys.executable, "-m", "pip", "install", "--quiet", "--target", needed, *listed],
+            source,
+        )
+    shutil.copy(FOLDER / "programs" / "aiokafka_virtual.py", source / "tests" / "virtual.py")
+    with (source / "tests" / "conftest.py").open("a") as conftest:
+        names = "docker, kafka_server, kerberos_utils, loop, ssl_folder"
+        conftest.write(f"\nfrom .virtual import {names}\n")
+    plain = ["--docker-image=aiolibs/kafka:2.13_2.8.1", "--no-pull", "-W", "ignore"]
+    plain += ["-p", "no:fakekafka"]
+    files = [f"tests/test_{name}.py" for name in _AIOKAFKA_FILES]
+    python = Path(sys.executable)
+    environment = {"PYTHONPATH": str(needed)}
+    return pytest_outcomes(python, source, suite, [*plain, *files], environment)
+
+
 def confluent(suite: Suite, cluster: Served) -> Outcomes:
     """Its tests with a broker and without a schema registry, the older ones too."""
     source = checkouts.source(suite, "tests")
