@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..protocol.errors import UsageError
+from .c_clocks import CClocks
 from .loop import generator_hooks, refuse
 from .running import Now, RunningProgram, running_program
 from .tasks import in_order
@@ -195,6 +196,7 @@ class Ambience:
         self._chance = random.Random(f"chance of programs, {seed}").getstate()
         self._turns = 0
         self._is_running = False
+        self._c_clocks = CClocks()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -221,6 +223,7 @@ class Ambience:
                 yield
             finally:
                 watchdog.end()
+                self._c_clocks.restore()
                 self._travel.stop()
                 sys.set_asyncgen_hooks(*outer_hooks)
                 gc.set_threshold(*thresholds)
@@ -243,6 +246,7 @@ class Ambience:
         Now.thread = threading.get_ident()
         Now.program = program
         watchdog.turn_begins(program.name)
+        self._c_clocks.replace()
         self._turns += 1
         if self._turns % _TURNS_BETWEEN_COLLECTIONS == 0:
             gc.collect()

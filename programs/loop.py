@@ -42,7 +42,7 @@ class _Runs:
     __slots__ = ()
 
     def run(self: Any) -> None:
-        """ReadyCall back in the context that was given, or was there when it was scheduled."""
+        """Call back in the context that was given, or was there when it was scheduled."""
         callback = self._callback
         try:
             self._context.run(callback, *self._args)
