@@ -138,7 +138,7 @@ fresh: $(STAMP)
 PAGES := out/docs/.built
 # Pages show what runs print, which any module may change.
 PAGE_SOURCES := mkdocs.yml README.md version.py $(shell find \
-	actors cli control coordinators debugger docs election examples exploration \
+	actors cli control coordinators debugger docs election examples exploration programs \
 	protocol replication scenarios spark_bench statemachines testing tests tracing wire zkfake \
 	-name '*.md' -o -name '*.py' -o -name '*.toml' -o -name '*.svg')
 

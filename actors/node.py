@@ -176,9 +176,10 @@ class Node(pykka.Actor):
         """Listener of the offsets of a log."""
         return self.runtime.log_listener(self.name, paths)
 
-    def blame_silence(self, peer: str, silent_ms: float, text: str) -> None:
+    def blame_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
         """Note that what is done now is due to whatever silenced a peer."""
-        client = self.runtime.owners.get(peer, peer)
+        owners = self.runtime.owners
+        client = owners.get(member_id) or owners.get(peer, peer)
         self.runtime.blame_silence(self.name, client, silent_ms, text)
 
     def log(self, level: str, text: str) -> None:

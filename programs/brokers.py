@@ -74,6 +74,9 @@ class ProgramGateway(Gateway):
             asker = _ProgramRequest(program, respond)
             runtime.network.send(asker, target, request, correlation, context)
             return
+        member_id = getattr(request, "member_id", None)
+        if member_id:
+            runtime.owners[member_id] = program
         operation = TcpOperation(runtime, program, context.client_id, request, respond)
         asker = _ProgramRequest(program, operation.end)
         before, runtime.cause = runtime.cause, operation.number

@@ -124,7 +124,8 @@ class Program:
             self._end(None, error)
             return
         coroutine: Any = awaited if inspect.iscoroutine(awaited) else _awaiting(awaited)
-        loop.create_task(coroutine, name="main").add_done_callback(loop.main_ended)
+        loop.main = loop.create_task(coroutine, name="main")
+        loop.main.add_done_callback(loop.main_ended)
 
     def main_ended(self, loop: ProgramLoop, main: asyncio.Task[Any]) -> None:
         """Main has returned, or raised: tidy up, and exit."""

@@ -154,6 +154,8 @@ class ProgramLoop(SimulatedLoop):
         self._program = program
         self.machine = machine
         self.generators = AsyncGenerators(self)
+        self.main: asyncio.Task[Any] | None = None
+        """Somebody has to hold it: what it waits for may be held by nobody else."""
 
     def _begin_turn(self) -> None:
         self._program.ambience.begin_turn(self._program)

@@ -79,6 +79,7 @@ class NoteSilence(NamedTuple):
     """Note that what follows is due to a client's silence."""
 
     client_id: str
+    member_id: str
     silent_ms: int
     text: str
 

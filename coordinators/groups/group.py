@@ -811,7 +811,8 @@ class Group:
 
     def _note_silence(self, client_id: str, member_id: str, timeout_ms: int) -> None:
         text = f"member {member_id} of group {self.group_id} has not been heard of for "
-        self.effects.append(NoteSilence(client_id, timeout_ms, f"{text}{timeout_ms} ms"))
+        text += f"{timeout_ms} ms"
+        self.effects.append(NoteSilence(client_id, member_id, timeout_ms, text))
 
     def _forget_pending(self, member_id: str) -> None:
         """A member id that was given out will not be used."""

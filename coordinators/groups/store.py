@@ -157,7 +157,9 @@ class GroupStore:
                 self.host.state_listener(path, effect.old, effect.new)
         elif isinstance(effect, NoteSilence):
             if self.host.state_listener is not None:
-                self.host.blame_silence(effect.client_id, effect.silent_ms, effect.text)
+                self.host.blame_silence(
+                    effect.client_id, effect.silent_ms, effect.text, effect.member_id
+                )
         elif self.host.causes is not None:
             self.host.causes.waited(effect.client_ids, begun_by, effect.waited_ms)
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -57,6 +58,22 @@ def test_nothing_of_a_killed_program_runs(world: World) -> None:
     assert not program.is_running
     with pytest.raises(ProgramError, match="worker-1 was killed before its main had a result"):
         program.outcome()
+
+
+def test_a_program_that_waits_for_its_own_objects_is_not_garbage(world: World) -> None:
+    """Its main is held although nothing else leads to it."""
+
+    async def main() -> str:
+        waiter = asyncio.get_running_loop().create_future()
+        waiters.append(weakref.ref(waiter))
+        return str(await waiter)
+
+    waiters: list[Any] = []
+    program = world.start(main)
+    world.run_for(1)
+    gc.collect()
+    assert waiters[0]() is not None
+    assert program.is_running
 
 
 def test_a_restarted_program_begins_anew(world: World) -> None:
@@ -241,7 +258,6 @@ def test_a_program_cannot_kill_or_pause_itself(world: World) -> None:
 
 def test_a_killed_program_keeps_nothing_of_the_simulation(world: World) -> None:
     """What is kept of it so that its code does not run is its own memory alone."""
-    import weakref
 
     async def main() -> None:
         await asyncio.start_server(lambda *_: None, port=1)
