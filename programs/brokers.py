@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from ..actors.broker.spec import PORT
 from ..actors.delivery import Delivery
 from ..protocol.config import BrokerConfig
 from ..protocol.data import RequestContext
 from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.names import broker_name
+from ..protocol.security.configuration import ListenerSpec, SecurityConfig
 from ..protocol.values import EndPoint
 from ..wire.kafka.backend import Backend
 from ..wire.kafka.gateway import Gateway
 from ..wire.kafka.listener import KafkaListener
 from ..wire.kafka.operations import TcpOperation
+from ..wire.kafka.security.listener_security import OPEN, ListenerSecurity
 from ..wire.kafka.security.throttling import ThrottlingBackend
 from ..wire.kafka.service import BrokerService
 from .loop import SimulatedLoop
 from .names import Names
+from .program_loop import tls_protocol
 from .tcp import End, Machine
 from .transport import StreamTransport
 
@@ -27,7 +31,22 @@ if TYPE_CHECKING:
     from ..actors.runtime.virtual import VirtualRuntime
     from ..statemachines.security.client_quotas import ClientQuotas
 
-PORT = 9092
+
+class Security(Protocol):
+    """What listeners ask of their clients."""
+
+    @property
+    def config(self) -> SecurityConfig: ...
+
+    def guard(self, config: BrokerConfig) -> Callable[[Gateway], Backend] | None:
+        """Return what decides on requests where an authorizer is configured."""
+        ...
+
+    def listener_security(
+        self, gateway: Gateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
+    ) -> ListenerSecurity:
+        """Return what a listener of one broker asks of its clients."""
+        ...
 
 
 class _ProgramRequest:
@@ -89,8 +108,8 @@ class _Listener(KafkaListener):
 
     __slots__ = ("_early",)
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, service: BrokerService) -> None:
-        super().__init__(loop, broker_name(service.broker_id), PORT, service)
+    def __init__(self, loop: asyncio.AbstractEventLoop, port: int, service: BrokerService) -> None:
+        super().__init__(loop, broker_name(service.broker_id), port, service)
         self._early: list[End] = []
 
     def serve(self) -> None:
@@ -106,71 +125,105 @@ class _Listener(KafkaListener):
             return
         protocol = self._make_connection()
         loop: SimulatedLoop = self.loop  # type: ignore[assignment]
+        if self._tls is not None:
+            protocol = tls_protocol(
+                loop, protocol, self._tls, loop.create_future(), server_side=True
+            )
         StreamTransport(loop, end, protocol, has_socket=False).begin()
 
 
 class BrokerFront:
     """The socket side of one broker, on the simulated network: a ``BrokerListener``."""
 
-    def __init__(self, gateway: ProgramGateway, names: Names, config: BrokerConfig) -> None:
+    def __init__(
+        self,
+        gateway: ProgramGateway,
+        names: Names,
+        config: BrokerConfig,
+        security: Security | None,
+    ) -> None:
         self._gateway = gateway
         self._names = names
         self._config = config
-        self._listener: _Listener | None = None
+        self._security = security
+        guard = None if security is None else security.guard(config)
+        self._backend: Backend = gateway if guard is None else guard(gateway)
+        self._listeners: list[_Listener] = []
         self._machine: Machine | None = None
-        self._backend: Backend = gateway
-        self._broker_id = -1
 
     def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
-        config, runtime = self._config, self._gateway.runtime
-        self._broker_id = broker_id
         self._machine = machine = self._names.add(broker_name(broker_id), 0)
-        loop = SimulatedLoop(runtime, machine.name)  # type: ignore[abstract,arg-type]
-        self._listener = _Listener(
-            loop,
-            BrokerService(
-                loop,
-                broker_id,
-                self._backend,
-                max_request_bytes=config["socket.request.max.bytes"],
-                idle_ms=config["connections.max.idle.ms"],
-                queued_bytes_max=config["queued.max.request.bytes"],
-                has_consumer_groups=CONSUMER_PROTOCOL
-                in config["group.coordinator.rebalance.protocols"],
-            ),
-        )
+        loop = SimulatedLoop(self._gateway.runtime, machine.name)  # type: ignore[abstract,arg-type]
         if not machine.is_up:
             machine.power_came()
-        machine.acceptors[PORT] = self._listener.accept
-        return (EndPoint(machine.name, PORT),)
+        security = self._security
+        if security is None:
+            self._listeners = [self._listener(loop, broker_id, "PLAINTEXT", PORT, OPEN)]
+        else:
+            self._listeners = [
+                self._listener(
+                    loop,
+                    broker_id,
+                    spec.name,
+                    PORT + number,
+                    security.listener_security(self._gateway, self._config, broker_id, spec),
+                )
+                for number, spec in enumerate(security.config.listeners)
+            ]
+        for listener in self._listeners:
+            machine.acceptors[listener.port] = listener.accept
+        return ()
+
+    def _listener(
+        self,
+        loop: SimulatedLoop,
+        broker_id: int,
+        name: str,
+        port: int,
+        security: ListenerSecurity,
+    ) -> _Listener:
+        config = self._config
+        service = BrokerService(
+            loop,
+            broker_id,
+            self._backend,
+            listener_name=name,
+            max_request_bytes=config["socket.request.max.bytes"],
+            idle_ms=config["connections.max.idle.ms"],
+            queued_bytes_max=config["queued.max.request.bytes"],
+            security=security,
+            has_consumer_groups=CONSUMER_PROTOCOL
+            in config["group.coordinator.rebalance.protocols"],
+        )
+        return _Listener(loop, port, service)
 
     def serve(self) -> None:
-        if self._listener is not None:
-            self._listener.serve()
+        for listener in self._listeners:
+            listener.serve()
 
     def close(self) -> None:
-        if self._listener is not None and self._machine is not None:
-            self._listener.close()
+        self._close()
+        if self._machine is not None:
             self._machine.process_died()
 
+    def _close(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
     def lose_power(self) -> None:
-        if self._listener is not None and self._machine is not None:
+        if self._machine is not None:
             self._machine.power_lost()
-            self._listener.close()
+        self._close()
 
     def enforce(self, quotas: ClientQuotas) -> None:
-        gateway, listener = self._gateway, self._listener
-        if listener is None:
-            return
+        gateway, backend = self._gateway, self._backend
         now_ms = gateway.runtime.now_ms
-        self._backend = (
-            ThrottlingBackend(gateway, quotas, now_ms, gateway.partitions_of)
-            if quotas.is_any
-            else gateway
-        )
-        listener.service.backend = self._backend
-        listener.service.limit_connections(
-            (lambda address: quotas.connect(address, now_ms()))
-            if quotas.limits_connections
-            else None
-        )
+        if quotas.is_any:
+            backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partitions_of)
+        for listener in self._listeners:
+            listener.service.backend = backend
+            listener.service.limit_connections(
+                (lambda address: quotas.connect(address, now_ms()))
+                if quotas.limits_connections
+                else None
+            )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..actors.broker.spec import SimulatedListener
 from .ambience import Ambience
-from .brokers import BrokerFront, ProgramGateway
+from .brokers import BrokerFront, ProgramGateway, Security
 from .names import Names
 from .notes import Note, Notes
 from .program import Main, Program
@@ -29,7 +29,9 @@ class Programs:
         seed: int,
         kafka_version: str,
         brokers: Callable[[], Iterable[BrokerProcess]],
+        security: Security | None = None,
     ) -> None:
+        """``security`` says what the brokers' listeners ask; without it there is a plain one."""
         self._runtime = runtime
         self._seed = seed
         self._ambience = Ambience(seed)
@@ -39,7 +41,7 @@ class Programs:
         for broker in brokers():
             listener = broker.spec.listener
             if isinstance(listener, SimulatedListener):
-                listener.attach(BrokerFront(gateway, self._names, broker.spec.config))
+                listener.attach(BrokerFront(gateway, self._names, broker.spec.config, security))
         self._programs: dict[str, Program] = {}
         self.notes = Notes(runtime)
 

@@ -45,7 +45,7 @@ from ..protocol.security.quotas import (
 from ..protocol.security.scram import ITERATIONS_MIN, MECHANISM_NUMBERS, salted_password
 from ..protocol.versions import Behaviour, behaviour
 from ..protocol.znode_paths import DEFAULT_ENTITY
-from ..wire.kafka.gateway import BrokerCredentials, TcpGateway
+from ..wire.kafka.gateway import BrokerCredentials, Gateway
 from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
 from ..wire.kafka.security.guard import GuardedBackend
 from ..wire.kafka.security.listener_security import ListenerSecurity, SaslSettings
@@ -75,9 +75,16 @@ _RESOURCES = {
 class ClusterSecurity:
     """What a test needs to come in, or to be kept out."""
 
-    def __init__(self, config: SecurityConfig, host: str) -> None:
+    def __init__(
+        self,
+        config: SecurityConfig,
+        *hosts: str,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        """``hosts`` are names that the brokers' certificate has; tokens begin at ``wall_s``."""
         self.config = config
-        self._host = host
+        self._hosts = hosts
+        self._wall_s = wall_s
         self._authority: CertificateAuthority | None = None
         self._foreign: CertificateAuthority | None = None
         self._server_certificate: Certificate | None = None
@@ -144,7 +151,7 @@ class ClusterSecurity:
     ) -> str:
         """An unsecured OAUTHBEARER token; ``claims`` are added, or replace its own."""
         # A clock that is a little behind must not take it for one of the future.
-        return unsecured_token(subject, int(time.time()) - 1, lifetime_s + 1, scope, **claims)
+        return unsecured_token(subject, int(self._wall_s()) - 1, lifetime_s + 1, scope, **claims)
 
     # -- users ---------------------------------------------------------------------------------
 
@@ -364,20 +371,20 @@ class ClusterSecurity:
             for name, password in self.config.users.items():
                 self.add_user(name, password, mechanisms=wanted)
 
-    def guard(self, config: BrokerConfig) -> Callable[[TcpGateway], GuardedBackend] | None:
+    def guard(self, config: BrokerConfig) -> Callable[[Any], GuardedBackend] | None:
         """Return what decides on requests where an authorizer is configured."""
         if not config["authorizer.class.name"]:
             return None
         return functools.partial(_guarded, flags=behaviour(config.kafka_version))
 
     def listener_security(
-        self, gateway: TcpGateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
+        self, gateway: Gateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
     ) -> ListenerSecurity:
         """Return what a listener of one broker asks of its clients."""
         tls = None
         if listener.uses_tls:
             if self._server_certificate is None:
-                hosts = tuple(dict.fromkeys((*_HOSTS, self._host)))
+                hosts = tuple(dict.fromkeys((*_HOSTS, *self._hosts)))
                 self._server_certificate = self.authority.issue("localhost", hosts=hosts)
             client_auth = listener.client_auth or config["ssl.client.auth"]
             if listener.uses_sasl and listener.client_auth is None:
@@ -400,7 +407,7 @@ class ClusterSecurity:
         return ListenerSecurity(listener.protocol, tls, self._rules, sasl)
 
 
-def _guarded(gateway: TcpGateway, flags: Behaviour) -> GuardedBackend:
+def _guarded(gateway: Any, flags: Behaviour) -> GuardedBackend:
     return GuardedBackend(gateway, flags, gateway.authorizer, gateway.knows_topic)
 
 

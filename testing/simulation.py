@@ -24,6 +24,8 @@ from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ..actors.runtime.virtual import VirtualRuntime
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import UsageError
+from ..protocol.names import broker_name
+from ..protocol.security.configuration import SecurityConfig
 from ..protocol.values import TopicPartition
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, Behaviour
 from ..tracing.header import build_header
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from ..tracing.events import Event
     from ..tracing.reading.reader import Trace
     from .handles.program import ProgramHandle
+    from .security import ClusterSecurity
 
 T = TypeVar("T")
 
@@ -54,6 +57,9 @@ class Simulation(EmulatedCluster):
     one-way delay of every link until ``network.latency`` changes it. ``costs`` is what ZooKeeper
     and the controller take time for; by default nothing does. ``behaviour`` are the flags of a
     cluster that differs from every release (``dataclasses.replace`` of those of one).
+
+    ``security`` gives the listeners that programs reach, as for ``Cluster``: the first one at port
+    9092, the others behind it.
 
     ``recorder`` is an object with the ``event`` method of ``tracing.Recorder``; the default
     records in memory. ``recorder=None`` with ``trace=False`` runs without recording.
@@ -76,12 +82,14 @@ class Simulation(EmulatedCluster):
         recorder: Any = None,
         trace: bool = True,
         start: bool = True,
+        security: SecurityConfig | Mapping[str, Any] | str | None = None,
     ) -> None:
+        self._security = _security_of(security, brokers)
         super().__init__(
             ClusterPlan.check(
                 brokers,
                 kafka_version=kafka_version,
-                config=config,
+                config=_with_security(self._security, config, kafka_version),
                 topics=topics,
                 zookeepers=zookeepers,
                 racks=racks,
@@ -103,7 +111,9 @@ class Simulation(EmulatedCluster):
         latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
         runtime.network.set_latency(Constant(latency_ms))
         self._running = VirtualTimeCluster(
-            runtime, self.seed, *assemble(self._plan, runtime, simulated_equipment(self._plan))
+            runtime,
+            self.seed,
+            *assemble(self._plan, runtime, simulated_equipment(self._plan, self._security)),
         )
         if start:
             self.start()
@@ -118,6 +128,9 @@ class Simulation(EmulatedCluster):
         self.runtime.note("start", "scenario", f"Kafka {self.kafka_version}, seed {self.seed}")
         starts = self._start_processes()
         self.run_until(lambda: self._has_started(starts), _START_TIMEOUT_MS)
+        if self._security is not None:
+            self._security.attach(self._running)
+            self._security.create_users()
         self._create_initial_topics()
         return self
 
@@ -156,6 +169,16 @@ class Simulation(EmulatedCluster):
         The recording stays; ``records``, ``log_bytes``, ``partition`` and ``topics`` still work.
         """
         self._running.end()
+        if self._security is not None:
+            self._security.attach(None)
+            self._security.remove_files()
+
+    @property
+    def security(self) -> ClusterSecurity:
+        """Certificates, users and tokens for programs; ``UsageError`` without ``security``."""
+        if self._security is None:
+            raise UsageError("give Simulation a security, such as 'PLAINTEXT;CLIENTS:SASL_SSL'")
+        return self._security
 
     def __enter__(self) -> Simulation:
         return self.start()
@@ -321,7 +344,11 @@ class Simulation(EmulatedCluster):
             from ..programs.programs import Programs
 
             running.programs = Programs(
-                running.runtime, self.seed, self.kafka_version, running.processes.values
+                running.runtime,
+                self.seed,
+                self.kafka_version,
+                running.processes.values,
+                self._security,
             )
         return running.programs
 
@@ -413,10 +440,43 @@ class Simulation(EmulatedCluster):
         )
 
 
-def simulated_equipment(plan: ClusterPlan) -> Equipment:
+def _security_of(
+    given: SecurityConfig | Mapping[str, Any] | str | None, brokers: int | Sequence[int]
+) -> ClusterSecurity | None:
+    """Listeners, users and certificates; None for one plain listener."""
+    if given is None:
+        return None
+    from ..wire.kafka.security.certificates import require_cryptography
+    from .security import ClusterSecurity
+
+    config = SecurityConfig.of(given)
+    if config.uses_tls:
+        require_cryptography()
+    names = map(broker_name, arguments.broker_ids(brokers))
+    return ClusterSecurity(config, "kafka", *names, wall_s=lambda: VIRTUAL_EPOCH_MS / 1000)
+
+
+def _with_security(
+    security: ClusterSecurity | None, config: Mapping[str, Any] | None, kafka_version: str
+) -> Mapping[str, Any] | None:
+    """The user's configuration over what the security says."""
+    if security is None:
+        return config
+    flags = arguments.behaviour_flags(kafka_version, None)
+    values = security.config.broker_config(flags.acl_authorizer, flags.delegation_tokens)
+    return {**values, **arguments.broker_config(config)}
+
+
+def simulated_equipment(plan: ClusterPlan, security: ClusterSecurity | None = None) -> Equipment:
     """Of brokers without sockets, on disks in memory."""
+    specs = None if security is None else security.config.listeners
+    listeners = (
+        (("PLAINTEXT", "PLAINTEXT"),)
+        if specs is None
+        else tuple((spec.name, spec.protocol) for spec in specs)
+    )
     return Equipment(
-        lambda *_: SimulatedListener(),
+        lambda *_: SimulatedListener(listeners),
         lambda _: plan.memory_disk(),
         lambda _: ZooKeeperStorage(),
     )

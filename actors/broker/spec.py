@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +12,9 @@ from ...protocol.values import EndPoint
 from ...protocol.versions import Behaviour
 from ...replication.disk.disk import Disk
 from ...statemachines.security.client_quotas import ClientQuotas
+
+PORT = 9092
+"""Of the first listener in a simulation; others follow it."""
 
 
 class BrokerListener(Protocol):
@@ -41,7 +44,11 @@ class BrokerListener(Protocol):
 class SimulatedListener:
     """Endpoint of a broker that no socket reaches; programs do, once there are some."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, listeners: Sequence[tuple[str, str]] = (("PLAINTEXT", "PLAINTEXT"),)
+    ) -> None:
+        """``listeners`` are names and security protocols."""
+        self._listeners = tuple(listeners)
         self._front: BrokerListener | None = None
         self._broker_id: int | None = None
         self._is_serving = False
@@ -61,8 +68,16 @@ class SimulatedListener:
     def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
         self._broker_id = broker_id
         if self._front is not None:
-            return self._front.bind(broker_id)
-        return (EndPoint(broker_name(broker_id), 9092),)
+            self._front.bind(broker_id)
+        host = broker_name(broker_id)
+        return tuple(
+            EndPoint(host, self.ports[name], name, protocol) for name, protocol in self._listeners
+        )
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """The ports by the listeners' names."""
+        return {name: PORT + number for number, (name, _) in enumerate(self._listeners)}
 
     def serve(self) -> None:
         self._is_serving = True

@@ -145,7 +145,7 @@ class BrokerCredentials:
 
     __slots__ = ("_broker_id", "_gateway", "_users")
 
-    def __init__(self, users: Mapping[str, str], gateway: TcpGateway, broker_id: int) -> None:
+    def __init__(self, users: Mapping[str, str], gateway: Gateway, broker_id: int) -> None:
         self._users = users
         self._gateway = gateway
         self._broker_id = broker_id
