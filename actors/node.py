@@ -331,7 +331,7 @@ class Node(pykka.Actor):
         self.stopped = self.port.is_stopped = True
         self.block(True)
         self.on_halt()
-        self.port.requests.clear()
+        self.port.forget()
         self._backlog.clear()
         tasks, self._tasks = self._tasks, {}
         for task in tasks:

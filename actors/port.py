@@ -158,6 +158,13 @@ class Port:
             if next_us < self._next_expiry_us:
                 self._expire_at(next_us, now_us, patience_ms)
 
+    def forget(self) -> None:
+        """The node has halted: nobody waits for an answer any more."""
+        self.requests.clear()
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+            self._expiry_timer = None
+
     def lose(self, names: frozenset[str]) -> None:
         """Connections to these nodes broke: requests waiting for them fail at once."""
         lost = [c for c, waiting in self.requests.items() if waiting[1] in names]

@@ -321,6 +321,8 @@ class RoleChanges:
             if state.delete_partition:
                 errors[state.topic_partition] = self._delete_partition(state.topic_partition)
             self._delayed.complete_of(state.topic_partition)
+        if any(state.delete_partition for state in to_stop):
+            self._delayed.purge()
         self._fetcher_manager.shutdown_idle()
         return StopReplicaResponse(_NONE, tuple(errors.items()))
 

@@ -75,6 +75,15 @@ class DelayedRequests:
         self._complete_fetches_of(topic_partition)
         self._complete_rest_of(topic_partition)
 
+    def purge(self) -> None:
+        """Forget what completed and lingers, as partitions are deleted that it may hold.
+
+        Without this the last fetches of followers would keep them until so many other requests
+        had waited as the intervals of the purgatories say.
+        """
+        for purgatory in (self.produces, self.fetches, self.fetches_to_end, self.deletions):
+            purgatory.purge()
+
     def _complete_fetches_of(self, topic_partition: TopicPartition) -> None:
         if self.fetches.delayed_count:
             self.fetches.check_and_complete(topic_partition)

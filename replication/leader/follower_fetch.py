@@ -18,7 +18,7 @@ from ..partition.partition import Partition
 from ..partition.replica import Replica
 from .delayed_requests import DelayedRequests
 from .reading import PartitionReader
-from .sessions import CachedPartition, FetchCounts, FetchSession, FollowerFetch
+from .sessions import CachedPartition, FetchCounts, FetchSession, FollowerFetch, is_answered
 
 _NONE = ErrorCode.NONE
 
@@ -187,7 +187,8 @@ class FollowerFetchHandler:
                 responses = session.new_responses(named, responses)
             if is_throttled:
                 self._quota.record_answer(responses)
-            fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
+            respond, fetch.respond = fetch.respond, is_answered
+            respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
         else:
             self._park(fetch, request.max_wait_ms, now_ms)
 
@@ -232,7 +233,8 @@ class FollowerFetchHandler:
             session.next_order += 1
         if is_throttled:
             self._quota.record_answer(responses)
-        fetch.respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
+        respond, fetch.respond = fetch.respond, is_answered
+        respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
 
     def watch_again(self, fetch: FollowerFetch) -> None:
         """Have a waiting fetch found by what happens to partitions that were released."""
@@ -331,7 +333,7 @@ class FollowerFetchHandler:
                 entry.sent_log_start_offset = response.log_start_offset
                 entry.order = order = session.next_order
                 session.next_order = order + 1
-                respond = parked.respond
+                respond, parked.respond = parked.respond, is_answered
                 respond(FetchResponse(_NONE, session.session_id, (response,)))
             elif parked.request.min_bytes > 1 or entry.fetch_offset >= end_offset or is_throttled:
                 parked.try_complete()

@@ -329,6 +329,10 @@ class FollowerFetchServing(Protocol):
     def watch_again(self, fetch: FollowerFetch) -> None: ...
 
 
+def is_answered(_response: FetchResponse) -> None:
+    """The ``respond`` of a fetch that has its answer: what that led to is not kept."""
+
+
 class FollowerFetch(TimerEntry):
     """A follower's fetch within a session; one object for all of them, as one at most waits.
 

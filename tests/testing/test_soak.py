@@ -1,0 +1,90 @@
+"""What comes and goes leaves nothing behind but what Kafka, too, keeps until it expires."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+
+import pytest
+from fakekafka import Cluster
+
+KEPT = {
+    # Fetch sessions, until their slots are needed: max.incremental.fetch.session.cache.slots.
+    "FetchSession", "FollowerFetch", "CachedPartition", "FetchRequest", "FetchPartition",
+    "TopicPartition",
+    # Transactional ids: transactional.id.expiration.ms.
+    "TransactionMetadata",
+    # Idempotent producers of a topic that stays: producer.id.expiration.ms.
+    "ProducerEntry", "BatchMetadata",
+    # Operations that completed and linger: fetch.purgatory.purge.interval.requests.
+    "DelayedFetch",
+    # Slots of the timing wheels, made when they are first used; there are only so many.
+    "_Bucket",
+}  # fmt: skip
+FEW = 12
+"""More or fewer of one kind may be there at a moment: messages, requests that wait."""
+
+
+def kinds() -> Counter[str]:
+    """How many objects of each class of this package there are."""
+    gc.collect()
+    return Counter(
+        type(one).__name__
+        for one in gc.get_objects()
+        if str(type(one).__module__).startswith("fakekafka.")
+    )
+
+
+def come_and_go(cluster: Cluster, numbers: range, *, alone: bool) -> None:
+    """Topics with a record, groups with a commit, transactional ids with a transaction."""
+    import confluent_kafka
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    admin = AdminClient(servers)
+    topics = {number: f"soak-{number}" for number in numbers}
+    for created in admin.create_topics([NewTopic(t, 2, 3) for t in topics.values()]).values():
+        created.result()
+    for number, topic in topics.items():
+        cluster.produce(topic, "x")
+        if number % 5 == 0 and not alone:
+            producer = confluent_kafka.Producer({**servers, "transactional.id": topic})
+            producer.init_transactions()
+            producer.begin_transaction()
+            producer.produce("kept", b"x")
+            producer.commit_transaction()
+            consumer = confluent_kafka.Consumer({**servers, "group.id": topic})
+            consumer.commit(
+                offsets=[confluent_kafka.TopicPartition("kept", 0, 1)], asynchronous=False
+            )
+            consumer.close()
+            admin.delete_consumer_groups([topic])[topic].result()
+    for deleted in admin.delete_topics(list(topics.values())).values():
+        deleted.result()
+
+
+@pytest.mark.slow
+@pytest.mark.clients
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("alone", [True, False], ids=["topics", "topics-groups-ids"])
+def test_what_comes_and_goes_leaves_nothing_behind(alone: bool) -> None:
+    """After 300 topics, groups and transactional ids there is no more than after 100.
+
+    Where nothing but topics comes and goes, followers begin and end to fetch with each.
+    """
+    pytest.importorskip("confluent_kafka")
+    with Cluster(3, topics={} if alone else {"kept": 1}) as cluster:
+        for first in range(0, 100, 25):
+            come_and_go(cluster, range(first, first + 25), alone=alone)
+        before = kinds()
+        for first in range(100, 300, 25):
+            come_and_go(cluster, range(first, first + 25), alone=alone)
+        more: dict[str, int] = {}
+
+        def nothing_is_left() -> bool:
+            more.clear()
+            more.update((kinds() - before).items())
+            return not any(count > FEW for kind, count in more.items() if kind not in KEPT)
+
+        cluster.wait_until(nothing_is_left, 10)
+        assert more.get("TransactionMetadata", 0) == (0 if alone else 40)
