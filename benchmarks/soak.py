@@ -48,9 +48,9 @@ def measure() -> None:
     """Resident size of the server after so many, and after ten times as many."""
     from confluent_kafka.admin import AdminClient
 
-    sizes = {}
+    sizes: dict[int, float] = {}
     with announced_cluster(SERVE) as (bootstrap_servers, process_id):
-        servers = {"bootstrap.servers": bootstrap_servers, "log_level": 0}
+        servers: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "log_level": 0}
         admin = AdminClient(servers)
         for first in range(0, LAST, TOGETHER):
             _come_and_go(servers, admin, range(first, first + TOGETHER))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from typing import Any
 
 import pytest
 from fakekafka import Cluster
@@ -40,7 +41,7 @@ def come_and_go(cluster: Cluster, numbers: range, *, alone: bool) -> None:
     import confluent_kafka
     from confluent_kafka.admin import AdminClient, NewTopic
 
-    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    servers: dict[str, Any] = {"bootstrap.servers": cluster.bootstrap_servers}
     admin = AdminClient(servers)
     topics = {number: f"soak-{number}" for number in numbers}
     for created in admin.create_topics([NewTopic(t, 2, 3) for t in topics.values()]).values():
