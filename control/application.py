@@ -19,7 +19,8 @@ from .bodies import Bodies, Refused
 from .openapi import openapi
 from .operation import Desk, Operation
 from .operations import OPERATIONS
-from .page.files import page_responses
+from .page.files import document, page_responses
+from .page.reference import reference_page
 from .streams import Streams
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ class Application:
             for path, ways in by_path.items()
         ]
         routes.append(Route("/openapi.json", _Fixed("/openapi.json", json_response(openapi()))))
+        routes.append(Route("/api", _Fixed("/api", document(reference_page(OPERATIONS)))))
         routes += [Route(path, _Fixed(path, file)) for path, file in page_responses().items()]
         self.asgi = _WithoutFinalSlash(
             Starlette(routes=routes, exception_handlers={HTTPException: _not_found})

@@ -19,14 +19,18 @@ from ..protocol.groups import (
     DescribeGroupsRequest,
     ListedGroup,
     ListGroupsRequest,
+    OffsetCommitPartition,
+    OffsetCommitRequest,
     OffsetFetchRequest,
 )
 from ..protocol.transactions import DescribeTransactionsRequest, ListTransactionsRequest
-from ..testing.parameters.kinds import COUNT, STRING
+from ..protocol.values import TopicPartition
+from ..testing.parameters.kinds import COUNT, INDEX, STRING, choice
 from ..testing.parameters.parameter import optional, required
 from . import cluster_state
 from .cluster_operations import WAIT
 from .operation import Desk, Operation
+from .watching.record_pages import Wanted, record_page
 
 if TYPE_CHECKING:
     from ..testing.cluster import Cluster
@@ -216,6 +220,70 @@ def _delete_group(desk: Desk, arguments: dict[str, Any]) -> None:
         raise KafkaError(error, f"group {group['group']!r}")
 
 
+def _reset_offsets(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """Commit other offsets for a group without members, as Kafka's tools do."""
+    given = [name for name in ("to", "offset", "timestamp") if name in arguments]
+    if len(given) != 1:
+        told = " and ".join(given) or "none"
+        raise UsageError(f"reset_offsets takes one of to, offset and timestamp, not {told}")
+    cluster, group_id = desk.cluster, arguments["group"]
+    group = _group(desk, arguments)
+    if group["members"]:
+        count = len(group["members"])
+        raise UsageError(
+            f"group {group_id!r} has {count} {'member' if count == 1 else 'members'}: stop them "
+            "first, for offsets of a group in use are its members' to commit"
+        )
+    before = {(one["topic"], one["partition"]): one["offset"] for one in group["offsets"]}
+    keys = _to_reset(cluster, arguments, [TopicPartition(*key) for key in before])
+    committed = [OffsetCommitPartition(key, _new_offset(cluster, key, arguments)) for key in keys]
+    request = OffsetCommitRequest(group_id, -1, "", None, tuple(committed))
+    answer = _ask(cluster, group["coordinator"], request)
+    if answer is None:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"group {group_id!r}")
+    for key, error in answer.partitions:
+        if error != ErrorCode.NONE:
+            raise KafkaError(error, f"group {group_id!r}, {key}")
+    return [
+        {
+            "topic": one.topic_partition.topic,
+            "partition": one.topic_partition.partition,
+            "offset": one.offset,
+            "was": before.get((one.topic_partition.topic, one.topic_partition.partition)),
+        }
+        for one in committed
+    ]
+
+
+def _to_reset(
+    cluster: Cluster, arguments: dict[str, Any], committed: list[TopicPartition]
+) -> list[TopicPartition]:
+    topic, number = arguments.get("topic"), arguments.get("partition")
+    if topic is None:
+        if number is not None:
+            raise UsageError("partition needs a topic")
+        if not committed:
+            raise UsageError(f"group {arguments['group']!r} has no offsets; name a topic")
+        return committed
+    cluster.partition(topic, number or 0)  # says what is wrong with one that is not there
+    known = [key for key in cluster_state.partitions(cluster) if key.topic == topic]
+    return known if number is None else [TopicPartition(topic, number)]
+
+
+def _new_offset(cluster: Cluster, key: TopicPartition, arguments: dict[str, Any]) -> int:
+    view = cluster.partition(key.topic, key.partition)
+    start, end = view.log_start_offset, view.high_watermark
+    if arguments.get("to") == "earliest":
+        return start
+    if "offset" in arguments:
+        return min(max(int(arguments["offset"]), start), end)
+    if "timestamp" in arguments:
+        wanted = Wanted(limit=1, timestamp=arguments["timestamp"])
+        found = record_page(cluster, key, wanted, shown_bytes=0)["records"]
+        return min(found[0]["offset"], end) if found else end
+    return end
+
+
 # -- transactions ------------------------------------------------------------------------------
 
 
@@ -277,6 +345,22 @@ GROUP_OPERATIONS: tuple[Operation, ...] = (
             WAIT,
         ),
         gives="the group",
+    ),
+    Operation(
+        "POST",
+        "/reset_offsets",
+        _GROUPS,
+        "commit other offsets for a group without members",
+        _reset_offsets,
+        (
+            required("group", STRING),
+            optional("topic", STRING, "of these partitions; all that have offsets without it"),
+            optional("partition", INDEX, "of the topic; all without it"),
+            optional("to", choice("earliest", "latest"), "the start, or the end"),
+            optional("offset", INDEX, "this one, or the nearest that there is"),
+            optional("timestamp", INDEX, "the first at this time, in ms since 1970, or later"),
+        ),
+        gives="an array of partitions with the new offset and the one before",
     ),
     Operation(
         "DELETE", "/groups/{group}", _GROUPS, "delete a group without members", _delete_group

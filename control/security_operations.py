@@ -23,7 +23,34 @@ def _client_certificate(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]
     }
 
 
+def _acls(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
+    brokers = desk.cluster.running.living_brokers()
+    if not any(broker.security.authorizer is not None for broker in brokers):
+        return {"has_authorizer": False, "acls": []}
+    shown = [
+        {
+            "principal": acl.entry.principal,
+            "host": acl.entry.host,
+            "operation": acl.entry.operation.name,
+            "permission": acl.entry.permission.name,
+            "resource_type": acl.resource.type.name,
+            "resource": acl.resource.name,
+            "pattern": acl.resource.pattern.name,
+        }
+        for acl in desk.cluster.security.acls()
+    ]
+    return {"has_authorizer": True, "acls": sorted(shown, key=lambda acl: [*acl.values()])}
+
+
 SECURITY_OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/acls",
+        "security",
+        "whether there is an authorizer, and the ACLs that it knows",
+        _acls,
+        gives="has_authorizer and an array of ACLs",
+    ),
     Operation(
         "POST",
         "/client_certificates",

@@ -5,12 +5,22 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from ..protocol.errors import UsageError
+from ..protocol.values import TopicPartition
 from ..scenarios.actions import TOPIC_SHAPE
 from ..testing.parameters.cluster_kinds import TOPIC_NAMES
-from ..testing.parameters.kinds import INDEX, INT32, STRING, nullable
+from ..testing.parameters.kinds import INDEX, INT32, STRING, nullable, whole
 from ..testing.parameters.parameter import optional, required
 from .acting import acting
 from .operation import Desk, Operation
+from .watching.record_pages import (
+    LIMIT,
+    LIMIT_MAX,
+    SHOWN_BYTES,
+    SHOWN_BYTES_MAX,
+    Wanted,
+    record_page,
+)
 
 if TYPE_CHECKING:
     from ..testing.views import ConsumerRecord, PartitionView
@@ -73,6 +83,25 @@ def _records(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
         arguments["topic"], arguments["partition"], arguments.get("replica")
     )
     return _records_shown(records, arguments)
+
+
+def _page(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+    given = [name for name in ("before", "offset", "timestamp") if name in arguments]
+    if len(given) > 1:
+        raise UsageError(f"a page is at one place: give {given[0]} or {given[1]}, not both")
+    wanted = Wanted(
+        arguments.get("limit", LIMIT),
+        arguments.get("before"),
+        arguments.get("offset"),
+        arguments.get("timestamp"),
+    )
+    return record_page(
+        desk.cluster,
+        TopicPartition(arguments["topic"], arguments["partition"]),
+        wanted,
+        replica=arguments.get("replica"),
+        shown_bytes=arguments.get("shown_bytes", SHOWN_BYTES),
+    )
 
 
 def _log(desk: Desk, arguments: dict[str, Any]) -> bytes:
@@ -143,6 +172,27 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         _records,
         (*_RANGE, _REPLICA),
         gives="an array of records",
+    ),
+    Operation(
+        "GET",
+        "/topics/{topic}/{partition}/page",
+        _RECORDS,
+        "a page of records, newest first, with keys and values in base64",
+        _page,
+        (
+            optional("before", INDEX, "the page that ends before this offset"),
+            optional("offset", INDEX, "the page that begins at this offset"),
+            optional("timestamp", INDEX, "the page that begins at this time, in ms since 1970"),
+            optional("limit", whole(1, LIMIT_MAX), "how many records at most", LIMIT),
+            optional(
+                "shown_bytes",
+                whole(0, SHOWN_BYTES_MAX),
+                "of a key, a value, a header at most",
+                SHOWN_BYTES,
+            ),
+            _REPLICA,
+        ),
+        gives="the page, the marks of the log, and the offsets of the pages around it",
     ),
     Operation(
         "GET",

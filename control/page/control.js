@@ -55,6 +55,10 @@ export function follow({ heard, connected, begun }) {
       'zookeeper',
       'controller',
       'topic',
+      'group',
+      'fault',
+      'refused',
+      'memory',
       'action',
       'lost',
     ])

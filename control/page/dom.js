@@ -64,6 +64,9 @@ function update(node, child) {
     if (before[name] !== value) set(node, name, value)
   node.shownAttributes = child.attributes
   show(node, ...child.children)
+  // What is chosen must be there first.
+  if (child.tag === 'select' && node.value !== child.attributes.value)
+    node.value = child.attributes.value
 }
 
 function set(node, name, value) {

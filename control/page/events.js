@@ -1,49 +1,21 @@
-// What happened, newest first.
+// What happened: a line for each event, newest first, and elections and ISR changes over time.
 
 import { h, heading } from './dom.js'
 
 const SHOWN_MAX = 200
+const SPANS_S = [60, 300, 1800, 7200, 43200]
+const LANES = [
+  ['election', 'elections'],
+  ['isr', 'ISR'],
+  ['broker', 'brokers'],
+  ['controller', 'controller'],
+]
 const time = new Intl.DateTimeFormat('en-GB', {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
   fractionalSecondDigits: 3,
 })
-
-function who(broker) {
-  return broker === null ? 'nobody' : `broker ${broker}`
-}
-
-/** An event in words. */
-export function told(event) {
-  const partition = `${event.topic}-${event.partition}`
-  switch (event.type) {
-    case 'election':
-      return (
-        `${partition}: ${who(event.leader)} leads in epoch ${event.leader_epoch}, ` +
-        `after ${who(event.was)}`
-      )
-    case 'isr':
-      return `${partition}: ISR [${event.isr.join(', ')}], was [${event.was.join(', ')}]`
-    case 'broker':
-      return `broker ${event.broker}: ${event.state.replaceAll('_', ' ')}`
-    case 'zookeeper':
-      return `ZooKeeper ${event.server}: ${event.state.replaceAll('_', ' ')}`
-    case 'controller':
-      return event.broker === null
-        ? 'no controller'
-        : `broker ${event.broker} is the controller, epoch ${event.epoch}`
-    case 'topic':
-      return event.change === 'created'
-        ? `new partitions of ${event.topic}: ${event.partitions}`
-        : `topic ${event.topic} is deleted`
-    case 'action':
-      return `${event.method} ${event.path}`
-    case 'lost':
-      return `${event.count} events were lost: they came faster than this page read`
-  }
-  return event.type
-}
 
 /** The newest events. */
 export function events(kept) {
@@ -54,7 +26,7 @@ export function events(kept) {
       { key: event.id ?? `lost ${index}`, 'data-type': event.type },
       h('time', {}, event.at_ms === undefined ? '' : time.format(event.at_ms)),
       h('span', { class: 'kind' }, event.type),
-      h('span', { class: 'text' }, told(event)),
+      h('span', { class: 'text' }, event.text ?? event.type),
     )
   return [
     heading('Events', undefined),
@@ -76,5 +48,60 @@ export function events(kept) {
           { key: 'none', class: 'quiet' },
           'Nothing has happened since the control API began to watch.',
         ),
+  ]
+}
+
+function ago(seconds) {
+  return seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${seconds / 60} min` : `${seconds / 3600} h`
+}
+
+function mark(event, from, span) {
+  const share = `${(100 * (event.at_ms - from)) / span}%`
+  const kind =
+    (event.type === 'isr' && event.isr.length < event.was.length) ||
+    (event.type === 'broker' && event.state === 'not_running') ||
+    event.leader === null
+      ? 'worse'
+      : 'better'
+  return h('i', { key: event.id, class: `mark ${kind}`, style: { left: share }, title: event.text })
+}
+
+/** Elections, ISR changes and brokers over the shortest span of time that has all that is kept. */
+export function timeline(kept) {
+  const told = kept.filter((event) => LANES.some(([type]) => type === event.type))
+  const now = Date.now()
+  const oldest = told.length ? (now - told[0].at_ms) / 1000 : 0
+  const spanS = SPANS_S.find((seconds) => seconds >= oldest) ?? SPANS_S.at(-1)
+  const span = spanS * 1000
+  const from = now - span
+  const lane = ([type, title]) => {
+    const there = told.filter((event) => event.type === type && event.at_ms >= from)
+    return h(
+      'div',
+      { key: type, class: 'lane', 'data-lane': type },
+      h('span', { class: 'quiet' }, title),
+      h(
+        'div',
+        { class: 'track', role: 'img', 'aria-label': `${there.length} ${title} in ${ago(spanS)}` },
+        there.map((event) => mark(event, from, span)),
+      ),
+      h('span', { class: 'quiet count' }, there.length),
+    )
+  }
+  return [
+    heading('Time line', `the last ${ago(spanS)}`),
+    LANES.map(lane),
+    h(
+      'div',
+      { key: 'scale', class: 'lane scale' },
+      h('span', {}, ''),
+      h(
+        'div',
+        { class: 'line quiet' },
+        h('span', {}, `${ago(spanS)} ago`),
+        h('span', { class: 'end' }, 'now'),
+      ),
+      h('span', {}, ''),
+    ),
   ]
 }

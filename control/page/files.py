@@ -19,6 +19,11 @@ _HEADERS = {
 }
 
 
+def document(text: str) -> Response:
+    """A page that is made here, with the headers of the others."""
+    return Response(text, headers=_HEADERS, media_type="text/html")
+
+
 def page_responses() -> dict[str, Response]:
     """Path to response: the document at ``/``, its styles and scripts below ``/page/``."""
     found = {}

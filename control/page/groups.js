@@ -45,7 +45,31 @@ function offset(entry) {
   )
 }
 
-function groupRow(group) {
+/** What can be done to a group without members; others are told why nothing can. */
+function actions(group, button) {
+  if (group.members.length)
+    return h('span', { class: 'quiet' }, 'in use: its offsets are its own')
+  const name = group.group
+  const reset = (title, to) =>
+    button(title, `Reset the offsets of ${name} to the ${to}`, 'POST', '/reset_offsets', {
+      body: { group: name, to },
+      confirm: true,
+    })
+  return h(
+    'div',
+    { class: 'actions' },
+    group.offsets.length ? [reset('To earliest', 'earliest'), reset('To latest', 'latest')] : null,
+    button(
+      'Delete',
+      `Delete the group ${name}`,
+      'DELETE',
+      `/groups/${name.split('/').map(encodeURIComponent).join('/')}`,
+      { kind: 'danger', confirm: true },
+    ),
+  )
+}
+
+function groupRow(group, button) {
   return h(
     'tr',
     { key: group.group, 'data-group': group.group },
@@ -73,16 +97,17 @@ function groupRow(group) {
     ),
     h('td', { class: group.lag ? 'lag' : null, 'data-title': 'lag' }, group.lag),
     h('td', { 'data-title': 'coordinator' }, group.coordinator),
+    h('td', { class: 'wide' }, actions(group, button)),
   )
 }
 
 /** Every group. */
-export function groups(found) {
-  const titles = ['group', 'state', 'members', 'committed offsets', 'lag', 'coordinator']
+export function groups(found, button) {
+  const titles = ['group', 'state', 'members', 'committed offsets', 'lag', 'coordinator', '']
   return [
     heading('Consumer groups', found.length),
     found.length
-      ? table('Consumer groups', titles, found.map(groupRow))
+      ? table('Consumer groups', titles, found.map((group) => groupRow(group, button)))
       : h('p', { key: 'none', class: 'quiet' }, 'There are no groups yet.'),
   ]
 }

@@ -1,36 +1,49 @@
 // Keeps the page what the cluster is: reads its state after every event, and once a second.
 
+import { acls } from './acls.js'
 import { brokers } from './brokers.js'
 import { ask, follow, order } from './control.js'
 import { h, show } from './dom.js'
-import { events } from './events.js'
+import { events, timeline } from './events.js'
 import { faults } from './faults.js'
 import { groups, transactions } from './groups.js'
+import { Records, recordsOf } from './records.js'
 import { topics } from './topics.js'
 
+const GUIDE = 'https://fakekafka.github.io/fakekafka/reference/control-api/#the-page'
 const LOOK_MS = 1000
 const SOON_MS = 60
 const KEPT = 500
 const NOTICE_MS = 6000
 const ARMED_MS = 500
 const MOVED_PX = 4
+const CONFIRM_MS = 5000
 
 const now = {
   state: null,
   groups: [],
   transactions: [],
+  acls: { has_authorizer: false, acls: [] },
   events: [],
   isConnected: false,
   notices: [],
   busy: new Set(),
+  armed: null,
 }
 const section = (id) => document.getElementById(id)
 const noticeIds = { last: 0 }
 
 // -- orders --------------------------------------------------------------------------------------
 
-/** A button that lets the control API do something; it waits for that before it does it again. */
-function button(text, label, method, path, { body = {}, kind = '' } = {}) {
+/**
+ * A button that lets the control API do something; it waits for that before it does it again. With
+ * `confirm` it asks first, and wants to be pressed again.
+ */
+function button(text, label, method, path, { body = {}, kind = '', confirm = false } = {}) {
+  const press = () => {
+    if (confirm && now.armed !== label) arm(label)
+    else act(label, method, path, body)
+  }
   return h(
     'button',
     {
@@ -39,10 +52,24 @@ function button(text, label, method, path, { body = {}, kind = '' } = {}) {
       class: kind,
       'aria-label': label,
       'aria-busy': now.busy.has(label) ? 'true' : null,
-      onclick: (event) => isSecondClick(event) || act(label, method, path, body),
+      onclick: (event) => isSecondClick(event) || press(),
     },
-    text,
+    now.armed === label ? `${text}: sure?` : text,
   )
+}
+
+/** The next press of a button counts, if it comes soon. */
+function arm(label) {
+  now.armed = label
+  draw()
+  setTimeout(() => {
+    if (now.armed === label) disarm()
+  }, CONFIRM_MS)
+}
+
+function disarm() {
+  now.armed = null
+  draw()
 }
 
 const pressed = { at: 0, x: 0, y: 0, isThere: false }
@@ -69,13 +96,15 @@ addEventListener('keydown', (event) => {
   if (event.repeat && event.target.matches('button')) event.preventDefault()
 })
 
-async function act(label, method, path, body) {
+async function act(label, method, path, body, then = () => {}) {
   if (now.busy.has(label)) return
   now.busy.add(label)
+  now.armed = null
   draw()
   try {
     const value = await order(method, path, body)
     notify(label, refusals(value) ?? 'done')
+    then()
   } catch (error) {
     notify(label, error.message, true)
   } finally {
@@ -122,6 +151,7 @@ async function look() {
   const began = performance.now()
   try {
     now.state = await ask('/state')
+    records.follow(now.state)
   } catch {
     now.isConnected = false
   }
@@ -144,6 +174,7 @@ async function lookAtCoordinators() {
     try {
       now.groups = await ask('/groups')
       now.transactions = await ask('/transactions')
+      now.acls = await ask('/acls')
       draw()
     } catch {
       // The next look may succeed; the header tells when there is no connection.
@@ -154,9 +185,16 @@ async function lookAtCoordinators() {
 
 // -- drawing -------------------------------------------------------------------------------------
 
+const records = new Records(() => draw())
+
 const view = {
   filter: '',
   open: new Map(),
+  openRecords(topic, partition) {
+    records.open(topic, partition)
+    section('records').scrollIntoView({ block: 'start' })
+    section('records').focus({ preventScroll: true })
+  },
   setFilter(text) {
     view.filter = text
     draw()
@@ -177,6 +215,11 @@ function health(state) {
   if (partitions.some((partition) => partition.isr.length < partition.replicas.length))
     return ['warning', 'under-replicated']
   return state.is_settled ? ['good', 'all in sync'] : ['busy', 'settling']
+}
+
+function memory({ kept_bytes: kept, bytes_max: most }) {
+  const megabytes = (bytes) => Math.round(bytes / 2 ** 20).toLocaleString('en')
+  return `records: ${megabytes(kept)} of ${megabytes(most)} MB`
 }
 
 function header(state) {
@@ -200,6 +243,13 @@ function header(state) {
           : `controller: broker ${state.controller.id}, epoch ${state.controller.epoch}`,
       ),
       h('code', { title: 'bootstrap.servers' }, state.bootstrap_servers),
+      state.memory === null ? null : h('span', { id: 'memory' }, memory(state.memory)),
+    ),
+    h(
+      'nav',
+      { key: 'links', class: 'links' },
+      h('a', { href: '/api' }, 'API'),
+      h('a', { href: GUIDE, rel: 'noreferrer' }, 'Guide'),
     ),
     h(
       'button',
@@ -230,9 +280,13 @@ function draw() {
   show(section('header'), header(state))
   show(section('brokers'), brokers(state, button))
   show(section('faults'), faults(state, button))
-  show(section('topics'), topics(state, view, button))
-  show(section('groups'), groups(now.groups))
+  show(section('timeline'), timeline(now.events))
+  show(section('topics'), topics(state, view, button, act))
+  show(section('records'), recordsOf(records, state, act))
+  section('records').hidden = records.topic === null
+  show(section('groups'), groups(now.groups, button))
   show(section('transactions'), transactions(now.transactions))
+  show(section('acls'), acls(now.acls))
   show(section('events'), events(now.events))
   // A button that was pressed may give way to another, such as Kill to Start.
   if (focused && !focused.isConnected && home?.isConnected) home.querySelector('button')?.focus()

@@ -2,6 +2,8 @@
 
 import { h, heading, table } from './dom.js'
 
+const NEW = { name: 'Name of the new topic', partitions: 'Partitions', replicas: 'Replicas' }
+
 const SHOWN_MAX = 200
 const TITLES = ['partition', 'leader', 'epoch', 'ISR', 'replicas', '']
 
@@ -67,7 +69,7 @@ function replica(topic, partition, id, longest) {
   )
 }
 
-function row(topic, partition, button) {
+function row(topic, partition, view, button) {
   const longest = Math.max(0, ...Object.values(partition.offsets).map((pair) => pair[1]))
   const name = `${topic}-${partition.partition}`
   const election = partition.leader === null ? 'unclean' : 'preferred'
@@ -104,11 +106,61 @@ function row(topic, partition, button) {
         partition.replicas.map((id) => replica(topic, partition, id, longest)),
       ),
     ),
-    h('td', {}, ask),
+    h(
+      'td',
+      {},
+      h(
+        'div',
+        { class: 'actions' },
+        h(
+          'button',
+          {
+            key: 'records',
+            type: 'button',
+            'aria-label': `Look at the records of ${name}`,
+            onclick: () => view.openRecords(topic, partition.partition),
+          },
+          'Records',
+        ),
+        ask,
+      ),
+    ),
   )
 }
 
-function topicDetails(topic, partitions, isOpen, toggle, button) {
+/** Fields that make a topic. */
+function newTopic(act) {
+  const field = (label, attributes) =>
+    h('input', { key: label, 'aria-label': label, placeholder: label, ...attributes })
+  const create = (event) => {
+    const section = event.currentTarget.closest('section')
+    const value = (label) => section.querySelector(`[aria-label="${label}"]`).value
+    const body = { name: value(NEW.name) }
+    if (value(NEW.partitions)) body.partitions = Number(value(NEW.partitions))
+    if (value(NEW.replicas)) body.replication_factor = Number(value(NEW.replicas))
+    act('Create the topic', 'POST', '/topics', body)
+  }
+  const counted = { inputmode: 'numeric', size: 9 }
+  return h(
+    'details',
+    { key: 'new', class: 'form' },
+    h('summary', {}, 'New topic'),
+    h(
+      'div',
+      { class: 'controls' },
+      field(NEW.name, { size: 22, onkeydown: (event) => event.key === 'Enter' && create(event) }),
+      field(NEW.partitions, counted),
+      field(NEW.replicas, counted),
+      h(
+        'button',
+        { type: 'button', class: 'good', 'aria-label': 'Create the topic', onclick: create },
+        'Create',
+      ),
+    ),
+  )
+}
+
+function topicDetails(topic, partitions, isOpen, view, button) {
   const offline = partitions.filter((p) => p.leader === null).length
   const under = partitions.filter((p) => condition(p) === 'under').length
   const summary = h(
@@ -125,6 +177,7 @@ function topicDetails(topic, partitions, isOpen, toggle, button) {
   )
   const shown = partitions.slice(0, SHOWN_MAX)
   const rest = partitions.length - shown.length
+  const at = `/topics/${encodeURIComponent(topic)}`
   return h(
     'details',
     {
@@ -132,14 +185,24 @@ function topicDetails(topic, partitions, isOpen, toggle, button) {
       class: 'topic',
       'data-topic': topic,
       open: isOpen,
-      ontoggle: (event) => toggle(topic, event.currentTarget.open),
+      ontoggle: (event) => view.toggle(topic, event.currentTarget.open),
     },
     summary,
     isOpen
       ? table(
           `Partitions of ${topic}`,
           TITLES,
-          shown.map((partition) => row(topic, partition, button)),
+          shown.map((partition) => row(topic, partition, view, button)),
+        )
+      : null,
+    isOpen && !topic.startsWith('__')
+      ? h(
+          'div',
+          { class: 'actions end' },
+          button('Delete', `Delete the topic ${topic}`, 'DELETE', at, {
+            kind: 'danger',
+            confirm: true,
+          }),
         )
       : null,
     isOpen && rest
@@ -149,7 +212,7 @@ function topicDetails(topic, partitions, isOpen, toggle, button) {
 }
 
 /** Every topic whose name has the words of the filter; internal topics stand last, closed. */
-export function topics(state, view, button) {
+export function topics(state, view, button, act) {
   const names = Object.keys(state.topics)
   const isInternal = (name) => name.startsWith('__')
   const wanted = names.filter((name) => name.toLowerCase().includes(view.filter.toLowerCase()))
@@ -165,11 +228,12 @@ export function topics(state, view, button) {
   })
   return [
     heading('Topics', number.format(names.length), filter),
+    newTopic(act),
     names.length ? null : h('p', { key: 'none', class: 'quiet' }, 'There are no topics yet.'),
     names.length && !wanted.length
       ? h('p', { key: 'unmatched', class: 'quiet' }, 'No topic has this in its name.')
       : null,
-    shown.map((name) => topicDetails(name, state.topics[name], opens(name), view.toggle, button)),
+    shown.map((name) => topicDetails(name, state.topics[name], opens(name), view, button)),
     wanted.length > shown.length
       ? h(
           'p',

@@ -41,7 +41,7 @@ WIDER_THAN_THE_SCREEN = """() => {
     }
     return found;
 }"""
-WITHOUT_A_NAME = """() => [...document.querySelectorAll('button, input')]
+WITHOUT_A_NAME = """() => [...document.querySelectorAll('button, input, select, textarea')]
     .filter(element => !element.getAttribute('aria-label'))
     .map(element => element.outerHTML)"""
 HARD_TO_READ = """() => {
@@ -200,6 +200,14 @@ def test_a_second_click_at_the_same_place_does_not_press_the_next_button(page: A
     assert asked[-1].endswith("/brokers/1/start")
 
 
+def ended(page: Any, button: str, fault: str) -> None:
+    """Press the button of a fault, and wait until the fault is gone."""
+    entry = page.locator("#faults li", has_text=fault)
+    page.mouse.move(0, 0)
+    entry.get_by_role("button", name=button).last.click()
+    entry.wait_for(state="detached")
+
+
 def test_faults_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
     """Isolated, paused, held back, injected: each has an entry and a button that ends it."""
     press(page, "Isolate broker 3")
@@ -210,8 +218,8 @@ def test_faults_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
     shows(page, "#faults", "None. Links, brokers and answers are as they should be.")
     assert not cluster.network.rules.cuts
     press(page, "Pause broker 2")
-    shows(page, "#faults", "broker-2 is paused")
-    press(page, "Resume broker 2, which is paused")
+    shows(page, "#faults", "broker 2 is paused")
+    ended(page, "Resume", "broker 2 is paused")
     page.evaluate(
         """async () => {
             const post = (path, body) => fetch(path, {method: 'POST', body: JSON.stringify(body)});
@@ -220,14 +228,194 @@ def test_faults_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
                                        client_id: '<b>x'});
         }"""
     )
-    shows(page, "#faults", "DescribeAclsRequest to 2 held back: 0 now")
+    shows(page, "#faults", "DescribeAclsRequest to 2 held back; 0 now")
     shows(page, "#faults", "into ListGroups: NOT_COORDINATOR, client_id <b>x; 0 applied")
     shot(page, "faults")
-    press(page, "End hold 1")
-    page.locator("#faults button", has_text="Cancel").click()
+    ended(page, "End", "DescribeAclsRequest to 2 held back")
+    ended(page, "Cancel", "into ListGroups")
     shows(page, "#faults", "None. Links, brokers and answers are as they should be.")
     assert cluster.injections == []
     shows(page, "#health", "all in sync")
+
+
+def test_slow_narrow_and_lossy_links_are_shown_and_ended(page: Any, cluster: Cluster) -> None:
+    """Those of all links, and those of one."""
+    network = cluster.network
+    network.latency(2)
+    network.latency(9, source=1, target=2)
+    network.bandwidth(50)
+    network.bandwidth(20, 2, 3)
+    network.drop(0.001)
+    network.drop(0.002, 3, 1)
+    for button, fault in (
+        ("Heal", "messages from broker-1 to broker-2 take 9 ms"),
+        ("Heal", "the link from broker-2 to broker-3 sends 20 MB/s"),
+        ("Heal", "0.002 of the messages from broker-3 to broker-1 are lost"),
+        ("No delay", "every message takes 2 ms"),
+        ("No limit", "every link sends 50 MB/s"),
+        ("Lose none", "0.001 of all messages are lost"),
+    ):
+        shows(page, "#faults li", fault)
+        ended(page, button, fault)
+    shows(page, "#faults", "None. Links, brokers and answers are as they should be.")
+    rules = network.rules
+    assert (rules.loss, rules.link_losses, rules.link_latencies) == (0, {}, {})
+    assert (rules.latency, rules.bandwidth_mb_per_s) == ("0 ms", None)
+
+
+HOSTILE_VALUE = (
+    """<script>document.title = 'owned'</script><img src=x onerror="document.title = 'owned'">"""
+)
+
+
+def rows(page: Any) -> list[int]:
+    """Offsets of the records that are shown, in the order of the page."""
+    offsets: list[int] = page.evaluate(
+        "[...document.querySelectorAll('#records tr[data-offset]')].map(r => +r.dataset.offset)"
+    )
+    return offsets
+
+
+def shows_rows(page: Any, first: int, last: int) -> None:
+    """Wait until the records of a span are shown, newest first."""
+    page.wait_for_function(
+        """([first, last]) => {
+            const shown = [...document.querySelectorAll('#records tr[data-offset]')]
+                .map(row => +row.dataset.offset);
+            return shown[0] === last && shown.at(-1) === first;
+        }""",
+        arg=[first, last],
+    )
+    assert rows(page) == [*range(last, first - 1, -1)]
+
+
+def test_records_are_looked_at_page_by_page(page: Any, cluster: Cluster) -> None:
+    """Newest first; a page older, the oldest, by offset, by time; new ones come by themselves."""
+    cluster.create_topic("pages", replication_factor=1)
+    for start in range(0, 230, 10):
+        cluster.produce("pages", [f"record {n}" for n in range(start, start + 10)])
+    shows(page, "#topics [data-topic='pages']", "LEO 230")
+    press(page, "Look at the records of pages-0")
+    shows_rows(page, 180, 229)
+    press(page, "Older records")
+    shows_rows(page, 130, 179)
+    press(page, "The oldest records")
+    shows_rows(page, 0, 49)
+    press(page, "Newer records")
+    shows_rows(page, 50, 99)
+    page.get_by_label("Offset", exact=True).fill("117")
+    page.get_by_label("Offset", exact=True).press("Enter")
+    shows_rows(page, 117, 166)
+    page.get_by_label("Time", exact=True).fill("2001-01-01T00:00:00")
+    press(page, "Go to the time")
+    shows_rows(page, 0, 49)
+    page.get_by_label("Time", exact=True).fill("2201-01-01T00:00:00")
+    press(page, "Go to the time")
+    shows(page, "#records", "There are no records here.")
+    press(page, "The newest records")
+    shows_rows(page, 180, 229)
+    cluster.produce("pages", "one more")
+    shows_rows(page, 181, 230)
+    press(page, "Close the records")
+    page.wait_for_function("document.getElementById('records').hidden")
+
+
+def test_values_are_text_json_and_hex_and_never_a_program(page: Any, cluster: Cluster) -> None:
+    """Whatever is in them; a large one is read whole only when somebody asks."""
+    cluster.create_topic("values", replication_factor=1)
+    cluster.produce("values", HOSTILE_VALUE, key=HOSTILE_VALUE, headers=[("<b>h", b"<i>v")])
+    cluster.produce("values", '{"b":{"c":[1,2]}}')
+    cluster.produce("values", bytes(range(200, 256)))
+    cluster.produce("values", None, key="gone")
+    cluster.produce("values", "begin" + "x" * 20_000 + "end")
+    shows(page, "#topics [data-topic='values']", "LEO 5")
+    press(page, "Look at the records of values-0")
+    cell = "#records tr[data-offset='{}'] td.value"
+    shows(page, cell.format(0), HOSTILE_VALUE)
+    shows(page, cell.format(0), "<b>h: <i>v")
+    shows(page, cell.format(1), '{"b":{"c":[1,2]}}')
+    shows(page, cell.format(2), "c8 c9 ca")
+    shows(page, cell.format(3), "null")
+    press(page, "Show keys and values as JSON")
+    shows(page, cell.format(1), '"c": [')
+    press(page, "Show keys and values as hex")
+    shows(page, cell.format(1), "7b 22 62 22")
+    press(page, "Show keys and values as text")
+    large = page.locator(cell.format(4))
+    large.locator("summary").click()
+    assert "end" not in large.inner_text()
+    press(page, "Read all of the record at offset 4")
+    shows(page, cell.format(4), "xend")
+    shot(page, "values")
+    assert page.locator("#records script, #records img, #records b, #records i").count() == 0
+    assert page.title() == "fakekafka"
+    press(page, "Close the records")
+
+
+def test_a_record_is_produced_and_a_topic_comes_and_goes(page: Any, cluster: Cluster) -> None:
+    """By the forms; deleting asks first."""
+    page.locator("#topics summary", has_text="New topic").click()
+    page.get_by_label("Name of the new topic", exact=True).fill("by-hand")
+    page.get_by_label("Partitions", exact=True).fill("2")
+    page.get_by_label("Replicas", exact=True).fill("3")
+    press(page, "Create the topic")
+    shows(page, "#topics [data-topic='by-hand']", "2 partitions")
+    press(page, "Look at the records of by-hand-1")
+    shows(page, "#records", "There are no records here.")
+    page.locator("#records summary", has_text="Produce a record").click()
+    page.get_by_label("Key", exact=True).fill("k")
+    page.get_by_label("Value", exact=True).fill("<written>")
+    press(page, "Produce the record")
+    shows_rows(page, 0, 0)
+    page.get_by_label("Null instead of the value", exact=True).check()
+    press(page, "Produce the record")
+    shows_rows(page, 0, 1)
+    produced = cluster.records("by-hand", 1)
+    assert [(r.key, r.value) for r in produced] == [(b"k", b"<written>"), (b"k", None)]
+    press(page, "Close the records")
+    press(page, "Delete the topic by-hand")
+    shows(page, "#topics [data-topic='by-hand'] button", "Delete: sure?")
+    assert "by-hand" in cluster.topics()
+    press(page, "Delete the topic by-hand")
+    page.locator("#topics [data-topic='by-hand']").wait_for(state="detached")
+    assert "by-hand" not in cluster.topics()
+
+
+def test_offsets_of_a_group_without_members_are_reset(page: Any, cluster: Cluster) -> None:
+    """To the end and to the begin; then the group is deleted."""
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    cluster.create_topic("ledger", replication_factor=1)
+    cluster.produce("ledger", ["a", "b", "c"])
+    group = "audit/2 <b>"
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    consumer = confluent_kafka.Consumer({**servers, "group.id": group})
+    position = confluent_kafka.TopicPartition("ledger", 0, 1)
+    consumer.commit(offsets=[position], asynchronous=False)
+    consumer.close()
+    row = f'#groups tr[data-group="{group}"]'
+    for to, words in (("latest", "ledger-0 3 of 3"), ("earliest", "ledger-0 0 of 3 lag 3")):
+        label = f"Reset the offsets of {group} to the {to}"
+        press(page, label)
+        press(page, label)
+        shows(page, row, words)
+    press(page, f"Delete the group {group}")
+    press(page, f"Delete the group {group}")
+    page.locator(row).wait_for(state="detached")
+
+
+def test_elections_stand_on_the_time_line_and_links_lead_on(page: Any, cluster: Cluster) -> None:
+    """A mark for each, with its words; the API has a page of its own."""
+    page.locator("#timeline [data-lane='election'] .mark").first.wait_for()
+    mark = page.locator("#timeline [data-lane='election'] .mark").last
+    assert "leads in epoch" in mark.get_attribute("title")
+    guide = page.get_by_role("link", name="Guide", exact=True).get_attribute("href")
+    assert guide.startswith("https://fakekafka.github.io/")
+    page.get_by_role("link", name="API", exact=True).click()
+    page.get_by_text("/topics/{topic}/{partition}/page").wait_for()
+    assert page.evaluate(WIDER_THAN_THE_SCREEN) == []
+    assert page.evaluate(HARD_TO_READ) == []
+    page.get_by_role("link", name="The cluster", exact=True).click()
+    page.wait_for_selector("[data-broker='3']")
 
 
 def test_offsets_groups_and_transactions_are_shown(page: Any, cluster: Cluster) -> None:
@@ -267,6 +455,10 @@ def test_it_can_be_read_on_every_screen(page: Any, scheme: str, width_px: int) -
     """Nothing is wider than the screen, no text without contrast, no button without a name."""
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width_px, "height": 800})
+    press(page, "Look at the records of orders-0")
+    page.locator("#records tr[data-offset]").first.wait_for()
+    page.locator("#topics summary", has_text="New topic").click()
+    page.locator("#records summary", has_text="Produce a record").click()
     assert page.evaluate(WIDER_THAN_THE_SCREEN) == []
     assert page.evaluate(HARD_TO_READ) == []
     assert page.evaluate(WITHOUT_A_NAME) == []

@@ -1,0 +1,184 @@
+"""Pages of a partition's records, newest first, read without decoding the records around them."""
+
+from __future__ import annotations
+
+import base64
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...protocol.errors import NotThereYet
+from ...protocol.records.batch import RecordBatch
+from ...protocol.records.format import MalformedRecords
+from ...protocol.values import TopicPartition
+from ...replication.log.lookups import offset_for_timestamp
+from ...replication.log.segments import segment_index, walk
+
+if TYPE_CHECKING:
+    from ...actors.broker.broker import Broker
+    from ...protocol.records.format import Record
+    from ...replication.log.log import Log
+    from ...testing.cluster import Cluster
+
+LIMIT, LIMIT_MAX = 50, 500
+SHOWN_BYTES, SHOWN_BYTES_MAX = 4096, 1 << 20
+_BATCHES_MAX = 5000
+"""Batches that are looked through for one page: those of a compacted log may be empty."""
+_PAGE_BYTES = 8 << 20
+
+
+class Wanted(NamedTuple):
+    """Where a page is: before an offset, from an offset on, or from a time on; else at the end."""
+
+    limit: int = LIMIT
+    before: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+
+
+class Taken(NamedTuple):
+    """Batches of a log that have the records of a page, and the marks of the log."""
+
+    batches: list[RecordBatch]
+    """In their order."""
+    log_start_offset: int
+    high_watermark: int
+    log_end_offset: int
+    first: int
+    """No record below counts."""
+    before: int
+    """No record from here on counts."""
+    is_forward: bool
+    """Whether the page begins at ``first`` and not at the newest."""
+
+
+def _take(broker: Broker, key: TopicPartition, wanted: Wanted) -> Taken:
+    hosted = broker.replica_manager.partition(key)
+    log = None if hosted is None else hosted.log
+    if log is None:
+        raise NotThereYet(f"broker {broker.broker_id} holds no log of {key}")
+    start, end = log.log_start_offset, log.log_end_offset
+    offset = wanted.offset
+    if wanted.timestamp is not None:
+        found = offset_for_timestamp(log, wanted.timestamp)
+        offset = end if found is None else found.offset
+    if offset is None:
+        before = end if wanted.before is None else min(max(wanted.before, start), end)
+        batches = _backwards(log, start, before, wanted.limit)
+        return Taken(batches, start, log.high_watermark, end, start, before, False)
+    first = min(max(offset, start), end)
+    batches = _forwards(log, first, wanted.limit) if first < end else []
+    return Taken(batches, start, log.high_watermark, end, first, end, True)
+
+
+def _forwards(log: Log, first: int, limit: int) -> list[RecordBatch]:
+    batches: list[RecordBatch] = []
+    count = 0
+    for batch in walk(log.segments, first):
+        batches.append(batch)
+        count += min(batch.record_count, batch.last_offset + 1 - first)
+        if count >= limit or len(batches) >= _BATCHES_MAX:
+            break
+    return batches
+
+
+def _backwards(log: Log, start: int, before: int, limit: int) -> list[RecordBatch]:
+    batches: list[RecordBatch] = []
+    count = 0
+    if before <= start:
+        return batches
+    segments = log.segments
+    for index in range(segment_index(segments, before - 1), -1, -1):
+        stored = segments[index].stored
+        last = min(segments[index].find(before - 1), len(stored) - 1)
+        for position in range(last, -1, -1):
+            batch = RecordBatch.of(stored[position])
+            if batch.last_offset < start or len(batches) >= _BATCHES_MAX:
+                return batches[::-1]
+            batches.append(batch)
+            count += min(batch.record_count, before - batch.base_offset)
+            if count >= limit:
+                return batches[::-1]
+    return batches[::-1]
+
+
+def _encoded(data: bytes | None, left: int) -> tuple[str | None, int]:
+    """The first bytes in base64, and how many there are of all."""
+    if data is None:
+        return None, 0
+    return base64.b64encode(data[:left]).decode(), len(data)
+
+
+def _shown(record: Record, batch: RecordBatch, high_watermark: int, left: int) -> dict[str, Any]:
+    key, key_bytes = _encoded(record.key, left)
+    value, value_bytes = _encoded(record.value, left)
+    return {
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": key,
+        "key_bytes": key_bytes,
+        "value": value,
+        "value_bytes": value_bytes,
+        "headers": [[name, _encoded(data, left)[0]] for name, data in record.headers],
+        "is_control": batch.is_control,
+        "is_transactional": batch.is_transactional,
+        "is_replicated": record.offset < high_watermark,
+    }
+
+
+def record_page(
+    cluster: Cluster,
+    key: TopicPartition,
+    wanted: Wanted,
+    *,
+    replica: int | None = None,
+    shown_bytes: int = SHOWN_BYTES,
+) -> dict[str, Any]:
+    """A page of records as JSON, newest first, with where the pages around it are.
+
+    Raises ``UsageError`` for a partition that is not there, ``NotThereYet`` without a leader.
+    """
+    view = cluster.partition(key.topic, key.partition)
+    broker_id = view.leader if replica is None else replica
+    if broker_id is None:
+        raise NotThereYet(f"{key} has no leader; name a replica")
+    broker = cluster.running.broker_process(broker_id).broker
+    if broker is None:
+        raise NotThereYet(f"broker {broker_id} is not running")
+    take = functools.partial(_take, broker, key, wanted)
+    taken = cluster.running.in_process(broker.process, take)
+    records = _records(taken, wanted.limit, shown_bytes)
+    first = (
+        records[-1]["offset"]
+        if records
+        else min((b.base_offset for b in taken.batches), default=taken.first)
+    )
+    last = records[0]["offset"] if records else taken.before - 1
+    return {
+        "broker": broker_id,
+        "log_start_offset": taken.log_start_offset,
+        "high_watermark": taken.high_watermark,
+        "log_end_offset": taken.log_end_offset,
+        "earlier": first if first > taken.log_start_offset else None,
+        "later": last + 1 if last + 1 < taken.log_end_offset else None,
+        "records": records,
+    }
+
+
+def _records(taken: Taken, limit: int, shown_bytes: int) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = []
+    left = _PAGE_BYTES
+    for batch in taken.batches if taken.is_forward else reversed(taken.batches):
+        try:
+            records = batch.records()
+        except MalformedRecords as error:
+            shown.append({"offset": batch.base_offset, "error": str(error)})
+            continue
+        inside = [one for one in records if taken.first <= one.offset < taken.before]
+        for record in inside if taken.is_forward else reversed(inside):
+            if len(shown) >= limit:
+                break
+            one = _shown(record, batch, taken.high_watermark, min(shown_bytes, left))
+            left -= len(one["key"] or "") + len(one["value"] or "")
+            left = max(left, 0)
+            shown.append(one)
+    return shown[::-1] if taken.is_forward else shown
