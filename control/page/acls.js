@@ -42,6 +42,10 @@ export function acls(found) {
         )
       : found.acls.length
         ? table('ACLs', TITLES, found.acls.map(row))
-        : h('p', { key: 'none', class: 'quiet' }, 'There are no ACLs: super users alone may come in.'),
+        : h(
+            'p',
+            { key: 'none', class: 'quiet' },
+            'There are no ACLs: super users alone may come in.',
+          ),
   ]
 }

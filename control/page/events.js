@@ -52,7 +52,8 @@ export function events(kept) {
 }
 
 function ago(seconds) {
-  return seconds < 120 ? `${seconds} s` : seconds < 7200 ? `${seconds / 60} min` : `${seconds / 3600} h`
+  if (seconds < 120) return `${seconds} s`
+  return seconds < 7200 ? `${seconds / 60} min` : `${seconds / 3600} h`
 }
 
 function mark(event, from, span) {

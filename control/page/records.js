@@ -70,9 +70,9 @@ export class Records {
     this.changed()
   }
 
-  path(query) {
+  path(query, limit = LIMIT) {
     const topic = encodeURIComponent(this.topic)
-    return `/topics/${topic}/${this.partition}/page?limit=${LIMIT}${query}`
+    return `/topics/${topic}/${this.partition}/page?limit=${limit}${query}`
   }
 
   /** Read a page: the newest without a query. */
@@ -95,9 +95,7 @@ export class Records {
   /** Read the whole of a record that was cut. */
   async readWhole(offset) {
     try {
-      const one = await ask(
-        `${this.path('').replace(`limit=${LIMIT}`, 'limit=1')}&offset=${offset}&shown_bytes=${WHOLE_BYTES}`,
-      )
+      const one = await ask(this.path(`&offset=${offset}&shown_bytes=${WHOLE_BYTES}`, 1))
       if (one.records[0]?.offset === offset) this.whole.set(offset, one.records[0])
     } catch (error) {
       this.error = error.message
@@ -161,14 +159,20 @@ function row(records, shown) {
     )
   const badges = [
     one.is_control ? h('span', { class: 'badge' }, 'end of a transaction') : null,
-    one.is_transactional && !one.is_control ? h('span', { class: 'badge busy' }, 'transactional') : null,
+    one.is_transactional && !one.is_control
+      ? h('span', { class: 'badge busy' }, 'transactional')
+      : null,
     one.is_replicated ? null : h('span', { class: 'badge warning' }, 'not replicated yet'),
   ]
   return h(
     'tr',
     { key: one.offset, 'data-offset': one.offset },
     h('th', { scope: 'row', 'data-title': 'offset' }, number.format(one.offset)),
-    h('td', { class: 'time', 'data-title': 'time' }, one.timestamp < 0 ? '–' : date.format(one.timestamp)),
+    h(
+      'td',
+      { class: 'time', 'data-title': 'time' },
+      one.timestamp < 0 ? '–' : date.format(one.timestamp),
+    ),
     h('td', { 'data-title': 'key' }, field(records, one, 'key')),
     h(
       'td',
@@ -289,7 +293,12 @@ function pageControls(records) {
       'div',
       { class: 'actions' },
       step('Newest', 'The newest records', () => records.read('')),
-      step('Newer', 'Newer records', () => records.read(`&offset=${page.later}`), page.later !== null),
+      step(
+        'Newer',
+        'Newer records',
+        () => records.read(`&offset=${page.later}`),
+        page.later !== null,
+      ),
       step(
         'Older',
         'Older records',
