@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .answers import answer_to_error, json_response
 from .bodies import Bodies, Refused
-from .openapi import openapi
+from .openapi import entries, openapi
 from .operation import Desk, Operation
 from .operations import OPERATIONS
 from .page.files import document, page_responses
@@ -47,7 +47,7 @@ class Application:
             for path, ways in by_path.items()
         ]
         routes.append(Route("/openapi.json", _Fixed("/openapi.json", json_response(openapi()))))
-        routes.append(Route("/api", _Fixed("/api", document(reference_page(OPERATIONS)))))
+        routes.append(Route("/api", _Fixed("/api", document(reference_page(entries())))))
         routes += [Route(path, _Fixed(path, file)) for path, file in page_responses().items()]
         self.asgi = _WithoutFinalSlash(
             Starlette(routes=routes, exception_handlers={HTTPException: _not_found})

@@ -10,6 +10,7 @@ from ..testing.parameters.parameter import NO_DEFAULT, Parameter
 from ..version import __version__
 from .operation import Operation
 from .operations import OPERATIONS
+from .page.reference import Entry
 
 _TAGS = {
     "cluster": "the cluster as a whole",
@@ -70,6 +71,29 @@ def openapi() -> dict[str, Any]:
             },
         },
     }
+
+
+def entries() -> list[Entry]:
+    """The operations in words, for the page of the API."""
+    return [
+        Entry(
+            operation.tag,
+            operation.method,
+            operation.path,
+            operation.summary + ("" if operation.gives == "null" else f"; gives {operation.gives}"),
+            tuple((one.name, _in_words(one)) for one in operation.parameters),
+        )
+        for operation in OPERATIONS
+    ]
+
+
+def _in_words(parameter: Parameter) -> str:
+    told = [] if parameter.is_required else ["optional"]
+    if parameter.meaning:
+        told.append(parameter.meaning)
+    if parameter.default not in (None, NO_DEFAULT):
+        told.append(f"{json.dumps(parameter.default)} by default")
+    return "; ".join(told)
 
 
 def operation_id(operation: Operation) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from html import escape
 from itertools import groupby
-
-from ...testing.parameters.parameter import NO_DEFAULT, Parameter
-from ..operation import Operation
+from operator import attrgetter
+from typing import NamedTuple
 
 _HEAD = """<!doctype html>
 <html lang="en">
@@ -26,34 +25,36 @@ _HEAD = """<!doctype html>
 """
 
 
-def reference_page(operations: tuple[Operation, ...]) -> str:
+class Entry(NamedTuple):
+    """An operation, in words."""
+
+    tag: str
+    method: str
+    path: str
+    meaning: str
+    parameters: tuple[tuple[str, str], ...]
+    """Names with what they mean."""
+
+
+def reference_page(entries: Iterable[Entry]) -> str:
     """The document at ``/api``."""
-    by_tag = sorted(operations, key=lambda operation: operation.tag)
-    parts = [_section(tag, list(found)) for tag, found in groupby(by_tag, lambda one: one.tag)]
-    return f"{_HEAD}{''.join(parts)}</main>\n</body>\n</html>\n"
+    by_tag = sorted(entries, key=attrgetter("tag"))
+    sections = (_section(tag, found) for tag, found in groupby(by_tag, attrgetter("tag")))
+    return f"{_HEAD}{''.join(sections)}</main>\n</body>\n</html>\n"
 
 
-def _section(tag: str, operations: list[Operation]) -> str:
-    rows = "".join(map(_row, operations))
+def _section(tag: str, entries: Iterable[Entry]) -> str:
+    rows = "".join(map(_row, entries))
     return f'<section aria-label="{escape(tag)}"><h2>{escape(tag)}</h2><ul>{rows}</ul></section>\n'
 
 
-def _row(operation: Operation) -> str:
-    parameters = "".join(map(_parameter, operation.parameters))
-    gives = "" if operation.gives == "null" else f"; gives {escape(operation.gives)}"
+def _row(entry: Entry) -> str:
+    parameters = "".join(
+        f"<li><code>{escape(name)}</code> {escape(meaning)}</li>"
+        for name, meaning in entry.parameters
+    )
     return (
-        f'<li class="operation"><code><b>{operation.method}</b> {escape(operation.path)}</code>'
-        f"<p>{escape(operation.summary)}{gives}</p>"
+        f'<li class="operation"><code><b>{entry.method}</b> {escape(entry.path)}</code>'
+        f"<p>{escape(entry.meaning)}</p>"
         f"{f'<ul>{parameters}</ul>' if parameters else ''}</li>"
     )
-
-
-def _parameter(parameter: Parameter) -> str:
-    meaning = f": {escape(parameter.meaning)}" if parameter.meaning else ""
-    default = (
-        ""
-        if parameter.default in (None, NO_DEFAULT)
-        else f", {json.dumps(parameter.default)} by default"
-    )
-    need = "" if parameter.is_required else " (optional)"
-    return f"<li><code>{escape(parameter.name)}</code>{need}{meaning}{escape(default)}</li>"

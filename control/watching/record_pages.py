@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
     timestamp: int | None = None
 
 
-class Taken(NamedTuple):
+class Batches(NamedTuple):
     """Batches of a log that have the records of a page, and the marks of the log."""
 
     batches: list[RecordBatch]
@@ -51,7 +51,7 @@ class Taken(NamedTuple):
     """Whether the page begins at ``first`` and not at the newest."""
 
 
-def _take(broker: Broker, key: TopicPartition, wanted: Wanted) -> Taken:
+def _take(broker: Broker, key: TopicPartition, wanted: Wanted) -> Batches:
     hosted = broker.replica_manager.partition(key)
     log = None if hosted is None else hosted.log
     if log is None:
@@ -64,10 +64,10 @@ def _take(broker: Broker, key: TopicPartition, wanted: Wanted) -> Taken:
     if offset is None:
         before = end if wanted.before is None else min(max(wanted.before, start), end)
         batches = _backwards(log, start, before, wanted.limit)
-        return Taken(batches, start, log.high_watermark, end, start, before, False)
+        return Batches(batches, start, log.high_watermark, end, start, before, False)
     first = min(max(offset, start), end)
     batches = _forwards(log, first, wanted.limit) if first < end else []
-    return Taken(batches, start, log.high_watermark, end, first, end, True)
+    return Batches(batches, start, log.high_watermark, end, first, end, True)
 
 
 def _forwards(log: Log, first: int, limit: int) -> list[RecordBatch]:
@@ -164,7 +164,7 @@ def record_page(
     }
 
 
-def _records(taken: Taken, limit: int, shown_bytes: int) -> list[dict[str, Any]]:
+def _records(taken: Batches, limit: int, shown_bytes: int) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
     left = _PAGE_BYTES
     for batch in taken.batches if taken.is_forward else reversed(taken.batches):
