@@ -405,6 +405,9 @@ def test_offsets_of_a_group_without_members_are_reset(page: Any, cluster: Cluste
 
 def test_elections_stand_on_the_time_line_and_links_lead_on(page: Any, cluster: Cluster) -> None:
     """A mark for each, with its words; the API has a page of its own."""
+    cluster.broker(2).shutdown()
+    cluster.broker(2).start()
+    cluster.wait_for_in_sync("orders")
     page.locator("#timeline [data-lane='election'] .mark").first.wait_for()
     mark = page.locator("#timeline [data-lane='election'] .mark").last
     assert "leads in epoch" in mark.get_attribute("title")
@@ -416,6 +419,8 @@ def test_elections_stand_on_the_time_line_and_links_lead_on(page: Any, cluster: 
     assert page.evaluate(HARD_TO_READ) == []
     page.get_by_role("link", name="The cluster", exact=True).click()
     page.wait_for_selector("[data-broker='3']")
+    cluster.elect_leaders()
+    leader_is(page, "orders-1", 2)
 
 
 def test_offsets_groups_and_transactions_are_shown(page: Any, cluster: Cluster) -> None:
@@ -451,11 +456,17 @@ def test_offsets_groups_and_transactions_are_shown(page: Any, cluster: Cluster) 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width_px", [LAPTOP_PX, PHONE_PX])
-def test_it_can_be_read_on_every_screen(page: Any, scheme: str, width_px: int) -> None:
+def test_it_can_be_read_on_every_screen(
+    page: Any, cluster: Cluster, scheme: str, width_px: int
+) -> None:
     """Nothing is wider than the screen, no text without contrast, no button without a name."""
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width_px, "height": 800})
-    press(page, "Look at the records of orders-0")
+    topic = f"readable-{scheme}-{width_px}"
+    cluster.create_topic(topic, replication_factor=1)
+    cluster.produce(topic, ["x" * 900, '{"paid": true}', None], headers=[("trace", b"1")])
+    shows(page, f"#topics [data-topic='{topic}']", "LEO 3")
+    press(page, f"Look at the records of {topic}-0")
     page.locator("#records tr[data-offset]").first.wait_for()
     page.locator("#topics summary", has_text="New topic").click()
     page.locator("#records summary", has_text="Produce a record").click()
