@@ -46,9 +46,17 @@ def test_the_curl_commands_of_the_pages_are_answered_by_the_server_that_the_guid
     start, *orders = _BLOCK.findall(guide)
     serve = next(line for line in start.splitlines() if line.startswith("fakekafka serve"))
     assert len(orders) == 2
-    (fields,) = _BLOCK.findall(reference)
+    pages, fields = _BLOCK.findall(reference)
     script = "\n".join(
-        [_STRICT, f"{serve} >serve.txt 2>&1 &", "trap 'kill $!' EXIT", _SERVED, *orders, fields]
+        [
+            _STRICT,
+            f"{serve} >serve.txt 2>&1 &",
+            "trap 'kill $!' EXIT",
+            _SERVED,
+            *orders,
+            pages,
+            fields,
+        ]
     )
     done = run(script.replace("8080", str(free_port())), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
