@@ -153,12 +153,27 @@ def _is_loopback(host: str) -> bool:
 
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:
     """Write the file in one step: whoever sees the file can read all of it."""
+    from ..protocol.errors import UsageError
+
     temporary = path.with_name(path.name + ".tmp")
     try:
-        temporary.write_text(json.dumps(facts) + "\n")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        try:
+            temporary.write_text(json.dumps(facts) + "\n")
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"--ready-file {path} cannot be written: {error.strerror}") from None
+
+
+def _check_ready_file(path: Path) -> None:
+    """Raise ``UsageError`` for a place that cannot be, before anything is started."""
+    from ..protocol.errors import UsageError
+
+    if path.is_dir():
+        raise UsageError(f"--ready-file {path} is a directory; name a file in it")
+    if not path.parent.is_dir():
+        raise UsageError(f"--ready-file {path}: there is no directory {path.parent}; create it")
 
 
 def _facts(cluster: Any, with_zookeeper: bool) -> dict[str, Any]:
@@ -221,7 +236,7 @@ def command(
     """Serve a cluster until interrupted, on 127.0.0.1 unless told otherwise."""
     from ..control.server import ControlServer
     from ..control.watching.events import EventFeed
-    from ..protocol.errors import FakeKafkaError, UsageError
+    from ..protocol.errors import FakeKafkaError
     from ..testing.cluster import Cluster
     from .server_log import FORMATS, LEVELS, check_choice, open_log
 
@@ -230,8 +245,8 @@ def command(
         signal.signal(number, lambda *_: stopping.set())
     with contextlib.ExitStack() as stack:
         try:
-            if ready_file is not None and ready_file.is_dir():
-                raise UsageError(f"--ready-file {ready_file} is a directory; name a file in it")
+            if ready_file is not None:
+                _check_ready_file(ready_file)
             check_choice("--log", log, LEVELS)
             check_choice("--log-format", log_format, FORMATS)
             security = _security(listener, user, brokers)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from ..protocol.errors import UsageError
 from ..scenarios.conditions import CONDITION
 from ..testing.parameters.cluster_kinds import MACHINE, MESSAGE
-from ..testing.parameters.kinds import INDEX, number
+from ..testing.parameters.kinds import FLAG, INDEX, number
 from ..testing.parameters.parameter import optional, required
 from ..version import __version__
 from . import cluster_state
@@ -46,8 +46,10 @@ def _wait(desk: Desk, arguments: dict[str, Any]) -> None:
     desk.cluster.wait_until(holds, arguments.get("timeout_s", WAIT.default))
 
 
-def _reset(desk: Desk, _arguments: dict[str, Any]) -> None:
+def _reset(desk: Desk, arguments: dict[str, Any]) -> None:
     desk.cluster.reset()
+    if arguments.get("initial_topics", True):
+        desk.cluster.create_initial_topics()
     desk.holds.clear()
     desk.injections.clear()
 
@@ -93,7 +95,14 @@ CLUSTER_OPERATIONS: tuple[Operation, ...] = (
             WAIT,
         ),
     ),
-    Operation("POST", "/reset", _TAG, "empty the cluster", _reset),
+    Operation(
+        "POST",
+        "/reset",
+        _TAG,
+        "empty the cluster, and create the topics that it began with",
+        _reset,
+        (optional("initial_topics", FLAG, "whether these are created again", True),),
+    ),
     acting("/note", "note", _TAG),
     Operation(
         "GET",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -163,6 +164,7 @@ class Cluster(EmulatedCluster):
         if self._running is not None:
             self._running.require_own_process()
             raise UsageError("the cluster is already started")
+        self._make_data_dir()
         runtime = _RUNTIMES[self._runtime_name]()
         try:
             with garbage.looking_rarely():
@@ -174,6 +176,22 @@ class Cluster(EmulatedCluster):
             self.stop()
             raise
         return self
+
+    def _make_data_dir(self) -> None:
+        """Raise ``UsageError`` for a place in which nothing can be kept."""
+        path = self._data_dir
+        if path is None:
+            return
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            is_file = path.exists() and not path.is_dir()
+            reason = "it is a file" if is_file else error.strerror
+            raise UsageError(
+                f"data_dir {path} cannot be used: {reason}; give a directory, or where to make one"
+            ) from None
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise UsageError(f"data_dir {path} cannot be used: it may not be written to")
 
     def _assemble(self, runtime: LiveRuntime | ThreadedRuntime) -> RealTimeCluster:
         self._failures = runtime.failures
@@ -200,7 +218,7 @@ class Cluster(EmulatedCluster):
         running.await_settled(starts, _START_TIMEOUT_S)
         running.wait_until(has_started, _START_TIMEOUT_S)
         self._security.create_users()
-        self._create_initial_topics()
+        self.create_initial_topics()
         if self._memory_bytes_max is not None:
             self._memory = MemoryBound(running, self._memory_bytes_max)
             self._memory.start()

@@ -41,6 +41,9 @@ T = TypeVar("T")
 class EmulatedCluster(Asking):
     """A cluster in some kind of time; see ``Cluster`` and ``Simulation`` for the arguments."""
 
+    usual_latency = "0 ms"
+    """The delay of all links that is no fault."""
+
     def __init__(self, plan: ClusterPlan) -> None:
         self._plan = plan
         self._handles: dict[BrokerProcess, BrokerHandle] = {}
@@ -161,7 +164,8 @@ class EmulatedCluster(Asking):
         running = self.running
         return running.is_settled and (not is_restored(running) or topics_are_back(running))
 
-    def _create_initial_topics(self) -> None:
+    def create_initial_topics(self) -> None:
+        """Create those of the argument ``topics`` that are not there."""
         there = self.topics()
         for name, shape in self._plan.topics.items():
             if name not in there:  # a data directory has it

@@ -109,7 +109,9 @@ class Simulation(EmulatedCluster):
         network = None if costs is None else partial(CostedNetwork, costs=costs)
         runtime = VirtualRuntime(self.seed, network)
         latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
-        runtime.network.set_latency(Constant(latency_ms))
+        latency = Constant(latency_ms)
+        self.usual_latency = str(latency)
+        runtime.network.set_latency(latency)
         self._running = VirtualTimeCluster(
             runtime,
             self.seed,
@@ -131,7 +133,7 @@ class Simulation(EmulatedCluster):
         if self._security is not None:
             self._security.attach(self._running)
             self._security.create_users()
-        self._create_initial_topics()
+        self.create_initial_topics()
         return self
 
     @property

@@ -109,6 +109,8 @@ def _faults(cluster: EmulatedCluster) -> list[str]:
     if told != "no faults":
         lines.append(f"network: {told}")
     rules = network.rules()
+    if rules.latency != cluster.usual_latency:
+        lines.append(f"network: {rules.latency} on every link")
     slow = rules.link_latencies
     lines += [f"network: {latency} from {a} to {b}" for (a, b), latency in slow.items()]
     if rules.bandwidth_mb_per_s is not None:

@@ -385,3 +385,22 @@ def test_every_fault_names_the_request_that_ends_it(served: Served) -> None:
         served.ask(ending["method"], ending["path"], **ending["body"])
     left = [fault["text"] for fault in served.ask("GET", "/state")["faults"]["at_work"]]
     assert left == texts[:1]
+
+
+def test_a_reset_gives_the_first_topics_back() -> None:
+    """As they were given, with nothing in them; unless somebody asks for none."""
+    with Cluster(3, topics={"first": {"partitions": 2, "replication_factor": 3}}) as cluster:
+        server = ControlServer(cluster)
+        try:
+            served = Served(cluster, server)
+            cluster.produce("first", "x")
+            cluster.create_topic("second")
+            served.ask("POST", "/reset")
+            assert served.ask("GET", "/topics") == ["first"]
+            view = served.ask("GET", "/topics/first/1")
+            assert len(view["replicas"]) == 3
+            assert cluster.records("first", 0) == []
+            served.ask("POST", "/reset", initial_topics=False)
+            assert served.ask("GET", "/topics") == []
+        finally:
+            server.close()

@@ -110,9 +110,10 @@ OFFERED = {
 
 NOT_OFFERED = {
     "Cluster": {
-        "behaviour": "internal", "call": "internal", "create_shaped_topic": "internal",
+        "behaviour": "internal", "call": "internal", "create_initial_topics": "internal",
+        "create_shaped_topic": "internal",
         "processes": "internal", "running": "internal", "runtime": "internal",
-        "zookeepers": "internal",
+        "zookeepers": "internal", "usual_latency": "internal",
         "start": "serve starts it", "stop": "serve ends it", "is_started": "serve starts it",
         "bootstrap_servers_of": "serve prints it",
         "security": "serve is given it; certificates: POST /client_certificates",

@@ -75,6 +75,7 @@ INTERNAL = {
     "attach",
     "authority",
     "call",
+    "create_initial_topics",
     "create_shaped_topic",
     "create_users",
     "guard",
@@ -87,6 +88,7 @@ INTERNAL = {
     "require_server",
     "running",
     "runtime",
+    "usual_latency",
     "stored",
     "zookeepers",
 }

@@ -54,14 +54,19 @@ def test_every_kind_of_fault_in_force_is_told_and_none_that_has_ended() -> None:
         simulation.broker(2).pause()
         simulation.zookeeper.server(3).kill()
         simulation.network.partition([3], ["zk-1"], both_ways=False)
+        simulation.network.latency(3)
         simulation.network.latency(40, source=3, target=1)
+        simulation.network.bandwidth(5)
+        simulation.network.drop(0.25)
         simulation.inject("Produce", error="NOT_ENOUGH_REPLICAS", times=2)
         assert _report(simulation)["active faults"] == [
             "broker-1 is not running",
             "broker-2 is paused",
             "zk-3 is down",
-            "network: broker-3 to zk-1 cut",
+            "network: broker-3 to zk-1 cut, loses 25% of all messages",
+            "network: 3 ms on every link",
             "network: 40 ms from broker-3 to broker-1",
+            "network: 5 MB/s on every link",
             "<injection 1 into Produce: 0 applied, 2 remaining>",
         ]
         simulation.network.heal()
