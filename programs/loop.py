@@ -43,16 +43,16 @@ class _Runs:
 
     def run(self: Any) -> None:
         """Call back in the context that was given, or was there when it was scheduled."""
-        callback = self._callback
         try:
-            self._context.run(callback, *self._args)
+            self._context.run(self._callback, *self._args)
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            name = getattr(callback, "__qualname__", repr(callback))
+            name = getattr(self._callback, "__qualname__", repr(self._callback))
             self._loop.call_exception_handler(
                 {"message": f"Exception in callback {name}", "exception": error, "handle": self}
             )
+        self = None  # else an exception that lives on would hold its own task
 
 
 class ReadyCall(_Runs, asyncio.Handle):
@@ -195,6 +195,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 if not call.cancelled():
                     runtime.cause = call.cause
                     call.run()
+                del call  # what it calls back may end here
                 if not ready:
                     break
         finally:

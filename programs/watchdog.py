@@ -89,7 +89,8 @@ def where_is(thread: int) -> str:
     while frame is not None:
         path = frame.f_code.co_filename
         place = f"{path}:{frame.f_lineno} in {frame.f_code.co_name}"
-        if not path.startswith((_STANDARD, _OWN)) or "site-packages" in path:
+        is_standard = path.startswith(_STANDARD) and "site-packages" not in path
+        if not is_standard and not path.startswith(_OWN):
             break
         frame = frame.f_back
     return place
