@@ -59,6 +59,11 @@ class Programs:
         program = running_program()
         return self.notes.add("scenario" if program is None else program.name, text, values)
 
+    def running_name(self) -> str | None:
+        """Return the name of the program whose code runs now."""
+        program = running_program()
+        return None if program is None else program.name
+
     @contextmanager
     def running(self) -> Iterator[None]:
         """While events run."""

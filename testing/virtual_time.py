@@ -71,6 +71,12 @@ class VirtualTimeCluster(RunningCluster):
     def require_waiting(self) -> None:
         self.require_going()
         if self._runtime.is_running:
+            if self.programs is not None and (name := self.programs.running_name()):
+                raise UsageError(
+                    f"the code of {name} runs in virtual time itself and cannot wait for the "
+                    "cluster by a call: `await asyncio.sleep(...)` lets time pass, and clients "
+                    "such as aiokafka reach the cluster at kafka:9092"
+                )
             raise UsageError(
                 "a function called while events run, such as an observer, cannot run events: let "
                 "it note what it sees, and act after step, run_for or run_until"

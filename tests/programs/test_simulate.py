@@ -37,6 +37,20 @@ def test_it_raises_what_main_raises() -> None:
     assert failure.value.__notes__[0].startswith("raised in main, seed 4, at 5.")
 
 
+def test_a_program_cannot_let_time_pass_by_a_call() -> None:
+    """It awaits instead, as the error says."""
+    with Simulation(1, seed=1, topics={"orders": 1}) as simulation:
+
+        async def main() -> str:
+            with pytest.raises(UsageError) as failure:
+                simulation.run_for(100)
+            return str(failure.value)
+
+        text = simulation.program(main, name="test").result()
+    assert text.startswith("the code of test runs in virtual time itself and cannot wait")
+    assert "`await asyncio.sleep(...)` lets time pass" in text
+
+
 def test_it_ends_at_its_time() -> None:
     """A program that does not end is an error."""
     with pytest.raises(WaitTimeout, match="main_has_ended"):
