@@ -9,7 +9,7 @@ from ..testing.handles.message_gate import MessageFilter
 from ..testing.handles.roles import machine_name
 from ..testing.parameters.cluster_kinds import MACHINE, MESSAGES
 from ..testing.parameters.kinds import INDEX
-from ..testing.parameters.parameter import optional, required
+from ..testing.parameters.parameter import optional
 from .acting import acting
 from .faults import faults_at_work
 from .operation import Arguments, Desk, HoldOrder, InjectionOrder, Operation
@@ -155,17 +155,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
     acting("/network/partition", "partition", _NETWORK),
     acting("/network/isolate", "isolate", _NETWORK),
     acting("/network/heal", "heal", _NETWORK),
-    Operation(
-        "POST",
-        "/network/restore",
-        _NETWORK,
-        "end the cut, the loss, the latency and the bandwidth of one link, or of a machine's links",
-        lambda desk, arguments: desk.cluster.network.restore(**arguments),
-        (
-            required("source", MACHINE, "such as broker-1"),
-            optional("target", MACHINE, "the other end; every other machine without it"),
-        ),
-    ),
+    acting("/network/restore", "restore", _NETWORK),
     acting("/network/latency", "latency", _NETWORK),
     acting("/network/bandwidth", "bandwidth", _NETWORK),
     acting("/network/drop", "drop", _NETWORK),

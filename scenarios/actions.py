@@ -257,6 +257,15 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             {"probability": 0.1, "source": 1, "target": 2},
             check=_check_link,
         ),
+        "restore": Action(
+            "end the faults of a link, or of all links of a machine",
+            NetworkHandle.restore,
+            (
+                required("source", MACHINE),
+                optional("target", MACHINE, "the other end; every other machine without it", None),
+            ),
+            {"source": 1, "target": 2},
+        ),
         "latency": Action(
             "set the delay of all links or of one",
             NetworkHandle.latency,

@@ -76,8 +76,8 @@ def test_what_the_control_api_does_beside_the_table_is_no_action() -> None:
     posts = {f"{o.method} {o.path}" for o in OPERATIONS if o.method != "GET"}
     acting = {f"{o.method} {o.path}" for o in OPERATIONS if o.summary in known}
     assert posts - acting == {
-        "POST /wait", "POST /reset", "POST /wait_for_group", "POST /brokers/{broker}/ask",
-        "POST /client_certificates",
+        "POST /wait", "POST /reset", "POST /reset_offsets", "POST /wait_for_group",
+        "POST /brokers/{broker}/ask", "POST /client_certificates",
         "POST /brokers/{broker}/move_replica", "POST /brokers/{broker}/repair_log_dir",
         "POST /controller/move_to/{broker}", "POST /create_topics",
         "POST /topics/{topic}/{partition}/records", "DELETE /groups/{group}",

@@ -136,6 +136,7 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
         "probability = 0.5\nsource = 1\ntarget = 2",
         {"probability": 0.5, "source": 1, "target": 2},
     ),
+    "restore": ("source = 1", {"source": 1, "target": None}),
     "bandwidth": ("mb_per_s = 10", {"mb_per_s": 10.0}),
     "latency": (
         "latency = {uniform_ms = [1, 2]}",
