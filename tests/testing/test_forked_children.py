@@ -77,6 +77,7 @@ _READABLE = {
         "failures",
         "kafka_version",
         "memory",
+        "usual_latency",
         "network",
         "processes",
         "running",
