@@ -9,13 +9,19 @@ class Delivery(NamedTuple):
     """A message on its way."""
 
     sender: Any
+    """Who sent it; has a ``name`` and the ``machine`` it is on."""
     target: Any
+    """Who gets it; has a ``name`` and a ``machine``, too."""
     message: Any
+    """A request, a response, or the error that a request failed with."""
     correlation: int = 0
-    """0: no answer is expected."""
+    """Number of the request that it is, or answers; 0: no answer is expected."""
     is_reply: bool = False
+    """Whether it is an answer."""
     context: Any = None
+    """What is known of the client that sent a request."""
     message_id: int = 0
+    """Number of the message in the run."""
     event: int | None = None
     """In a recorded run, what it follows from: of an answer about to be sent the delivery of the
     request, then its own sending; for who handles it, its own delivery."""

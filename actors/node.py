@@ -19,7 +19,7 @@ import random
 import re
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pykka
 
@@ -31,6 +31,7 @@ from .delivery import Delivery
 from .port import Handler, Port
 from .surroundings import Process, Surroundings
 
+T = TypeVar("T")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -84,7 +85,8 @@ class Node(pykka.Actor):
 
     def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
         self.runtime = runtime
-        self.name = name
+        self.name: str = name
+        """Its name, in traces and in the network."""
         self.process = process
         self.machine = process.name
         self.rng: random.Random = runtime.rng
@@ -186,7 +188,7 @@ class Node(pykka.Actor):
         """Write a line of the log under this node's name."""
         self.runtime.log(self.name, level, text)
 
-    def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
+    def start_task(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
         """Run a coroutine in the background of this node; failures are reported."""
         task = Task(coroutine)
         if not task.done:

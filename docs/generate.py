@@ -3,10 +3,10 @@
 The ```console blocks of the pages written by hand are renewed too, see docs/console_blocks.py.
 
 python docs/generate.py            write docs/reference (versions, configuration, apis,
-                                   state-machines, coverage, fidelity), docs/kafka/releases.md, the
-                                   pictures and output of
-                                   docs/stories, the pictures of the rooms and of the state
-                                   machines, and DESCRIPTION.md
+                                   state-machines, coverage, fidelity), the tables of members in
+                                   docs/reference/api.md, docs/kafka/releases.md, the pictures and
+                                   output of docs/stories, the pictures of the rooms and of the
+                                   state machines, and DESCRIPTION.md
 python docs/generate.py --check    change nothing; exit 1 and name the pages that are stale
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fakekafka.docs import console_blocks, draw_rooms, draw_states, draw_stories
+from fakekafka.docs.api_members import PAGE, renewed
 from fakekafka.docs.api_table import api_page
 from fakekafka.docs.citations import collect, coverage_page
 from fakekafka.docs.description import description
@@ -181,6 +182,7 @@ def pages() -> tuple[dict[str, str], list[str]]:
         f"{PAGES}/state-machines.md": state_machines_page(),
         f"{PAGES}/coverage.md": coverage_page(citations, behaviours),
         f"{PAGES}/fidelity.md": fidelity_page(SOURCE_NOTE.format(source="tests/fidelity")),
+        PAGE: renewed((ROOT / PAGE).read_text(encoding="utf-8")),
         **{f"docs/img/{name}": text for name, text in draw_states.pictures().items()},
         "DESCRIPTION.md": description((ROOT / "README.md").read_text(encoding="utf-8")),
     }, problems

@@ -12,9 +12,11 @@ class Note(NamedTuple):
     """One report."""
 
     text: str
+    """What was reported."""
     values: dict[str, Any]
+    """The values reported with it, by name."""
     program: str
-    """Whose code reported it; ``scenario`` if none of a program did."""
+    """Whose code reported it: the name of a program, or ``scenario``."""
     time_ms: float
     """Virtual milliseconds since the run began."""
     event: int | None

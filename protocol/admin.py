@@ -121,9 +121,13 @@ class ListPartitionReassignmentsRequest:
 @message
 class OngoingReassignment:
     topic_partition: TopicPartition
+    """The partition that moves."""
     replicas: tuple[int, ...]
+    """All its replicas at present, those that are added included."""
     adding: tuple[int, ...]
+    """Replicas that are added."""
     removing: tuple[int, ...]
+    """Replicas that go."""
 
 
 @message

@@ -41,7 +41,8 @@ class Pending(Generic[T]):
     __slots__ = ("_callbacks", "_error", "_value", "done")
 
     def __init__(self) -> None:
-        self.done = False
+        self.done: bool = False
+        """Whether the outcome is known."""
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: Any = None  # None, one callable, or a list of them
@@ -63,6 +64,7 @@ class Pending(Generic[T]):
 
     @property
     def exception(self) -> BaseException | None:
+        """What it failed with; None if it did not, or is not done."""
         return self._error
 
     def set_result(self, value: T) -> bool:

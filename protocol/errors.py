@@ -181,17 +181,17 @@ _RETRIABLE = frozenset(
 
 
 class FakeKafkaError(Exception):
-    """Base of every exception this package raises on purpose."""
+    """The base of all errors that this package raises on purpose."""
 
 
 class UsageError(FakeKafkaError, ValueError):
-    """The caller misused the API; the message says what would be right."""
+    """The caller's mistake: the message says what was wrong, where, and what would be right."""
 
 
 class NotThereYet(UsageError):
-    """A topic, a leader or a controller that was asked about does not exist now, but may soon.
+    """What was asked about does not exist now, but may soon: a topic, a leader, a controller.
 
-    Who waits for a condition takes it for "not yet".
+    A condition that raises it does not hold yet.
     """
 
 
@@ -219,7 +219,7 @@ INVALID_REQUEST_TEXT = (
 
 
 class KafkaError(FakeKafkaError):
-    """An operation the emulated cluster refused, with the code a client would see."""
+    """The answer Kafka gives to what it refuses, with the code that a client would see."""
 
     def __init__(
         self,
@@ -228,9 +228,11 @@ class KafkaError(FakeKafkaError):
         record_errors: tuple[tuple[int, str], ...] = (),
     ) -> None:
         super().__init__(f"{code.name}({int(code)}){': ' + message if message else ''}")
-        self.code = code
-        self.message = message
-        self.record_errors = record_errors
+        self.code: ErrorCode = code
+        """The error code that a client would see."""
+        self.message: str = message
+        """What Kafka says beside the code; may be empty."""
+        self.record_errors: tuple[tuple[int, str], ...] = record_errors
         """(index in the batch, why) of each record that a produce request had refused."""
 
 

@@ -53,7 +53,7 @@ def replay_of_header(header: dict[str, Any]) -> Replay:
 
 
 class Replay:
-    """A run that is run again. ``simulation`` is live, and stands still between two calls."""
+    """A recorded run that is run again; its ``simulation`` stands still between two calls."""
 
     def __init__(self, header: dict[str, Any], number_of: Callable[[Any, Position], int]) -> None:
         self._number_of = number_of
@@ -63,13 +63,13 @@ class Replay:
         self._target = -1
         self._until: Callable[[], object] | None = None
         self._counted = 0
-        self.newest_from = 0
-        """First event of those that the last thing to happen brought."""
+        self.newest_from: int = 0
+        """Number of the first of the events that the last step brought."""
         self._turn = threading.Semaphore(0)  # of the scenario
         self._stopped = threading.Semaphore(0)  # of whoever asks
         self._is_abandoned = False
         self._error: BaseException | None = None
-        self.is_over = False
+        self.is_over: bool = False
         """Whether the scenario has ended."""
         self._thread = threading.Thread(target=self._play, name="fakekafka-replay", daemon=True)
         self._run.simulation.runtime.after_each = self._look
@@ -77,12 +77,13 @@ class Replay:
 
     @property
     def simulation(self) -> Simulation:
-        """The simulation as it is now. Until ``fork`` only the replay lets time pass in it."""
+        """The live simulation; look at it as you like. Until ``fork`` only the replay lets time
+        pass in it."""
         return self._run.simulation
 
     @property
     def recorder(self) -> Recorder:
-        """The recorder of the repeated run."""
+        """What records the repeated run."""
         return self._recorder
 
     @property
@@ -134,11 +135,12 @@ class Replay:
         return self.run_to_number(number)
 
     def run_to_number(self, number: int) -> bool:
-        """Go on until the event of this number has happened."""
+        """Go on until the event of this number has happened; False if the scenario ended before."""
         return self._go_on(number)
 
     def run_until(self, condition: Callable[[], object]) -> bool:
-        """Go on until a condition holds after something has happened; False at the end."""
+        """Go on until a function gives something true; it is called after each step. False if the
+        scenario ended before."""
         self._until = condition
         return self._go_on(_NEVER)
 
@@ -161,13 +163,14 @@ class Replay:
     def fork(self) -> Simulation:
         """End the scenario here: nothing of what it would do happens any more.
 
-        The simulation goes on with ``run_for`` and the like, and its recording with it.
+        The simulation goes on with ``run_for`` and the like, and its recording with it: inject a
+        fault, see what happens.
         """
         self._abandon()
         return self._run.simulation
 
     def close(self) -> None:
-        """End the run."""
+        """End the run; a ``with`` block does it."""
         self._abandon()
         self._run.simulation.stop()
 

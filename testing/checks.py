@@ -18,7 +18,9 @@ class Verdict:
     """What was compared and every problem found; true if there is none."""
 
     checked: int
+    """How much was compared."""
     problems: tuple[str, ...] = field(default=())
+    """Every problem found, in words."""
 
     def __bool__(self) -> bool:
         return not self.problems

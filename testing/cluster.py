@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..actors.runtime.garbage import garbage
 from ..actors.runtime.live import LiveRuntime
@@ -159,7 +159,7 @@ class Cluster(EmulatedCluster):
 
     # -- life ----------------------------------------------------------------------------------
 
-    def start(self) -> Cluster:
+    def start(self) -> Self:
         """Start every process and wait until the cluster serves."""
         if self._running is not None:
             self._running.require_own_process()
@@ -255,7 +255,7 @@ class Cluster(EmulatedCluster):
         self._security.remove_files()
         self._recording.close()
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -266,7 +266,7 @@ class Cluster(EmulatedCluster):
     ) -> None:
         self.stop()
 
-    async def __aenter__(self) -> Cluster:
+    async def __aenter__(self) -> Self:
         import asyncio
 
         return await asyncio.to_thread(self.start)
@@ -311,7 +311,7 @@ class Cluster(EmulatedCluster):
 
     @property
     def security(self) -> ClusterSecurity:
-        """Certificates, users and tokens for the clients of a test."""
+        """Certificates, users, tokens, ACLs and quotas for the clients of a test."""
         return self._security
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import ErrorCode, FakeKafkaError, UsageError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ..actors.zookeeper.process import ZooKeeperProcess
     from ..protocol.admin import OngoingReassignment
     from ..protocol.awaiting import Pending
+    from ..tracing.reading.reader import Trace
     from .assembly import ClusterPlan
     from .views import ConsumerRecord, GroupView, PartitionView
 
@@ -39,7 +41,7 @@ T = TypeVar("T")
 
 
 class EmulatedCluster(Asking):
-    """A cluster in some kind of time; see ``Cluster`` and ``Simulation`` for the arguments."""
+    """What ``Cluster`` and ``Simulation`` have in common."""
 
     usual_latency = "0 ms"
     """The delay of all links that is no fault."""
@@ -60,20 +62,52 @@ class EmulatedCluster(Asking):
         """Return what ``repr`` tells beside the brokers."""
         return ""
 
+    # -- life --------------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def start(self) -> Self:
+        """Start everything and wait until the cluster serves; a ``with`` block does it.
+
+        Raises a ``UsageError`` that is an ``OSError``, too, if a port of a ``Cluster`` is in use.
+        """
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Stop everything; a ``with`` block does it at its end.
+
+        What a ``Simulation`` has recorded stays; its ``records``, ``log_bytes``, ``partition`` and
+        ``topics`` still work.
+        """
+
+    # -- the recording -----------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def trace(self) -> Trace:
+        """The recording up to this moment, to be asked as the trace of a file.
+
+        A ``Cluster`` has one if it keeps events in memory, as with ``Cluster(trace=20_000)``.
+        """
+
+    @abc.abstractmethod
+    def save(self, path: str | Path) -> None:
+        """Write that recording as a trace file, such as ``run.fktrace``."""
+
     # -- what runs -----------------------------------------------------------------------------
 
     @abc.abstractmethod
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
-        """Wait until a condition holds; raise ``WaitTimeout`` if it does not.
+        """Wait until a condition holds; raise ``WaitTimeout`` after ``timeout_s``.
 
-        A condition that raises ``NotThereYet``, because a topic, a leader or a controller is not
-        there, does not hold.
+        The error names the condition and, for a lambda, the last values of its parts. A condition
+        that raises ``NotThereYet``, because a topic, a leader or a controller is not there, does
+        not hold yet.
         """
 
     @property
     @abc.abstractmethod
     def failures(self) -> list[tuple[str, BaseException]]:
-        """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
+        """Unexpected exceptions: bugs of fakekafka, and what your observers and filters raised;
+        normally empty."""
 
     @property
     def runtime(self) -> Runtime:
@@ -118,7 +152,7 @@ class EmulatedCluster(Asking):
     ) -> int:
         """Wait until a partition has a leader that serves; return its broker id.
 
-        ``other_than`` is the former leader's id. ``WaitTimeout`` tells leader, ISR and offsets.
+        ``other_than`` is the id of a former leader. ``WaitTimeout`` tells leader, ISR and offsets.
         """
         return Waits(self.running).for_leader(topic, partition, other_than, timeout_s)
 
@@ -198,14 +232,17 @@ class EmulatedCluster(Asking):
 
     @property
     def controller(self) -> ControllerHandle:
+        """The active controller."""
         return ControllerHandle(self.running)
 
     @property
     def zookeeper(self) -> ZooKeeperHandle:
+        """ZooKeeper: the tree of znodes, and its servers."""
         return ZooKeeperHandle(self.running)
 
     @property
     def network(self) -> NetworkHandle:
+        """The network: cuts, delays, losses, and messages that are held back."""
         return NetworkHandle(self.running)
 
     # -- topics and partitions -----------------------------------------------------------------
@@ -319,7 +356,7 @@ class EmulatedCluster(Asking):
         """Append one record, or a list of records; return the first offset.
 
         Waits and retries as a client does while the partition has no leader. ``UsageError`` if the
-        partition does not exist: this call never creates a topic.
+        partition does not exist: only real clients make brokers create topics.
         """
         client = RecordClient(self.running)
         return client.produce(topic, value, key, partition, acks, headers)
@@ -352,12 +389,12 @@ class EmulatedCluster(Asking):
 
         ``error`` is the name or number of one of Kafka's errors, or a mapping of partitions to
         such. Without it the request is only delayed, or ``disconnect`` closes its connection.
-        ``answer`` is a function that gets the request; it gives the response, an error, or None
-        to leave the request alone. In real time it runs on a thread of the cluster.
+        ``answer`` is a function that gets the request; it gives the response, an error, or None to
+        leave the request alone. In real time it runs on a thread of the cluster.
 
-        ``topic``, ``partition``, ``client_id`` (with wildcards) and ``broker`` choose the
-        requests; ``nth=3`` leaves the first two of them alone. When only some partitions of a
-        request are meant, the broker serves the others.
+        ``topic``, ``partition``, ``client_id`` (with wildcards) and ``broker`` choose the requests;
+        ``nth=3`` leaves the first two of them alone. When only some partitions of a request are
+        meant, the broker serves the others.
 
         An event of the controller, such as ``BrokerChange``, can be delayed too.
         """
@@ -403,7 +440,7 @@ class EmulatedCluster(Asking):
         raise UsageError(f"there is no active injection {number!r}; active are {active}")
 
     def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
-        """Call a function with every message that arrives; return a function that ends this.
+        """Call a function with every ``Delivery`` that arrives; return a function that ends this.
 
         ``reset`` ends it, too. In real time the function runs on a thread of the cluster, so it
         must not wait for the cluster: record what it saw and act elsewhere. A function that raises

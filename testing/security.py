@@ -82,7 +82,8 @@ class ClusterSecurity:
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         """``hosts`` are names that the brokers' certificate has; tokens begin at ``wall_s``."""
-        self.config = config
+        self.config: SecurityConfig = config
+        """Listeners, users and rules, as the cluster was given them."""
         self._hosts = hosts
         self._wall_s = wall_s
         self._authority: CertificateAuthority | None = None
@@ -115,6 +116,7 @@ class ClusterSecurity:
 
     @property
     def ca_pem(self) -> str:
+        """The same as text."""
         return self.ca_path.read_text()
 
     @property
@@ -130,7 +132,11 @@ class ClusterSecurity:
         expired: bool = False,
         foreign: bool = False,
     ) -> Certificate:
-        """A certificate for a client; ``foreign``: by an authority that no broker trusts."""
+        """A certificate with its key, for a client of this common name.
+
+        ``organization`` is a part of the name, too; an ``expired`` one is out of date, a
+        ``foreign`` one signed by an authority that no broker trusts.
+        """
         authority = self.authority
         if foreign:
             if self._foreign is None:
@@ -163,7 +169,7 @@ class ClusterSecurity:
         mechanisms: Sequence[str] = SCRAM_MECHANISMS,
         iterations: int = ITERATIONS_MIN,
     ) -> None:
-        """Set SCRAM credentials, and wait until every broker knows them."""
+        """Set SCRAM credentials of a user, and wait until every broker knows them."""
         running = self._require_running()
         for mechanism in mechanisms:
             if mechanism not in SCRAM_MECHANISMS:
@@ -220,17 +226,39 @@ class ClusterSecurity:
 
     # -- rights --------------------------------------------------------------------------------
 
-    def allow(self, principal: str, operation: str, **resource: Any) -> None:
+    def allow(
+        self,
+        principal: str,
+        operation: str,
+        *,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        prefix: bool = False,
+        host: str = WILDCARD,
+    ) -> None:
         """Add an ACL that allows, such as ``allow("User:alice", "READ", topic="orders")``.
 
-        The resource is a ``topic``, a ``group``, a ``transactional_id`` or, without any, the
-        cluster; ``prefix=True`` means all whose names begin so, ``host`` is any by default.
+        It is about a ``topic``, a ``group`` or a ``transactional_id``, or without any about the
+        cluster; with ``prefix`` about all whose names begin so. Returns when every broker knows it.
         """
-        self._add_acl(Permission.ALLOW, principal, operation, resource)
+        resource = _resource(topic, group, transactional_id, prefix=prefix)
+        self._add_acl(Permission.ALLOW, principal, operation, resource, host)
 
-    def deny(self, principal: str, operation: str, **resource: Any) -> None:
+    def deny(
+        self,
+        principal: str,
+        operation: str,
+        *,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        prefix: bool = False,
+        host: str = WILDCARD,
+    ) -> None:
         """Add an ACL that denies; the arguments are those of ``allow``."""
-        self._add_acl(Permission.DENY, principal, operation, resource)
+        resource = _resource(topic, group, transactional_id, prefix=prefix)
+        self._add_acl(Permission.DENY, principal, operation, resource, host)
 
     def acls(self) -> tuple[Acl, ...]:
         """All ACLs, as one living broker knows them."""
@@ -245,19 +273,15 @@ class ClusterSecurity:
         self._await_acls(lambda known: not known)
 
     def _add_acl(
-        self, permission: Permission, principal: str, operation: str, resource: dict[str, Any]
+        self, permission: Permission, principal: str, operation: str, resource: Resource, host: str
     ) -> None:
-        acl = Acl(
-            _resource(resource),
-            AclEntry(
-                arguments.text("principal", principal),
-                arguments.text("host", resource.pop("host", WILDCARD)),
-                _operation(operation),
-                permission,
-            ),
+        entry = AclEntry(
+            arguments.text("principal", principal),
+            arguments.text("host", host),
+            _operation(operation),
+            permission,
         )
-        if resource:
-            raise UsageError(f"an ACL has no {', '.join(resource)}; prefix and host are allowed")
+        acl = Acl(resource, entry)
         ((error, text),) = self._ask_any(CreateAclsRequest((acl,))).results
         if error is not ErrorCode.NONE:
             raise KafkaError(error, text or "")
@@ -421,15 +445,18 @@ def known_mechanisms(flags: Behaviour) -> tuple[str, ...]:
     )
 
 
-def _resource(given: dict[str, Any]) -> Resource:
-    """The resource that arguments name; these arguments are removed from ``given``."""
-    named = [name for name in _RESOURCES if name in given]
+def _resource(
+    topic: str | None, group: str | None, transactional_id: str | None, *, prefix: bool
+) -> Resource:
+    """The one resource that is given; without any it is the cluster."""
+    names = {"topic": topic, "group": group, "transactional_id": transactional_id}
+    named = [kind for kind, name in names.items() if name is not None]
     if len(named) > 1:
         raise UsageError(f"an ACL is about one resource, not {' and '.join(named)}")
-    pattern = PatternType.PREFIXED if given.pop("prefix", False) else PatternType.LITERAL
+    pattern = PatternType.PREFIXED if prefix else PatternType.LITERAL
     if not named:
         return Resource(ResourceType.CLUSTER, CLUSTER_NAME, pattern)
-    return Resource(_RESOURCES[named[0]], arguments.text(named[0], given.pop(named[0])), pattern)
+    return Resource(_RESOURCES[named[0]], arguments.text(named[0], names[named[0]]), pattern)
 
 
 def _operation(name: str) -> AclOperation:

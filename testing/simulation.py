@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
@@ -98,14 +98,16 @@ class Simulation(EmulatedCluster):
                 flags=behaviour,
             )
         )
-        self.seed = arguments.integer("seed", seed)
+        self.seed: int = arguments.integer("seed", seed)
+        """What decides everything that is random."""
         self._clients = 0
         self._started = False
         if recorder is None and trace:
             from ..tracing.recording.recorder import Recorder
 
             recorder = Recorder()
-        self.recorder = recorder
+        self.recorder: Any = recorder
+        """What records the run; None if nothing does."""
         network = None if costs is None else partial(CostedNetwork, costs=costs)
         runtime = VirtualRuntime(self.seed, network)
         latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
@@ -120,7 +122,7 @@ class Simulation(EmulatedCluster):
         if start:
             self.start()
 
-    def start(self) -> Simulation:
+    def start(self) -> Self:
         """Start every process and run until the cluster serves."""
         self._running.require_going()
         if self._started:
@@ -154,7 +156,8 @@ class Simulation(EmulatedCluster):
 
     @property
     def costs(self) -> Costs | None:
-        """The cost model of the control plane, or None; setting it takes effect at once."""
+        """The cost model of the control plane. It can be set where ``Simulation(costs=...)`` gave
+        one, and takes effect at once."""
         network = self.runtime.network
         return network.costs if isinstance(network, CostedNetwork) else None
 
@@ -182,7 +185,7 @@ class Simulation(EmulatedCluster):
             raise UsageError("give Simulation a security, such as 'PLAINTEXT;CLIENTS:SASL_SSL'")
         return self._security
 
-    def __enter__(self) -> Simulation:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -229,9 +232,9 @@ class Simulation(EmulatedCluster):
     def break_on(self, what: str | Callable[[Event], object], timeout_ms: float = 60_000) -> Event:
         """Run until something happens, and return the event after which it stopped.
 
-        ``what`` is a breakpoint, such as ``"change broker-*/orders-0/isr"`` or
-        ``"LeaderAndIsrRequest to broker-2"``, or a function that is given every event.
-        Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first.
+        ``what`` is a breakpoint, such as ``"change broker-*/orders-0/isr"``, ``"crash of
+        broker-1"`` or ``"LeaderAndIsrRequest to broker-2"``, or a function that is given every
+        event. Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first.
         """
         from ..tracing.debugger.breakpoints import Watcher, breakpoint_of
         from ..tracing.debugger.recorder_watch import RecorderWatch

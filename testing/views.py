@@ -13,13 +13,20 @@ class ConsumerRecord(NamedTuple):
     """A record and where it is, with the names of Kafka's own ``ConsumerRecord``."""
 
     topic: str
+    """Where it is."""
     partition: int
+    """Number of its partition."""
     offset: int
+    """Its offset in the partition."""
     timestamp: int
-    """Milliseconds since 1970: of its creation, or of its append with ``LogAppendTime``."""
+    """Milliseconds since 1970: of its creation, or of its append if the topic has
+    ``LogAppendTime``."""
     key: bytes | None
+    """The key, None if it has none."""
     value: bytes | None
+    """The value, None in a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    """Pairs of a name, and bytes or None."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,18 +34,23 @@ class ReplicaView:
     """One replica as its broker holds it."""
 
     broker_id: int
+    """The broker that holds it."""
     role: str
-    """``leader``, ``follower`` or ``none`` when the broker does not know the partition."""
+    """``leader``, ``follower``, or ``none`` if the broker does not know the partition."""
     state: str
     """State in the controller's replica state machine, such as ``OnlineReplica``."""
     log_start_offset: int
+    """Its first offset."""
     high_watermark: int
+    """The high watermark that it knows."""
     log_end_offset: int
+    """The offset that its next record will have."""
     leader_epoch: int
+    """The leader epoch that it follows, or leads in."""
     epochs: tuple[tuple[int, int], ...]
     """Leader-epoch cache: (epoch, start offset) pairs."""
     log_dir: str | None = None
-    """The log directory it is stored in, also while the broker or the directory is down."""
+    """The log directory it is stored in, also while that directory or its broker is down."""
 
     def __repr__(self) -> str:
         if self.role == "none":
@@ -55,8 +67,11 @@ class StoredReplicaView:
     """A log in a log directory."""
 
     topic: str
+    """The topic of the log."""
     partition: int
+    """Number of the partition."""
     size_bytes: int
+    """What the log takes."""
     offset_lag: int
     """Of a future log: how many records are still to be copied."""
     is_future: bool
@@ -68,11 +83,15 @@ class LogDirView:
     """A log directory of a broker, as DescribeLogDirs tells of it."""
 
     path: str
+    """The name that ``log.dirs`` gives it, or its path on the real disk."""
     is_online: bool
+    """False once it has failed."""
     replicas: tuple[StoredReplicaView, ...]
+    """The logs in it."""
     total_bytes: int
-    usable_bytes: int
     """Size of the volume; -1 if the directory is in memory."""
+    usable_bytes: int
+    """What is free of that; -1 if the directory is in memory."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,23 +99,33 @@ class PartitionView:
     """A partition as the controller, its leader and its replicas see it."""
 
     topic: str
+    """Its topic."""
     partition: int
+    """Its number."""
     state: str
     """State in the controller's partition state machine, such as ``OnlinePartition``."""
     leader: int | None
     """Broker id, or None while there is no leader."""
     leader_epoch: int
+    """Leader epoch of the newest decision."""
     controller_epoch: int
+    """Epoch of the controller that took it."""
     zk_version: int
-    """Version of the partition's state znode that the decision has: Kafka's partition epoch."""
+    """Version of the partition's state znode with that decision: Kafka's partition epoch."""
     replicas: tuple[int, ...]
+    """Broker ids, in the order of the assignment."""
     isr: tuple[int, ...]
+    """Broker ids of the in-sync replicas."""
     adding: tuple[int, ...]
+    """Broker ids that a reassignment adds."""
     removing: tuple[int, ...]
+    """Broker ids that a reassignment removes."""
     high_watermark: int
     """At the leader; -1 without one."""
     log_start_offset: int
+    """At the leader; -1 without one."""
     log_end_offset: int
+    """At the leader; -1 without one."""
     _replicas: dict[int, ReplicaView] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
@@ -109,7 +138,7 @@ class PartitionView:
         )
 
     def replica(self, broker_id: int) -> ReplicaView:
-        """That broker's replica; ``NotThereYet`` names the replicas there are."""
+        """The replica of a broker; ``NotThereYet`` names the replicas there are."""
         try:
             return self._replicas[broker_id]
         except (KeyError, TypeError):
@@ -124,11 +153,14 @@ class GroupMemberView:
     """A member of a consumer group as its coordinator knows it."""
 
     member_id: str
+    """As the coordinator gave it."""
     client_id: str
+    """The ``client.id`` of the member."""
     group_instance_id: str | None
-    """Set for static members."""
+    """Of a static member; None for others."""
     assignment: tuple[TopicPartition, ...]
-    """What the leader gave it in this generation; empty for members that are no consumers."""
+    """The partitions that the leader gave it in this generation; empty for members that are not
+    consumers."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,21 +168,26 @@ class GroupView:
     """A consumer group as its coordinator has it."""
 
     group_id: str
+    """Which group."""
     state: str
     """``Empty``, ``PreparingRebalance``, ``CompletingRebalance``, ``Stable``, or ``Dead`` for a
-    group that does not exist."""
+    group that does not exist. Release 0.10 calls the third ``AwaitingSync``."""
     coordinator: int | None
     """Broker id, or None while there is none."""
     generation: int = -1
+    """Rises with every rebalance; -1 for a group that does not exist."""
     protocol_type: str = ""
+    """``consumer`` for consumers."""
     protocol: str = ""
+    """The assignor, such as ``range``."""
     leader: str | None = None
-    """Member id."""
+    """Member id of the leader."""
     members: tuple[GroupMemberView, ...] = ()
+    """The members, in the order in which they came."""
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
-    """What is committed."""
+    """The committed offset of each partition."""
     lag: dict[TopicPartition, int] = field(default_factory=dict)
-    """How far each offset is behind the high watermark."""
+    """How far each of them is behind the high watermark."""
 
     def __repr__(self) -> str:
         if self.state == "Dead":

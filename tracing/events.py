@@ -48,7 +48,7 @@ EVENT_FIELDS = (
 
 
 class TraceError(FakeKafkaError):
-    """A trace file that cannot be used as asked; names the file, the place and the reason."""
+    """A trace cannot be read, or does not contain what the call asked for; says where, and why."""
 
 
 class Truncated(NamedTuple):
@@ -121,21 +121,30 @@ class Event:
             op,
         ) = raw[:13]  # a newer writer may append fields
         self.seq: int = seq
+        """Its number."""
         self.time_us: int = time_ns // 1000
         """Microseconds since the run began."""
         self.kind: str = KINDS[kind] if kind < len(KINDS) else f"kind-{kind}"
+        """``send``, ``deliver``, ``drop``, ``hold``, ``release``, ``timer_fire``, ``spawn``,
+        ``stop``, ``crash``, ``restart``, ``state``, ``fault``, ``note``, ``start``, ``step``,
+        ``expire``, ``client_invoke``, ``client_retry``, ``client_ok`` or ``client_fail``."""
         self.actor: str = strings[actor]
+        """Where it happened."""
         self.peer: str | None = None if peer is None else strings[peer]
+        """The other end of a message."""
         self.type: str | None = None if type_ is None else strings[type_]
+        """Name of the message or the timer."""
         self.message_id: int | None = message_id
+        """Number of the message: its sending and its delivery have the same."""
         self.cause: int | None = cause
         """Seq of the event from which this one follows: the sending of a message for its delivery,
         what armed a timer for its firing, what was being handled for anything else."""
         self._epochs = epochs
         self._payload = payload
         self.delta: list[tuple[str, Any, Any]] = [(strings[p], old, new) for p, old, new in delta]
-        """(state path, old, new) of every state change made while handling this event."""
+        """The changes of state that came with it: (path, old, new)."""
         self.why: str | None = why
+        """A reason in words, such as that of a fault."""
         self.op: int | None = op
         """Seq of the ``client_invoke`` of the client's operation to which this belongs."""
         self._schema = schema

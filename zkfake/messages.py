@@ -73,7 +73,9 @@ class Stat:
     pzxid: int
     """Transaction that last added or removed a child."""
     ctime: int
+    """When the node was created."""
     mtime: int
+    """When its data was last set."""
     version: int
     """Number of data changes since creation."""
     cversion: int
@@ -83,7 +85,9 @@ class Stat:
     ephemeral_owner: int
     """Session that owns the node, 0 for a persistent one."""
     data_length: int
+    """Bytes of data."""
     num_children: int
+    """How many children it has."""
 
 
 # --- requests

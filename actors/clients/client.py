@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Coroutine, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ...protocol.awaiting import Pending, Task
 from ...protocol.data import MetadataRequest, MetadataResponse
@@ -13,6 +13,8 @@ from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from ..node import Node
 from ..surroundings import Process, Surroundings
+
+T = TypeVar("T")
 
 RETRY_BACKOFF_MS = 100
 """Kafka's ``retry.backoff.ms``: also the pause between two metadata requests."""
@@ -61,8 +63,11 @@ class SimulatedClient(Node):
         self._topics: dict[str, None] = {}
         self._before_operation: int | None = None
 
-    def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> Task[Any]:
-        """Run a coroutine; what is done after it has parked is no part of its operation."""
+    def start_task(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
+        """Run a coroutine, such as one that awaits what a transactional producer does.
+
+        What is done after it has parked is no part of its operation.
+        """
         self._before_operation = None
         task = super().start_task(coroutine)
         self._end_operation()

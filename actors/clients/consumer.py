@@ -44,12 +44,19 @@ class ConsumerSettings:
     (docs/reference/configuration.md)."""
 
     fetch_max_wait_ms: int = 500
+    """How long a broker waits for ``fetch_min_bytes``."""
     fetch_min_bytes: int = 1
+    """What a broker waits for before it answers."""
     fetch_max_bytes: int = 52428800
+    """What an answer holds at most."""
     max_partition_fetch_bytes: int = 1048576
+    """What an answer holds at most of one partition."""
     isolation_level: int = READ_UNCOMMITTED
+    """0 (read uncommitted) or 1 (read committed)."""
     auto_offset_reset: str = "earliest"
+    """``earliest`` or ``latest``: where to read without a position."""
     request_timeout_ms: int = 30000
+    """How long a request waits for its answer."""
     sends_leader_epoch: bool = True
     """Fetch requests carry an epoch for fencing since KIP-320; False with older brokers."""
 
@@ -74,11 +81,15 @@ class SimulatedConsumer(SimulatedClient):
         settings: ConsumerSettings,
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
-        self.settings = settings
+        self.settings: ConsumerSettings = settings
+        """Its settings."""
         self.positions: dict[TopicPartition, int] = {}
+        """The next offset of each partition; -1 while it is not known."""
         self.on_batch: Callable[[TopicPartition, RecordBatch, int], object] | None = None
-        """Called with (partition, batch, position before it)."""
-        self.records_read = 0
+        """A function to call with (partition, batch, position before it) for every batch; None:
+        none."""
+        self.records_read: int = 0
+        """How many records it has read."""
         # By leader: its partitions and their epochs; None unless all have leader and position.
         # While it is known, every leader in it is asked or left alone.
         self._plan: dict[int, list[tuple[TopicPartition, int]]] | None = None

@@ -29,7 +29,9 @@ class GroupConsumerSettings(ConsumerSettings):
     """Kafka's settings of a consumer in a group, with the defaults of the 3.x clients."""
 
     group_id: str = ""
+    """The group."""
     topics: tuple[str, ...] = ()
+    """What it subscribes to."""
     assignor: str = "range"
     """``range``, ``roundrobin``, ``sticky`` or ``cooperative-sticky``."""
     group_protocol: str = "classic"
@@ -37,12 +39,17 @@ class GroupConsumerSettings(ConsumerSettings):
     group_remote_assignor: str | None = None
     """``uniform`` or ``range``, for the consumer protocol."""
     session_timeout_ms: int = 45000
+    """After this silence its coordinator takes it for dead."""
     heartbeat_interval_ms: int = 3000
+    """How often it beats."""
     rebalance_timeout_ms: int = 300000
     """Kafka's ``max.poll.interval.ms``."""
     group_instance_id: str | None = None
+    """Makes it a static member (KIP-345)."""
     enable_auto_commit: bool = True
+    """Whether it commits what it has read, again and again."""
     auto_commit_interval_ms: int = 5000
+    """How often it does."""
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for values no member can work with."""
@@ -65,10 +72,13 @@ class AssignmentChange:
     """Change of a member's assignment, and when it came."""
 
     at_ms: int
+    """Milliseconds since the run began."""
     kind: str
     """``assigned``, ``revoked`` or ``lost``."""
     generation: int
+    """The group's generation."""
     partitions: Partitions
+    """What came or went."""
 
 
 class SimulatedGroupConsumer(SimulatedConsumer):
@@ -83,10 +93,12 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         settings: GroupConsumerSettings,
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings)
-        self.group_settings = settings
+        self.group_settings: GroupConsumerSettings = settings
+        """Its settings."""
         self.rebalances: list[AssignmentChange] = []
-        """Every assignment and revocation, oldest first."""
+        """What it was assigned, had revoked or lost, oldest first."""
         self.on_rebalance: Callable[[AssignmentChange], object] | None = None
+        """A function to call with each ``AssignmentChange``; None: none."""
         self._counts: dict[str, int] = {}
         membership = MembershipSettings(
             settings.group_id,
@@ -114,21 +126,22 @@ class SimulatedGroupConsumer(SimulatedConsumer):
 
     @property
     def member_id(self) -> str:
+        """As the coordinator gave it."""
         return self.membership.member_id
 
     @property
     def generation(self) -> int:
-        """The group's generation; -1 while it is no member."""
+        """The group's generation; -1 while it is not a member."""
         return self.membership.generation
 
     @property
     def owned(self) -> Partitions:
-        """The partitions that the group has assigned to it."""
+        """The partitions that its group gave it."""
         return self.membership.owned
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
-        """Return the commits that the coordinator has acknowledged."""
+        """The offsets that the coordinator acknowledged to it."""
         return self.membership.committed
 
     def leave(self) -> Task[None]:

@@ -59,14 +59,21 @@ class ProducerSettings:
     (docs/reference/configuration.md)."""
 
     acks: int = ACKS_ALL
+    """-1 for all in-sync replicas, 0 or 1; ``producer`` also takes ``"all"``."""
     enable_idempotence: bool = True
+    """Kafka's ``enable.idempotence``."""
     linger_ms: float = 0
+    """How long a batch waits for more records."""
     batch_records: int = 1000
     """Records a batch holds at most."""
     max_in_flight: int = 5
+    """Batches of a partition under way at a time."""
     retry_backoff_ms: int = RETRY_BACKOFF_MS
+    """Pause before a batch is sent again."""
     request_timeout_ms: int = 30000
+    """How long a request waits for its answer."""
     delivery_timeout_ms: int = 120000
+    """After this time a batch is given up."""
     max_block_ms: int = 60000
     """How long a record waits at most for the metadata of its partition."""
 
@@ -98,7 +105,8 @@ class SimulatedProducer(SimulatedClient):
         settings: ProducerSettings,
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
-        self.settings = settings
+        self.settings: ProducerSettings = settings
+        """Its settings."""
         self._queues: dict[tuple[str, int], PartitionQueue] = {}
         self._identity: Identity = NO_IDENTITY
         self._asking_id = False
@@ -113,10 +121,13 @@ class SimulatedProducer(SimulatedClient):
         self._finish: Callable[[ProducerBatch, ErrorCode, int], None] = self._finish_batch
         if self.state_listener is not None:
             self._send, self._finish = self._send_recorded, self._finish_recorded
-        self.acknowledged = 0
-        self.failed = 0
+        self.acknowledged: int = 0
+        """Records that were acknowledged."""
+        self.failed: int = 0
+        """Records that were given up."""
         self._failed_told = -1  # nothing was told
-        self.retries = 0
+        self.retries: int = 0
+        """Batches that were sent once more."""
         self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
         """Called with (partition, records, microseconds from send to answer)."""
         self.on_renumbered: Callable[[TopicPartition, list[bytes | None]], object] | None = None
@@ -133,7 +144,8 @@ class SimulatedProducer(SimulatedClient):
         """Queue a record for (topic, partition); it is sent as soon as batching and the in-flight
         limit allow.
 
-        Raises ``UsageError`` for a partition, a value or a key of another type.
+        ``callback(error, offset)`` is called with its outcome. Raises ``UsageError`` for a
+        partition, a value or a key of another type.
         """
         queue = self._queues.get(topic_partition)
         if queue is None:

@@ -64,9 +64,13 @@ class TransactionalProducerSettings:
     """Kafka's settings of a transactional producer, with the defaults of the 3.x clients."""
 
     transactional_id: str = ""
+    """The transactional id."""
     transaction_timeout_ms: int = 60000
+    """After this time the coordinator aborts a transaction."""
     request_timeout_ms: int = 30000
+    """How long a request waits for its answer."""
     delivery_timeout_ms: int = 120000
+    """After this time a batch is given up."""
     raises_epoch: bool = True
     """Goes on in the next epoch after a batch that was given up (KIP-360); False before 2.5."""
 
@@ -79,7 +83,7 @@ class TransactionalProducerSettings:
 
 
 class SimulatedTransactionalProducer(CoordinatedClient):
-    """Produces in transactions."""
+    """Produces in transactions; ``start_task`` runs a coroutine that awaits its methods."""
 
     def __init__(
         self,
@@ -90,11 +94,14 @@ class SimulatedTransactionalProducer(CoordinatedClient):
         settings: TransactionalProducerSettings,
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings.request_timeout_ms)
-        self.settings = settings
-        self.transactional_id = settings.transactional_id
-        self.committed = 0
+        self.settings: TransactionalProducerSettings = settings
+        """Its settings."""
+        self.transactional_id: str = settings.transactional_id
+        """Its transactional id."""
+        self.committed: int = 0
         """Transactions that were committed."""
-        self.aborted = 0
+        self.aborted: int = 0
+        """Transactions that were aborted."""
         self._identity = _NO_IDENTITY
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
@@ -104,7 +111,8 @@ class SimulatedTransactionalProducer(CoordinatedClient):
     # -- what applications do ------------------------------------------------------------------
 
     async def init_transactions(self) -> None:
-        """Fence the id's earlier user, and wait until its transaction is aborted."""
+        """Fence the former producer with the transactional id, and wait until its transaction is
+        aborted."""
         with ClientOperation(self, "init_transactions"):
             await self._init(_NO_IDENTITY)
 

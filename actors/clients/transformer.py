@@ -42,10 +42,13 @@ class TransformerSettings(TransactionalProducerSettings):
     """A transactional producer's settings, and where to read and to write."""
 
     group_id: str = "transformers"
+    """The group that its offsets are committed for."""
     inputs: tuple[TopicPartition, ...] = ()
+    """The partitions to read."""
     outputs: tuple[TopicPartition, ...] = ()
     """The record at offset n of an input goes to output n modulo their number."""
     fetch_max_wait_ms: int = 500
+    """How long a fetch waits for records."""
     returns_when_fenced: bool = True
     """A fenced one initializes its transactional id again; with False it stops."""
 
@@ -71,10 +74,12 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         settings: TransformerSettings,
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings)
-        self.fenced = 0
-        """How often another producer had fenced it."""
-        self.has_ended = False
+        self.fenced: int = 0
+        """How often another producer has fenced it."""
+        self.has_ended: bool = False
+        """Whether it was fenced and stopped for good, with ``returns_when_fenced=False``."""
         self.transform: Callable[[bytes | None], bytes | None] = lambda value: value
+        """A function from the value read to the value to write; the value itself at first."""
 
     def on_start(self) -> None:
         for where in (*self.settings.inputs, *self.settings.outputs):

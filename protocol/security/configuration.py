@@ -104,10 +104,14 @@ class SecurityConfig:
     super_users: tuple[str, ...] = ()
     """``super.users``, such as ``User:admin``."""
     allow_everyone_if_no_acl_found: bool = False
+    """``allow.everyone.if.no.acl.found``"""
     token_keys: Any = None
-    """A JSON Web Key Set that OAUTHBEARER tokens must be signed with; None: they are unsecured."""
+    """A JSON Web Key Set, as a dictionary or its JSON, that OAUTHBEARER tokens must be signed with;
+    None: they are unsecured."""
     token_issuer: str | None = None
+    """The issuer that signed tokens must name; None: any."""
     token_audience: tuple[str, ...] = ()
+    """Audiences of which a signed token must name one; empty: any."""
     token_scope: tuple[str, ...] = ()
     """Scopes that an unsecured token must have."""
     delegation_token_key: str | None = None

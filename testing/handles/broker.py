@@ -36,14 +36,17 @@ class BrokerHandle:
 
     @property
     def id(self) -> int:
+        """The broker's id."""
         return self._process.spec.broker_id
 
     @property
     def name(self) -> str:
+        """Its name in traces and in the network, such as ``broker-1``."""
         return self._process.name
 
     @property
     def is_alive(self) -> bool:
+        """Whether its process runs."""
         self._running.require_own_process()
         return self._process.is_alive
 
@@ -62,12 +65,12 @@ class BrokerHandle:
 
     @property
     def port(self) -> int:
-        """TCP port of the first listener; the same over restarts. 9092 in a simulation."""
+        """TCP port of the first listener, the same over restarts; 9092 in a simulation."""
         return getattr(self._process.spec.listener, "port", 9092)
 
     @property
     def ports(self) -> dict[str, int]:
-        """TCP ports by the names of the listeners."""
+        """TCP ports of all listeners, by the listeners' names."""
         return getattr(self._process.spec.listener, "ports", {"PLAINTEXT": 9092})
 
     @property
@@ -165,7 +168,7 @@ class BrokerHandle:
 
     @property
     def log_dirs(self) -> tuple[LogDirView, ...]:
-        """The contents of each of the broker's log directories, including future logs of moves.
+        """Its log directories, with the logs in each, and the future logs of moves.
 
         ``UsageError`` if the broker is not running.
         """
@@ -197,6 +200,7 @@ class BrokerHandle:
     def move_replica(self, topic: str, partition: int, log_dir: str) -> None:
         """Begin to move this broker's replica to another of its log directories (KIP-113).
 
+        ``move_replica("orders", 0, "second")`` with ``config={"log.dirs": "first,second"}``;
         ``log_dirs`` shows how far it is. Raises ``KafkaError`` as AlterReplicaLogDirs answers:
         LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, REPLICA_NOT_AVAILABLE.
         """

@@ -40,6 +40,7 @@ class ControllerHandle:
 
     @property
     def epoch(self) -> int:
+        """Its epoch; ``NotThereYet`` during an election."""
         return int(self._running.require_controller().epoch)
 
     def partition_state(self, topic: str, partition: int) -> str:
@@ -57,13 +58,13 @@ class ControllerHandle:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Kafka's controller metrics by name."""
+        """The metrics of the active controller, by Kafka's names."""
         controller = self._running.require_controller()
         process = self._running.processes[controller.broker_id].process
         return dict(self._running.in_process(process, controller.metrics.snapshot))
 
     def resign(self) -> None:
-        """Delete /controller: every broker takes part in a new election."""
+        """Delete ``/controller``, and wait for the next one: every broker takes part."""
         controller = self._running.require_controller()
 
         async def resign() -> None:

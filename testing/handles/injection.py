@@ -94,9 +94,12 @@ class Injection:
         times: int | None,
         require_own_process: Callable[[], None],
     ) -> None:
-        self.id = number
-        self.applied = 0
-        self.remaining = times
+        self.id: int = number
+        """Its number; injections of one cluster count from 1."""
+        self.applied: int = 0
+        """How many requests it has changed."""
+        self.remaining: int | None = times
+        """How many more it will change; None without a limit."""
         self._require_own_process = require_own_process
         self._runtime = runtime
         self._which = which
@@ -120,7 +123,7 @@ class Injection:
 
     @property
     def is_active(self) -> bool:
-        """Whether it may affect another request."""
+        """Whether it may change another request."""
         return self.remaining != 0 and self in self._runtime.network.interceptors
 
     def cancel(self) -> None:

@@ -119,7 +119,7 @@ class Hold:
 
 
 class NetworkHandle:
-    """Faults of the network. A machine is a broker id or a name such as ``zk-1``."""
+    """Faults of the network."""
 
     __slots__ = ("_network", "_running")
 

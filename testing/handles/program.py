@@ -37,6 +37,7 @@ class ProgramHandle:
 
     @property
     def is_paused(self) -> bool:
+        """Whether it is frozen by ``pause``."""
         return self._program.is_paused
 
     def kill(self) -> None:

@@ -90,8 +90,9 @@ class ZooKeeperHandle:
     def create(self, path: str, data: bytes | str | None = b"", *, sequential: bool = False) -> str:
         """Create a persistent znode; gives its path, which ``sequential`` ends with a counter.
 
-        This and the next two go through a session of their own, as an operator's shell does.
-        ``UsageError`` when it is there already, its parent is not, or no majority of servers runs.
+        ``create``, ``set`` and ``delete`` go through a session of their own, as an operator's shell
+        does. ``UsageError`` when it is there already, its parent is not, or no majority of servers
+        runs.
         """
         arguments.path("path", path)
         stored = arguments.record_bytes("data", data)
@@ -185,6 +186,7 @@ class ZooKeeperServerHandle:
 
     @property
     def is_alive(self) -> bool:
+        """Whether its process runs."""
         self._running.require_own_process()
         return self._process.is_alive
 

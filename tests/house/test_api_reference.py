@@ -1,182 +1,221 @@
-"""docs/reference/api.md names the public face: all of it, and nothing that does not exist."""
+"""docs/reference/api.md: whatever is public is on it, has a docstring, and has types."""
 
 from __future__ import annotations
 
-import dataclasses
+import builtins
+import importlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import fakekafka
 import pytest
 from fakekafka import Cluster, Simulation
-from fakekafka.actors.clients.consumer import SimulatedConsumer
-from fakekafka.actors.clients.group_consumer import SimulatedGroupConsumer
-from fakekafka.actors.clients.producer import ProducerSettings, SimulatedProducer
-from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
-from fakekafka.actors.clients.transformer import SimulatedTransformer
-from fakekafka.scenarios.replay import Replay
-from fakekafka.testing import checks
-from fakekafka.testing.handles.broker import BrokerHandle
-from fakekafka.testing.handles.controller import ControllerHandle
-from fakekafka.testing.handles.injection import Injection
-from fakekafka.testing.handles.network import Hold, NetworkHandle
-from fakekafka.testing.handles.program import ProgramHandle
-from fakekafka.testing.handles.zookeeper import ZooKeeperHandle, ZooKeeperServerHandle
-from fakekafka.testing.security import ClusterSecurity
-from fakekafka.testing.views import (
-    ConsumerRecord,
-    GroupMemberView,
-    GroupView,
-    PartitionView,
-    ReplicaView,
-)
+from fakekafka.docs import api_members
+from fakekafka.docs.api_members import INTERNAL, MORE, Member, Table, renewed, tables
 from fakekafka.tests.support.paths import ROOT
-from fakekafka.tracing.events import Event
-from fakekafka.tracing.reading.causes import Effect
-from fakekafka.tracing.reading.reader import Trace
-from fakekafka.tracing.reading.state_history import State, StateChange
 
-PAGE = (ROOT / "docs" / "reference" / "api.md").read_text()
-CLASSES: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        Cluster,
-        Simulation,
-        ProgramHandle,
-        BrokerHandle,
-        ControllerHandle,
-        ZooKeeperHandle,
-        NetworkHandle,
-        Hold,
-        PartitionView,
-        ReplicaView,
-        GroupView,
-        GroupMemberView,
-        ConsumerRecord,
-        Injection,
-        ClusterSecurity,
-        SimulatedProducer,
-        SimulatedConsumer,
-        SimulatedGroupConsumer,
-        SimulatedTransactionalProducer,
-        SimulatedTransformer,
-        Trace,
-        Replay,
-        Event,
-        State,
-        StateChange,
-        Effect,
-    )
+PAGE = (ROOT / api_members.PAGE).read_text(encoding="utf-8")
+TABLES = tables(PAGE)
+
+USERS_OWN = {
+    "EmulatedCluster.create_topic": "values of Kafka's configurations",
+    "EmulatedCluster.alter_config": "values of Kafka's configurations",
+    "ClusterSecurity.token": "claims of the user's own",
+    "SecurityConfig.token_keys": "a JSON Web Key Set, as JSON has it",
+    "Simulation.producer": "values of settings",
+    "Simulation.consumer": "values of settings",
+    "Simulation.transactional_producer": "values of settings",
+    "Simulation.transformer": "values of settings",
+    "Simulation.group_consumer": "values of settings",
+    "Simulation.recorder": "an object of the user's own, or the default one",
+    "Simulation.program": "arguments of the user's own program",
+    "fakekafka.simulate": "arguments and result of the user's own program",
+    "ProgramHandle.result": "what the user's own program returned",
+    "Simulation.note": "values of the user's own",
+    "Simulation.notes": "values of the user's own",
+    "Simulation.wait_for_note": "values of the user's own",
+    "Note.values": "values of the user's own",
 }
-INTERNAL = {
-    "behaviour",
-    "broker_ids",
-    "attach",
-    "authority",
-    "call",
-    "create_initial_topics",
-    "create_shaped_topic",
-    "create_users",
-    "guard",
-    "end_session",
-    "kafka_version",
-    "listener_security",
-    "processes",
-    "remove_files",
-    "restore",
-    "require_server",
-    "running",
-    "runtime",
-    "usual_latency",
-    "stored",
-    "zookeepers",
+"""Where a value passes that the user chooses, which may be anything."""
+OF_ANY_KIND = {
+    "Asking.ask": "the implementation of overloads, each of which has its types",
+    "BrokerHandle.metrics": "a number, or of a timer several: a union would be in the way",
+    "ControllerHandle.metrics": "a number, or of a timer several",
+    "Delivery.sender": "an actor or a connection of a client: more than users are to see",
+    "Delivery.target": "as its sender",
+    "Delivery.message": "a message of any kind",
+    "Delivery.context": "what the sender told of itself",
+    "Event.delta": "values of the state, of any kind",
+    "Event.payload": "fields of a message of any kind",
+    "Event.fields": "fields of a message of any kind",
+    "Event.as_dict": "plain values for JSON",
+    "StateChange.old": "a value of the state, of any kind",
+    "StateChange.new": "a value of the state, of any kind",
+    "Trace.header": "a value of its own kind for each key",
+    "Replay.header": "a value of its own kind for each key",
 }
-"""Public to the package's own modules only."""
-PARTLY = {
-    "SimulatedProducer",
-    "SimulatedConsumer",
-    "SimulatedGroupConsumer",
-    "SimulatedTransactionalProducer",
-    "SimulatedTransformer",
+"""Where recorded or measured values of many kinds are given."""
+ANYTHING = USERS_OWN | OF_ANY_KIND
+NAMED_ELSEWHERE = {
+    "Acl": "Kafka's words for a rule, in protocol/security/acls.py",
+    "ErrorCode": "named on the page",
+    "EventList": "a sequence of events",
+    "Recorder": "the recorder of a replay: the trace is what to look at",
+    "RecordBatch": "a stored batch, given to `on_batch`",
+    "TopicPartition": "named on the page",
 }
-"""Actors: most of their methods are for the runtime, the page has the rest."""
+"""Classes that a public member gives and that have no table, each with the reason."""
 
 
-def sections(text: str) -> dict[str, set[str]]:
-    """Heading to the names in the first column of its tables."""
-    found: dict[str, set[str]] = {}
-    for part in text.split("\n## ")[1:]:
-        title, _, body = part.partition("\n")
-        cells = re.findall(r"^\| (`[^|]*) \|", body, re.MULTILINE)
-        found[title] = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
-    return found
+def members() -> Iterator[Member]:
+    for table in TABLES.values():
+        yield from table.members
 
 
-def members(kind: type) -> set[str]:
-    """Public methods, properties and fields, and attributes set by ``__init__``."""
-    names = {name for name in dir(kind) if not name.startswith("_")}
-    if dataclasses.is_dataclass(kind):
-        names |= {field.name for field in dataclasses.fields(kind)}
-    names |= set(getattr(kind, "_fields", ())) if issubclass(kind, tuple) else set()
-    names |= set(getattr(kind, "__slots__", ()))
-    own = kind.__dict__.get("__init__")
-    if inspect.isfunction(own) and not dataclasses.is_dataclass(kind):
-        names |= set(re.findall(r"self\.([a-z]\w*)\b[^=\n(]* = ", inspect.getsource(own)))
-    return {name for name in names if not name.startswith("_")}
+def lacking(found: dict[str, Table]) -> dict[str, str]:
+    """Member to what it lacks, a docstring or a type."""
+    lacks = {}
+    for table in found.values():
+        for member in table.members:
+            name = f"{member.owner}.{member.name}"
+            if not member.docstring:
+                lacks[name] = "docstring"
+            elif not all(member.annotations.values()) and not member.node.is_class:
+                lacks[name] = "type"
+    return lacks
 
 
-DOCUMENTED = sections(PAGE)
+def of_any_type(found: dict[str, Table]) -> set[str]:
+    """Members in whose types ``Any`` stands; what a coroutine yields is nobody's business."""
+    return {
+        f"{member.owner}.{member.name}"
+        for table in found.values()
+        for member in table.members
+        for annotation in member.annotations.values()
+        if re.search(r"\bAny\b", annotation.replace("Coroutine[Any, Any, ", ""))
+    }
 
 
-def test_the_public_names_of_the_package_are_listed() -> None:
-    """All of ``__all__``, and nothing else."""
-    assert {n for n in fakekafka.__all__ if n != "__version__"} == DOCUMENTED["The package"]
-    assert all(hasattr(fakekafka, name) for name in DOCUMENTED["The package"])
+def test_the_tables_are_those_of_the_source() -> None:
+    """`make docs` renews them."""
+    assert renewed(PAGE) == PAGE
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_every_name_of_a_section_exists(name: str) -> None:
-    """A row that names nothing is a promise that is not kept."""
-    assert sorted(DOCUMENTED[name] - members(CLASSES[name])) == []
+def test_every_public_member_has_a_docstring_and_types() -> None:
+    assert lacking(TABLES) == {}
 
 
-@pytest.mark.parametrize("name", ["Cluster", "Simulation"])
-def test_what_both_have_is_on_both(name: str) -> None:
-    """The shared part of the page is true of either."""
-    assert sorted(DOCUMENTED["On both"] - members(CLASSES[name])) == []
+def test_a_type_is_any_only_where_anything_may_pass() -> None:
+    """Each exception has its reason; one that is no longer needed goes."""
+    assert sorted(of_any_type(TABLES)) == sorted(ANYTHING)
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSES if name not in PARTLY])
-def test_every_public_method_is_listed(name: str) -> None:
-    """What a user can call is on the page, or in the table of what is internal."""
-    kind = CLASSES[name]
-    public = {member for member in dir(kind) if not member.startswith("_")} - INTERNAL
-    public -= {member for member in public if inspect.isclass(getattr(kind, member))}
-    shared = DOCUMENTED["On both"] if name in ("Cluster", "Simulation") else set()
-    missing = public - DOCUMENTED[name] - shared - {"count", "index"}
-    assert sorted(missing) == []
+def test_every_exported_class_with_members_has_a_table() -> None:
+    """Errors without members of their own are told in the table of the package."""
+    exported = {name for name in fakekafka.__all__ if inspect.isclass(getattr(fakekafka, name))}
+    errors = {name for name in exported if issubclass(getattr(fakekafka, name), Exception)}
+    assert exported - {table.name for table in TABLES.values()} == errors - {"KafkaError"}
+
+
+def test_every_class_that_a_member_gives_has_a_table() -> None:
+    """Whoever gets an object from a public call finds it on the page."""
+    known = {table.name for table in TABLES.values()}
+    unknown = set()
+    for member in members():
+        given = member.annotations.get("return", member.annotations.get("", ""))
+        space = vars(importlib.import_module(member.module))
+        for name in re.findall(r"\b[A-Z]\w+", given):
+            kind = space.get(name)
+            # What is imported for type checkers alone is not in the module.
+            is_own = kind is None or getattr(kind, "__module__", "").startswith("fakekafka.")
+            if is_own and name not in known and not hasattr(builtins, name):
+                unknown.add(name)
+    assert sorted(unknown) == sorted(NAMED_ELSEWHERE)
+
+
+def test_what_the_generator_knows_by_name_exists() -> None:
+    """A name that is gone leaves the tables of the generator, too."""
+    names = {f"{table.name}.{member.name}" for table in TABLES.values() for member in table.members}
+    assert sorted(MORE.keys() - names) == []
+    for table in TABLES.values():
+        kind = api_members.documented(table.path)
+        hidden = INTERNAL.get(table.name, frozenset())
+        attributes = {
+            name for base in getattr(kind, "__mro__", ()) for name in api_members.declared(base)
+        }
+        assert sorted(hidden - attributes - set(dir(kind))) == []
+    assert sorted(INTERNAL.keys() - {table.name for table in TABLES.values()}) == []
+
+
+@pytest.mark.parametrize("kind", [Cluster, Simulation])
+def test_an_argument_is_of_any_type_only_where_anything_may_pass(kind: type) -> None:
+    """Values of configurations, what topics are made with, and a recorder of the user's own."""
+    given = {
+        name
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if re.search(r"\bAny\b", str(parameter.annotation))
+    }
+    assert given - {"config", "topics", "security", "recorder"} == set()
 
 
 @pytest.mark.parametrize("kind", [Cluster, Simulation])
 def test_every_argument_is_listed(kind: Callable[..., object]) -> None:
     """Arguments of the two constructors, in either direction for their own tables."""
-    given = set(inspect.signature(kind).parameters)
-    assert sorted(given - DOCUMENTED["Arguments"]) == []
+    section = PAGE.partition("\n## Arguments\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
+    listed = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert sorted(set(inspect.signature(kind).parameters) - listed) == []
     both = {*inspect.signature(Cluster).parameters, *inspect.signature(Simulation).parameters}
-    assert sorted(DOCUMENTED["Arguments"] - both) == []
+    assert sorted(listed - both) == []
 
 
-def test_checks_server_handles_and_producer_settings_are_as_described() -> None:
-    """The sections that are not about one class."""
-    assert all(callable(getattr(checks, name)) for name in DOCUMENTED["Checks"])
-    assert {"kill", "start", "is_alive"} <= members(ZooKeeperServerHandle)
-    for field in dataclasses.fields(ProducerSettings):
-        assert f"`{field.name}`" in PAGE, field.name
+EXAMPLE = """# T
+
+## An example
+
+<!-- members: fakekafka.tests.support.documented.Documented -->
+old
+<!-- end of members -->
+
+## Another
+
+<!-- members: fakekafka.tests.support.documented.Documented: close -->
+<!-- end of members -->
+"""
 
 
-def test_a_made_up_name_is_found() -> None:
-    """The reader of the page sees each name of a row."""
-    page = "# T\n\n## Replay\n\n| name | what |\n|---|---|\n| `trace`, `made_up` | `no` |\n"
-    assert sections(page) == {"Replay": {"trace", "made_up"}}
-    assert sections(page)["Replay"] - members(Replay) == {"made_up"}
+def test_a_table_is_made_from_a_class() -> None:
+    """Calls have parameters and defaults, what they give is linked, and so is what they name."""
+    shown = renewed(EXAMPLE.partition("## Another")[0])
+    assert shown.splitlines()[4:-1] == [
+        "<!-- members: fakekafka.tests.support.documented.Documented -->",
+        "",
+        "A class with a member of each kind.",
+        "",
+        "| name | what it is |",
+        "|---|---|",
+        r"| `count` | How many `Documented` there are \| were. |",
+        "| `bare` |  |",
+        "| `other` | Another one. Or none: `None`. |",
+        "| `await write(*names, limit=3, **options)` | Write `Documented` and `Documented`. |",
+        "| `undocumented(value)` |  |",
+        "| `close()` | End it. |",
+        "",
+        "<!-- end of members -->",
+    ]
+
+
+def test_what_lacks_a_docstring_or_a_type_is_found() -> None:
+    found = tables(EXAMPLE.partition("## Another")[0])
+    assert lacking(found) == {
+        "Documented.bare": "docstring",
+        "Documented.undocumented": "docstring",
+    }
+    assert of_any_type(found) == {"Documented.write"}
+
+
+def test_a_table_of_chosen_members_has_only_these() -> None:
+    chosen = EXAMPLE.partition("## Another")[2]
+    assert "| `close()` | End it. |" in renewed("## Another" + chosen)
+    assert "write" not in renewed("## Another" + chosen)

@@ -282,8 +282,11 @@ class Effect:
     """An event and what it led to."""
 
     event: Event
+    """The event."""
     depth: int
+    """How many steps it is below the root."""
     children: list[Effect] = field(default_factory=list)
+    """What it led to."""
     is_whole: bool = True
     """False at the root of a tree that the limit cut short."""
 

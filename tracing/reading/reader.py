@@ -37,7 +37,8 @@ class Trace:
     """
 
     def __init__(self, stored: StoredTrace) -> None:
-        self.stored = stored
+        self.stored: StoredTrace = stored
+        """What is stored, as the reader of the file has it."""
 
     # -- what it is ----------------------------------------------------------------------------
 
@@ -146,11 +147,11 @@ class Trace:
     # -- the file ------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Read all there is; raises ``TraceError`` for what is damaged."""
+        """Read the whole trace; raises ``TraceError`` for what is damaged."""
         self.stored.check()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file; a ``with`` block does it."""
         self.stored.close()
 
     def __enter__(self) -> Self:

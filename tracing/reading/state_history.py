@@ -15,9 +15,13 @@ class StateChange(NamedTuple):
     """One change of one path."""
 
     event: Event
+    """Where it happened."""
     path: str
+    """What changed."""
     old: Any
+    """The value before; None if there was none."""
     new: Any
+    """The value after; None if there is none any more."""
 
 
 def path_matches(path: str, pattern: str) -> bool:
@@ -78,7 +82,10 @@ def last_change(trace: StoredTrace, path: str, seq: int) -> StateChange | None:
 
 
 class State(Mapping[str, Any]):
-    """Values by path after one event, sorted by path; paths that have no value are not in it."""
+    """Values by path (``broker-1/orders-0/leader``) after one event: a mapping, sorted by path.
+
+    Paths that have no value are not in it.
+    """
 
     __slots__ = ("_trace", "_values", "changed", "seq")
 
@@ -91,9 +98,9 @@ class State(Mapping[str, Any]):
     ) -> None:
         self._trace = trace
         self._values = values
-        self.seq = seq
-        """Number of the event after which it is."""
-        self.changed = frozenset(changed)
+        self.seq: int = seq
+        """Number of the event after which the state is taken."""
+        self.changed: frozenset[str] = frozenset(changed)
         """Paths that this very event changed, also those that lost their value."""
 
     def __getitem__(self, path: str) -> Any:

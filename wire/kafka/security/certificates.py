@@ -9,7 +9,7 @@ import datetime
 import ipaddress
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....protocol.errors import UsageError
 from ....protocol.values import frozen
@@ -40,18 +40,23 @@ class Certificate:
     name: str
     """The distinguished name as a broker sees it, such as ``CN=alice``."""
     certificate_path: Path
+    """The certificate as PEM."""
     key_path: Path
+    """Its key as PEM."""
     keystore_path: Path
     """Both in a PKCS#12 file, for Java; its password is ``keystore_password``."""
 
-    keystore_password = STORE_PASSWORD
+    keystore_password: ClassVar[str] = STORE_PASSWORD
+    """Password of the keystore: ``fakekafka``."""
 
     @property
     def certificate_pem(self) -> str:
+        """The certificate as text."""
         return self.certificate_path.read_text()
 
     @property
     def key_pem(self) -> str:
+        """The key as text."""
         return self.key_path.read_text()
 
 
