@@ -20,6 +20,7 @@ from fakekafka.replication.log.checkpoint_formats import RECOVERY_POINT_CHECKPOI
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.testing import simulation
 from fakekafka.testing.assembly import ClusterPlan, Equipment
+from fakekafka.testing.security import ClusterSecurity
 from fakekafka.tests.support.whole_clusters import (
     CURRENT,
     has_znode,
@@ -55,9 +56,10 @@ def with_real_disks(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
 
     original = simulation.simulated_equipment
 
-    def equipment(plan: ClusterPlan) -> Equipment:
+    def equipment(plan: ClusterPlan, security: ClusterSecurity | None = None) -> Equipment:
         return replace(
-            original(plan), disk=lambda broker_id: FileDisk(str(directory / str(broker_id)))
+            original(plan, security),
+            disk=lambda broker_id: FileDisk(str(directory / str(broker_id))),
         )
 
     monkeypatch.setattr(simulation, "simulated_equipment", equipment)
