@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ...protocol.admin import CreateTopicsRequest
+from ...protocol.data import FindCoordinatorRequest, MetadataRequest
 from ...protocol.errors import ErrorCode
 from ...testing.reset import requested_topics
 from ...wire.kafka.api import SplitRequest
-from ...wire.kafka.response_errors import first_errors
+from ...wire.kafka.response_errors import first_errors, has_error
 
 if TYPE_CHECKING:
     from ...testing.cluster import Cluster
@@ -31,6 +33,8 @@ _USUAL = frozenset(
     }
 )
 """Errors with which Kafka tells clients how to go on: these meet them in every working cluster."""
+_ASKING = frozenset({MetadataRequest, CreateTopicsRequest, FindCoordinatorRequest, SplitRequest})
+"""Requests that may have topics made."""
 _REPEATED_S = 10.0
 """A refusal that was told is counted for so long before it is told again."""
 _ASKED_S = 30.0
@@ -59,6 +63,8 @@ class Clients:
         self._tell_connection("closed", broker_id, connection)
 
     def asked(self, connection: str, header: RequestHeader, request: Any) -> None:
+        if type(request) not in _ASKING:
+            return
         for one in _parts(request):
             for topic in requested_topics(one):
                 now_s, known = time.monotonic(), self._asked.get(topic)
@@ -71,9 +77,9 @@ class Clients:
     def answered(
         self, broker_id: int, connection: str, header: RequestHeader, request: Any, response: Any
     ) -> None:
-        errors = first_errors(response)
-        if not errors:
+        if not has_error(response):
             return
+        errors = first_errors(response)
         codes = [code for code, _ in errors]
         is_usual = _USUAL.issuperset(codes)
         if is_usual and not self._with_details:

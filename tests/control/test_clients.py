@@ -98,3 +98,24 @@ def test_what_is_remembered_has_a_limit() -> None:
         observer.answered(1, CONNECTION, HEADER, MetadataRequest(()), (result,))
     assert len(observer._asked) <= 1000
     assert len(observer._refused) <= 1000
+
+
+def test_an_error_is_found_wherever_it_is_in_an_answer() -> None:
+    """In a message in a tuple in a message; and nothing is found where there is none."""
+    from fakekafka.protocol.data import FetchPartitionResponse, FetchResponse
+    from fakekafka.protocol.values import TopicPartition
+    from fakekafka.wire.kafka.response_errors import errors_text, has_error
+
+    def fetched(*errors: ErrorCode) -> FetchResponse:
+        partitions = tuple(
+            FetchPartitionResponse(TopicPartition("orders", number), error, 0, 0, 0, ())
+            for number, error in enumerate(errors)
+        )
+        return FetchResponse(ErrorCode.NONE, 0, partitions)
+
+    none, bad = ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE
+    for answer_, expected in ((fetched(none, none), False), (fetched(none, bad), True)):
+        assert has_error(answer_) is expected
+        assert (errors_text(answer_) is not None) is expected
+    assert has_error(((TopicResult("orders", bad),),))
+    assert not has_error(None)

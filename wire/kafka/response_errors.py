@@ -33,6 +33,27 @@ def first_errors(response: object) -> list[tuple[ErrorCode, str]]:
     return list(islice(_errors(response, ""), _ERRORS_SHOWN))
 
 
+def has_error(value: Any) -> bool:
+    """Return whether there is an error in a response; faster than to name it."""
+    kind = value.__class__
+    if kind is ErrorCode:
+        return value is not ErrorCode.NONE
+    if kind is tuple:
+        return any(map(has_error, value)) if value else False
+    names = _known_fields.get(kind)
+    if names is None:
+        names = _fields(kind) if dataclasses.is_dataclass(kind) else ()
+        _known_fields[kind] = names
+    for name in names:
+        found = getattr(value, name)
+        if found is not ErrorCode.NONE and found is not None and has_error(found):
+            return True
+    return False
+
+
+_known_fields: dict[type, tuple[str, ...]] = {}
+
+
 @functools.cache
 def _fields(kind: type) -> tuple[str, ...]:
     """Names of the fields of a message that may hold an error."""
