@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..protocol.errors import FakeKafkaError, KafkaError, UsageError
 from ..replication.log.segments import split_segments
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from ..replication.log.log import Log
     from .running import RunningCluster
 
+T = TypeVar("T")
+
 LEAST_BYTES = 1 << 20
 _INTERVAL_S = 0.1
+_SOON_S = 0.02
+"""The same where records were just deleted."""
 _SHARE_OF_TIME = 0.05
-"""The looks take no more of the time than this, however many partitions there are."""
+"""The looks take no more of the cluster's time than this, however many partitions there are."""
 _SEGMENTS = 64
 """A segment that has this part of the bound is rolled, and split where it lies in memory: segments
 go as wholes."""
@@ -118,6 +122,7 @@ class MemoryBound:
         """What has been deleted so far."""
         self.on_deleted: Callable[[Deleted], object] | None = None
         """Called in a thread of the bound whenever it has deleted something."""
+        self._taken_s = 0.0  # by the last look, of the cluster's time
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fakekafka-memory", daemon=True)
 
@@ -133,14 +138,29 @@ class MemoryBound:
     def _run(self) -> None:
         rest_s = _INTERVAL_S
         while not self._ending.wait(rest_s):
-            began_s = time.monotonic()
+            self._taken_s = 0.0
             try:
                 deleted = self.look()
             except FakeKafkaError:  # a directory failed at this moment, or the cluster stops
                 deleted = None
             if deleted is not None and self.on_deleted is not None:
                 self.on_deleted(deleted)
-            rest_s = max(_INTERVAL_S, (time.monotonic() - began_s) / _SHARE_OF_TIME)
+            if deleted is None:
+                rest_s = max(_INTERVAL_S, self._taken_s / _SHARE_OF_TIME)
+            else:  # there is too much, and more comes
+                rest_s = max(_SOON_S, 2 * self._taken_s)
+
+    def _inside(self, broker: Broker, function: Callable[[], T]) -> T:
+        """Run a function as part of a broker, and count what it takes there."""
+
+        def run() -> T:
+            began_s = time.perf_counter()
+            try:
+                return function()
+            finally:
+                self._taken_s += time.perf_counter() - began_s
+
+        return self._running.in_process(broker.process, run)
 
     def look(self) -> Deleted | None:
         """Look once; gives what was deleted, None if all may stay."""
@@ -148,7 +168,7 @@ class MemoryBound:
         led: dict[TopicPartition, _Led] = {}
         for broker in running.living_brokers():
             read = functools.partial(_led, broker, self.bytes_max // _SEGMENTS)
-            led.update((one.name, one) for one in running.in_process(broker.process, read))
+            led.update((one.name, one) for one in self._inside(broker, read))
         self.kept_bytes = sum(one.kept_bytes for one in led.values())
         starts = self._starts(led)
         if not starts:
@@ -157,7 +177,7 @@ class MemoryBound:
         went: Counter[TopicPartition] = Counter()
         for broker in running.living_brokers():
             delete = functools.partial(_delete, broker, starts)
-            went |= running.in_process(broker.process, delete)
+            went |= self._inside(broker, delete)
         bytes_deleted = sum(min(went[name], before[name]) for name in starts)
         self.kept_bytes -= bytes_deleted
         self.deleted_bytes += bytes_deleted

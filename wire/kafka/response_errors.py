@@ -42,7 +42,7 @@ def has_error(value: Any) -> bool:
         return any(map(has_error, value)) if value else False
     names = _known_fields.get(kind)
     if names is None:
-        names = _fields(kind) if dataclasses.is_dataclass(kind) else ()
+        names = _fields(kind) if hasattr(kind, "__dataclass_fields__") else ()
         _known_fields[kind] = names
     for name in names:
         found = getattr(value, name)
