@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.awaiting import Disconnected, RequestTimeout
-from ..protocol.errors import ErrorCode, KafkaError, UsageError, did_you_mean
+from ..protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError, did_you_mean
 from ..protocol.groups import (
     CONSUMER_PROTOCOL,
     CONSUMER_PROTOCOL_TYPE,
@@ -272,6 +272,8 @@ def _to_reset(
 
 def _new_offset(cluster: Cluster, key: TopicPartition, arguments: dict[str, Any]) -> int:
     view = cluster.partition(key.topic, key.partition)
+    if view.leader is None:
+        raise NotThereYet(f"{key} has no leader, so its offsets are unknown; wait for one")
     start, end = view.log_start_offset, view.high_watermark
     if arguments.get("to") == "earliest":
         return start

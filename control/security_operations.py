@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..protocol.errors import NotThereYet
 from ..testing.parameters.kinds import FLAG, STRING
 from ..testing.parameters.parameter import optional, required
 from .operation import Desk, Operation
@@ -24,9 +25,11 @@ def _client_certificate(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _acls(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
-    brokers = desk.cluster.running.living_brokers()
-    if not any(broker.security.authorizer is not None for broker in brokers):
+    processes = desk.cluster.processes.values()
+    if not any(process.spec.config["authorizer.class.name"] for process in processes):
         return {"has_authorizer": False, "acls": []}
+    if not desk.cluster.running.living_brokers():
+        raise NotThereYet("no broker is running, so its ACLs are unknown; start one")
     shown = [
         {
             "principal": acl.entry.principal,

@@ -183,6 +183,39 @@ def test_offsets_of_a_group_in_use_stay(served: Served) -> None:
     assert "group 'busy' has 1 member: stop them first" in value["error"]
 
 
+def test_offsets_of_a_partition_without_a_leader_are_not_reset(served: Served) -> None:
+    """Nobody knows where it begins and ends."""
+    served.ask("POST", "/topics", name="alone", assignment={"0": [3]})
+    committed(served, "audit", 0)
+    served.ask("POST", "/brokers/3/kill")
+    served.ask("POST", "/wait", condition='leader("alone", 0) is None')
+    status, value = served.call("POST", "/reset_offsets", group="audit", topic="alone", to="latest")
+    assert status == 400
+    assert "alone-0 has no leader" in value["error"]
+
+
+@pytest.mark.parametrize("version", ["0.10.1", "0.11", "2.0"])
+def test_pages_have_the_records_of_old_releases(version: str) -> None:
+    """Whose messages stand alone before 0.11."""
+    with Cluster(1, kafka_version=version, topics={"orders": 1}) as cluster:
+        server = ControlServer(cluster)
+        try:
+            served = ServedCluster(cluster, server)
+            cluster.produce("orders", ["a", "b", "c"], key="k")
+            cluster.produce("orders", "d")
+            page = served.ask("GET", "/topics/orders/0/page?limit=3")
+            assert offsets(page) == [3, 2, 1]
+            assert [base64.b64decode(record["value"]) for record in page["records"]] == [
+                b"d",
+                b"c",
+                b"b",
+            ]
+            assert offsets(served.ask("GET", "/topics/orders/0/page?before=1")) == [0]
+            assert offsets(served.ask("GET", "/topics/orders/0/page?timestamp=0")) == [3, 2, 1, 0]
+        finally:
+            server.close()
+
+
 def test_acls_are_listed(served: Served) -> None:
     """Or that there is no authorizer."""
     assert served.ask("GET", "/acls") == {"has_authorizer": False, "acls": []}
