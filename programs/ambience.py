@@ -23,9 +23,11 @@ from typing import Any
 
 from ..protocol.errors import UsageError
 from .c_clocks import CClocks
-from .loop import generator_hooks, refuse
+from .errors import refuse
+from .loop import generator_hooks
 from .running import Now, RunningProgram, running_program
 from .tasks import in_order
+from .transport import SimulatedSocket
 from .watchdog import watchdog
 
 _TURNS_BETWEEN_COLLECTIONS = 50_000
@@ -58,6 +60,7 @@ def _clock(real: Callable[[], Any], divisor: int | None) -> Callable[[], Any]:
 _real_sleep = time.sleep
 _real_urandom = os.urandom
 _real_hostname = socket.gethostname
+_real_getaddrinfo = socket.getaddrinfo
 _real_node = uuid.getnode
 _real_all_tasks = asyncio.all_tasks
 
@@ -79,6 +82,33 @@ def _sleep(seconds: float) -> None:
 def _urandom(size: int) -> bytes:
     program = running_program()
     return _real_urandom(size) if program is None else program.chance.randbytes(size)
+
+
+def _getaddrinfo(host: Any, port: Any, *args: Any, **options: Any) -> Any:
+    program = running_program()
+    if program is None:
+        return _real_getaddrinfo(host, port, *args, **options)
+    return [
+        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
+        for address in program.loop.addresses(host, port)
+    ]
+
+
+def _new_socket(cls: Any, *args: Any, **options: Any) -> Any:
+    """Make a socket; that of a program is simulated."""
+    program = running_program()
+    if program is None:
+        return cls.__mro__[cls.__mro__.index(socket.socket) + 1].__new__(cls)
+    family = options.get("family", args[0] if args else -1)
+    kind = options.get("type", args[1] if len(args) > 1 else -1)
+    is_tcp = family in (-1, socket.AF_INET, socket.AF_INET6) and kind in (-1, socket.SOCK_STREAM)
+    if not is_tcp or options.get("fileno") is not None:
+        refuse(
+            program.name,
+            "makes a real socket",
+            "use asyncio.open_connection, asyncio.start_server or loop.create_connection",
+        )
+    return SimulatedSocket(program.name)
 
 
 def _hostname() -> str:
@@ -105,12 +135,12 @@ _FUNCTIONS: tuple[tuple[dict[str, Any], str, Any], ...] = (
     (os.__dict__, "urandom", _urandom),
     (random.__dict__, "_urandom", _urandom),
     (socket.__dict__, "gethostname", _hostname),
+    (socket.__dict__, "getaddrinfo", _getaddrinfo),
     (uuid.__dict__, "getnode", _node),
     (asyncio.__dict__, "all_tasks", _all_tasks),
     (asyncio.tasks.__dict__, "all_tasks", _all_tasks),
 )
 """Replaced while events run: module, name, replacement."""
-_REAL = tuple((module, name, module[name]) for module, name, _ in _FUNCTIONS)
 
 
 # -- replacements of methods -----------------------------------------------------------------------
@@ -158,16 +188,6 @@ _METHODS: tuple[tuple[type[Any], str, Callable[[Any], Any]], ...] = (
         ),
     ),
     (
-        socket.socket,
-        "__init__",
-        lambda real: _refusing(
-            real,
-            "makes a real socket",
-            "use asyncio.open_connection, asyncio.start_server or loop.create_connection, which "
-            "go over the simulated network",
-        ),
-    ),
-    (
         subprocess.Popen,
         "__init__",
         lambda real: _refusing(
@@ -204,6 +224,11 @@ class Ambience:
         if self._is_running:
             yield
             return
+        if (inside := running_program()) is not None:
+            raise UsageError(
+                f"{inside.name} runs another simulation, which has programs of its own; "
+                "run one beside the other, from the test"
+            )
         with _one_at_a_time:
             self._is_running = True
             thresholds = gc.get_threshold()
@@ -212,8 +237,11 @@ class Ambience:
             methods = [cls.__dict__[name] for cls, name, _ in _METHODS]
             for (cls, name, replacement), method in zip(_METHODS, methods, strict=True):
                 setattr(cls, name, replacement(method))
+            functions = [module[name] for module, name, _ in _FUNCTIONS]
             for module, name, function in _FUNCTIONS:
                 module[name] = function
+            sockets: Any = socket.socket
+            sockets.__new__ = staticmethod(_new_socket)
             random.setstate(self._chance)
             gc.set_threshold(0)
             sys.set_asyncgen_hooks(*generator_hooks(outer_hooks))
@@ -229,8 +257,9 @@ class Ambience:
                 gc.set_threshold(*thresholds)
                 self._chance = random.getstate()
                 random.setstate(outer_chance)
-                for module, name, real in _REAL:
-                    module[name] = real
+                del sockets.__new__
+                for (module, name, _), function in zip(_FUNCTIONS, functions, strict=True):
+                    module[name] = function
                 for (cls, name, _), method in zip(_METHODS, methods, strict=True):
                     setattr(cls, name, method)
                 self._is_running = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from ..protocol.errors import FakeKafkaError, UsageError
 
 
@@ -14,3 +16,8 @@ class NotSimulated(UsageError, NotImplementedError):
 
 class ProgramError(FakeKafkaError, RuntimeError):
     """A program did what no program may: it never gave the loop back, or would not end."""
+
+
+def refuse(program: str, what: str, instead: str) -> NoReturn:
+    """Raise ``NotSimulated``: what a program asked for, and what to do instead."""
+    raise NotSimulated(f"{program} {what}, which virtual time does not have; {instead}")

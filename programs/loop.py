@@ -15,10 +15,9 @@ import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..protocol.errors import UsageError
-from .errors import NotSimulated
 from .tasks import Future, Task
 
 if TYPE_CHECKING:
@@ -399,8 +398,3 @@ def generator_hooks(outer: Any) -> tuple[Any, Any]:
 
 async def _closing(generator: AsyncGenerator[Any, Any]) -> None:
     await generator.aclose()
-
-
-def refuse(program: str, what: str, instead: str) -> NoReturn:
-    """Raise ``NotSimulated``: what a program asked for, and what to do instead."""
-    raise NotSimulated(f"{program} {what}, which virtual time does not have; {instead}")

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .loop import AsyncGenerators, ReadyCall, SimulatedLoop, TimedCall, refuse
+from .errors import refuse
+from .loop import AsyncGenerators, ReadyCall, SimulatedLoop, TimedCall
 from .tcp import Address, End, Machine
-from .transport import SocketOfTransport, StreamTransport
+from .transport import SimulatedSocket, SocketOfTransport, StreamTransport
 from .watchdog import Stuck, watchdog
 
 if TYPE_CHECKING:
@@ -267,14 +268,15 @@ class ProgramLoop(SimulatedLoop):
         await asyncio.sleep(0)
         return [
             (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
-            for address in self._addresses(host, port)
+            for address in self.addresses(host, port)
         ]
 
     async def getnameinfo(self, sockaddr: Any, flags: int = 0) -> tuple[str, str]:
         await asyncio.sleep(0)
         return self._program.names.name_of(sockaddr[0]), str(sockaddr[1])
 
-    def _addresses(self, host: bytes | str | None, port: bytes | str | int | None) -> list[Address]:
+    def addresses(self, host: bytes | str | None, port: bytes | str | int | None) -> list[Address]:
+        """Return the addresses of a name on the simulated network."""
         if isinstance(host, bytes):
             host = host.decode()
         try:
@@ -304,8 +306,15 @@ class ProgramLoop(SimulatedLoop):
 
         Options that choose among addresses of a real machine have no effect.
         """
+        context = tls.create_default_context() if ssl is True else ssl or None
+        timeouts = ssl_handshake_timeout, ssl_shutdown_timeout
         if sock is not None:
-            refuse(self.name, "connects over a socket of its own", "give host and port")
+            if not isinstance(sock, SimulatedSocket) or sock.end is None:
+                raise ValueError(f"{sock!r} is not connected; give host and port")
+            end, sock.end = sock.end, None
+            return await self._open(
+                end, protocol_factory(), context, server_hostname or "", *timeouts
+            )
         if host is None or port is None:
             raise ValueError("host and port was not specified and no sock specified")
         if server_hostname is not None and not ssl:
@@ -320,16 +329,22 @@ class ProgramLoop(SimulatedLoop):
             return await self._open(
                 end,
                 protocol_factory(),
-                tls.create_default_context() if ssl is True else ssl or None,
+                context,
                 server_hostname or host,
-                ssl_handshake_timeout,
-                ssl_shutdown_timeout,
+                *timeouts,
             )
         if all_errors:
             raise ExceptionGroup("create_connection failed", errors)
         if len(errors) == 1 or all(str(error) == str(errors[0]) for error in errors):
             raise errors[0]
         raise OSError(f"Multiple exceptions: {', '.join(map(str, errors))}")
+
+    async def sock_connect(self, sock: Any, address: Any) -> None:
+        """Connect a socket that the program has made."""
+        if not isinstance(sock, SimulatedSocket):
+            refuse(self.name, "uses a real socket", _STREAMS)
+        ((place, port), *_) = self.addresses(address[0], address[1])
+        sock.connected(await self._connected((place, port)))
 
     async def _connected(self, address: Address) -> End:
         outcome: asyncio.Future[End] = self.create_future()
@@ -488,7 +503,6 @@ _REFUSED = {
     **dict.fromkeys(
         (
             "sock_accept",
-            "sock_connect",
             "sock_recv",
             "sock_recv_into",
             "sock_recvfrom",

@@ -7,6 +7,8 @@ import socket
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .errors import refuse
+
 if TYPE_CHECKING:
     from .loop import SimulatedLoop
     from .tcp import Address, End
@@ -49,6 +51,51 @@ class SocketOfTransport:
 
     def gettimeout(self) -> float:
         return 0.0
+
+
+class SimulatedSocket(SocketOfTransport):
+    """What ``socket.socket`` gives a program: for ``loop.sock_connect`` and ``create_connection``.
+
+    Some clients, such as aiohttp's, choose among addresses by sockets of their own.
+    """
+
+    def __init__(self, program: str) -> None:
+        super().__init__(("0.0.0.0", 0))
+        self._program = program
+        self.end: End | None = None
+        """Once it is connected, and until a transport takes it."""
+
+    def connected(self, end: End) -> None:
+        """Have a connection."""
+        self.end, self._name, self._peer_name = end, end.name, end.peer_name
+
+    def setblocking(self, flag: bool) -> None:
+        if flag:
+            self._refuse("a socket that blocks")
+
+    def settimeout(self, value: float | None) -> None:
+        if value != 0:
+            self._refuse("a socket that blocks")
+
+    def bind(self, address: Address) -> None:
+        self._name = address
+
+    def close(self) -> None:
+        if self.end is not None:
+            self.end.close()
+            self.end = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._refuse(f"`{name}` of a socket")
+
+    def _refuse(self, what: str) -> None:
+        refuse(
+            self._program,
+            f"uses {what}",
+            "use asyncio.open_connection, asyncio.start_server or loop.create_connection",
+        )
 
 
 class StreamTransport(asyncio.Transport):

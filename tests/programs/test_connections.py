@@ -300,6 +300,26 @@ def test_a_server_closes_and_its_port_is_free_again(world: World) -> None:
     assert world.run(main) == ["7000", "x", "True"]
 
 
+def test_a_program_may_connect_a_socket_of_its_own(world: World) -> None:
+    """As clients do that choose among several addresses, such as aiohttp's."""
+    world.start(serve, echo, name="server")
+
+    async def main() -> tuple[bytes, str]:
+        loop = asyncio.get_running_loop()
+        ((family, kind, protocol, _, address), *_) = socket.getaddrinfo("server", PORT)
+        own = socket.socket(family, kind, protocol)
+        own.setblocking(False)
+        await loop.sock_connect(own, address)
+        peer = own.getpeername()
+        reader, writer = await asyncio.open_connection(sock=own)
+        writer.write(b"hello")
+        answer = await reader.readexactly(5)
+        writer.close()
+        return answer, (await loop.getnameinfo(peer))[0]
+
+    assert world.run(main) == (b"hello", "server")
+
+
 def test_who_stops_waiting_for_a_connection_gets_none(world: World) -> None:
     """The server sees it come and be reset."""
     lost: list[BaseException | None] = []

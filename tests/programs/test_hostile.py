@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from fakekafka.programs.errors import NotSimulated, ProgramError
 from fakekafka.programs.watchdog import watchdog
+from fakekafka.protocol.errors import UsageError
 from fakekafka.tests.support.programs import World
 
 
@@ -95,7 +96,11 @@ def _queue() -> None:
 
 
 def _socket() -> None:
-    socket.socket()
+    socket.create_connection(("worker-1", 9092))
+
+
+def _datagrams() -> None:
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 
 def _process() -> None:
@@ -111,7 +116,8 @@ def _sleep() -> None:
     [
         (_thread, "worker-1 starts a thread"),
         (_queue, "worker-1 waits for another thread"),
-        (_socket, "worker-1 makes a real socket"),
+        (_socket, "worker-1 uses `connect` of a socket"),
+        (_datagrams, "worker-1 makes a real socket"),
         (_process, "worker-1 starts another process"),
         (_sleep, r"worker-1 called time.sleep\(3\), a blocking sleep"),
     ],
@@ -128,6 +134,17 @@ def test_what_would_leave_virtual_time_is_refused(
         world.run(main)
 
 
+def test_a_program_cannot_run_another_simulation(world: World) -> None:
+    """Clocks and chance are those of one."""
+
+    async def main() -> str:
+        with pytest.raises(UsageError) as failure:
+            World().run(asyncio.sleep, 1)
+        return str(failure.value)
+
+    assert world.run(main).startswith("worker-1 runs another simulation")
+
+
 def test_nothing_stays_replaced(world: World) -> None:
     """After a run, be it one that failed."""
     before = [
@@ -136,7 +153,8 @@ def test_nothing_stays_replaced(world: World) -> None:
         time.monotonic,
         asyncio.all_tasks,
         threading.Thread.start,
-        socket.socket.__init__,
+        socket.socket.__new__,
+        socket.getaddrinfo,
         random.Random.seed,
         random.getstate(),
     ]
@@ -153,7 +171,8 @@ def test_nothing_stays_replaced(world: World) -> None:
         time.monotonic,
         asyncio.all_tasks,
         threading.Thread.start,
-        socket.socket.__init__,
+        socket.socket.__new__,
+        socket.getaddrinfo,
         random.Random.seed,
         random.getstate(),
     ]
