@@ -150,12 +150,15 @@ def renewed(page: str) -> str:
 
 
 def _introduction(table: Table, anchors: dict[str, str]) -> list[str]:
-    """The first paragraph of a class's docstring."""
+    """The first paragraph of a class's docstring, and where the class is unless it is exported."""
     source = _source(table.path)
     if not isinstance(source, griffe.Class) or source.docstring is None:
         return []
     summary = source.docstring.value.split("\n\n")[0]
-    return [_text(summary, {**anchors, table.name: ""}), ""]
+    is_exported = table.name in importlib.import_module(PACKAGE).__all__
+    module = table.path.rpartition(".")[0]
+    where = [] if is_exported else [f"`from {module} import {table.name}`", ""]
+    return [_text(summary, {**anchors, table.name: ""}), "", *where]
 
 
 # -- what is in a table --------------------------------------------------------------------------

@@ -66,7 +66,7 @@ class SimulatedClient(Node):
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
         """Run a coroutine, such as one that awaits what a transactional producer does.
 
-        What is done after it has parked is no part of its operation.
+        The ``Task`` gives its outcome.
         """
         self._before_operation = None
         task = super().start_task(coroutine)

@@ -40,8 +40,7 @@ _LEAST = {
 
 @frozen
 class ConsumerSettings:
-    """Kafka's consumer settings, with the defaults of the 3.x clients
-    (docs/reference/configuration.md)."""
+    """Kafka's consumer settings, with the defaults of the 3.x clients."""
 
     fetch_max_wait_ms: int = 500
     """How long a broker waits for ``fetch_min_bytes``."""
@@ -86,8 +85,8 @@ class SimulatedConsumer(SimulatedClient):
         self.positions: dict[TopicPartition, int] = {}
         """The next offset of each partition; -1 while it is not known."""
         self.on_batch: Callable[[TopicPartition, RecordBatch, int], object] | None = None
-        """A function to call with (partition, batch, position before it) for every batch; None:
-        none."""
+        """A function to call with (partition, batch, position before it) for every batch; None at
+        first."""
         self.records_read: int = 0
         """How many records it has read."""
         # By leader: its partitions and their epochs; None unless all have leader and position.

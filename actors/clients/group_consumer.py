@@ -98,7 +98,7 @@ class SimulatedGroupConsumer(SimulatedConsumer):
         self.rebalances: list[AssignmentChange] = []
         """What it was assigned, had revoked or lost, oldest first."""
         self.on_rebalance: Callable[[AssignmentChange], object] | None = None
-        """A function to call with each ``AssignmentChange``; None: none."""
+        """A function to call with each ``AssignmentChange``; None at first."""
         self._counts: dict[str, int] = {}
         membership = MembershipSettings(
             settings.group_id,

@@ -55,8 +55,7 @@ _LEAST = {
 
 @dataclass(frozen=True)
 class ProducerSettings:
-    """Kafka's producer settings, with the defaults of the 3.x clients
-    (docs/reference/configuration.md)."""
+    """Kafka's producer settings, with the defaults of the 3.x clients."""
 
     acks: int = ACKS_ALL
     """-1 for all in-sync replicas, 0 or 1; ``producer`` also takes ``"all"``."""
@@ -129,10 +128,12 @@ class SimulatedProducer(SimulatedClient):
         self.retries: int = 0
         """Batches that were sent once more."""
         self.on_service_time: Callable[[TopicPartition, int, int], object] | None = None
-        """Called with (partition, records, microseconds from send to answer)."""
+        """A function to call with (partition, records, microseconds from send to answer); None at
+        first."""
         self.on_renumbered: Callable[[TopicPartition, list[bytes | None]], object] | None = None
-        """Called with (partition, values of a batch) when a batch that was sent gets a number of a
-        new epoch. Was it stored in the old one, it may be stored twice, as with Kafka."""
+        """A function to call with (partition, values of a batch) when a batch that was sent gets a
+        number of a new epoch. Was it stored in the old one, it may be stored twice, as with Kafka.
+        """
 
     def produce(
         self,

@@ -127,7 +127,8 @@ class SimulatedTransactionalProducer(CoordinatedClient):
     async def write(self, topic_partition: tuple[str, int], values: Sequence[bytes | None]) -> int:
         """Write one batch in the transaction; its first offset.
 
-        Raises ``TransactionAbortable`` or ``ProducerFenced``.
+        Raises ``TransactionAbortable`` or ``ProducerFenced`` of
+        ``fakekafka.actors.clients.transactional_producer``.
         """
         self._require_open()
         where = TopicPartition(*topic_partition)

@@ -193,6 +193,8 @@ def test_a_table_is_made_from_a_class() -> None:
         "",
         "A class with a member of each kind.",
         "",
+        "`from fakekafka.tests.support.documented import Documented`",
+        "",
         "| name | what it is |",
         "|---|---|",
         r"| `count` | How many `Documented` there are \| were. |",
