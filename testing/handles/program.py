@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from .. import arguments
@@ -10,6 +11,9 @@ from .network import NetworkHandle
 if TYPE_CHECKING:
     from ...programs.program import Program
     from ..running import RunningCluster
+
+
+_LOOK_S = 0.01
 
 
 class ProgramHandle:
@@ -93,4 +97,18 @@ class ProgramHandle:
                 self._running.wait_until(main_has_ended, timeout_s)
             finally:
                 program.is_awaited = False
+        return program.outcome()
+
+    async def ended(self) -> Any:
+        """Wait in the code of another program, such as an async test, until main has ended.
+
+        Returns what it returned, and raises what it raised.
+        """
+        program = self._program
+        program.is_awaited = True
+        try:
+            while program.is_running:
+                await asyncio.sleep(_LOOK_S)
+        finally:
+            program.is_awaited = False
         return program.outcome()

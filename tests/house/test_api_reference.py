@@ -31,6 +31,7 @@ USERS_OWN = {
     "Simulation.recorder": "an object of the user's own, or the default one",
     "Simulation.program": "arguments of the user's own program",
     "fakekafka.simulate": "arguments and result of the user's own program",
+    "ProgramHandle.ended": "what the user's own program returned",
     "ProgramHandle.result": "what the user's own program returned",
     "Simulation.note": "values of the user's own",
     "Simulation.notes": "values of the user's own",

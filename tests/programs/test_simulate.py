@@ -51,6 +51,24 @@ def test_a_program_cannot_let_time_pass_by_a_call() -> None:
     assert "`await asyncio.sleep(...)` lets time pass" in text
 
 
+def test_a_program_awaits_others() -> None:
+    """It gets what their mains return or raise."""
+    with Simulation(1, seed=1) as simulation:
+
+        async def fail() -> None:
+            await asyncio.sleep(2)
+            raise ValueError("no bank")
+
+        async def main() -> str:
+            slept = simulation.program(asyncio.sleep, 5, "slept", name="sleeper")
+            failed = simulation.program(fail, name="failing")
+            with pytest.raises(ValueError, match="no bank"):
+                await failed.ended()
+            return str(await slept.ended())
+
+        assert simulation.program(main, name="test").result() == "slept"
+
+
 def test_it_ends_at_its_time() -> None:
     """A program that does not end is an error."""
     with pytest.raises(WaitTimeout, match="main_has_ended"):
