@@ -204,7 +204,7 @@ class Runtime(abc.ABC):
             node.halt()
         if silently:
             self.network.power_lost(process.name)
-        else:
+        elif names:  # a program has no nodes, and its connections end by themselves
             self.network.process_died(process.name, names)
 
     def pause(self, process: Process) -> None:

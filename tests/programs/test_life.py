@@ -271,3 +271,16 @@ def test_a_killed_program_keeps_nothing_of_the_simulation(world: World) -> None:
     del other
     gc.collect()
     assert reference() is None
+
+
+def test_no_node_hears_of_the_end_of_a_program(world: World) -> None:
+    """Its connections tell their peers; nodes have none to it."""
+    recorder = Recorder()
+    world.runtime.record(recorder)
+    program = world.start(asyncio.sleep, 10)
+    world.run_for(1)
+    program.kill()
+    world.run_for(5)
+    told = [(event.kind, event.why) for event in recorder.events if event.actor == "worker-1"]
+    assert told == [("note", "worker-1 starts: sleep"), ("crash", "worker-1 is killed")]
+    assert {event.kind for event in recorder.events} == {"step", "note", "crash"}
