@@ -297,6 +297,13 @@ class Program:
         if running_program() is self:
             raise UsageError(f"{self.name} cannot {what}")
 
+    def whereabouts(self) -> str:
+        """Return in words where its tasks wait."""
+        if self.loop is None:
+            return f"{self.name} does not run"
+        tasks = ", ".join(map(_place_of, by_number(asyncio.all_tasks(self.loop))))
+        return f"{self.name} {'is paused' if self.is_paused else 'runs'}; its tasks are {tasks}"
+
     def outcome(self) -> Any:
         """What main has returned; raises what it raised."""
         if self.failure is not None:

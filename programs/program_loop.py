@@ -354,6 +354,8 @@ class ProgramLoop(SimulatedLoop):
                 return False
             if isinstance(result, OSError):
                 text = f"Connect call failed {address}"
+                if address[0] == self.machine.address:
+                    text += f": {self.name} itself has no server there; Kafka is at kafka:9092"
                 outcome.set_exception(type(result)(result.errno, text))
             else:
                 outcome.set_result(result)

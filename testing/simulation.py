@@ -33,6 +33,7 @@ from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
 from .emulated_cluster import EmulatedCluster
+from .running import WaitTimeout
 from .virtual_time import VirtualTimeCluster
 
 if TYPE_CHECKING:
@@ -397,7 +398,13 @@ class Simulation(EmulatedCluster):
         def it_was_noted() -> bool:
             return len(notes.having(text, values)) >= count
 
-        self.wait_until(it_was_noted, timeout_s)
+        try:
+            self.wait_until(it_was_noted, timeout_s)
+        except WaitTimeout as error:
+            found, latest = notes.having(text, values), notes.having(None, {})[-5:]
+            told = "; ".join(f"{note} by {note.program}" for note in latest) or "none"
+            error.add_note(f"{text!r} was noted {len(found)} times; the last notes are: {told}")
+            raise
         return notes.having(text, values)
 
     # -- the recording -------------------------------------------------------------------------

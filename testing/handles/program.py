@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from .. import arguments
+from ..running import WaitTimeout
 from .network import NetworkHandle
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ class ProgramHandle:
                     return not program.is_running
 
                 self._running.wait_until(main_has_ended, timeout_s)
+            except WaitTimeout as error:
+                error.add_note(program.whereabouts())
+                raise
             finally:
                 program.is_awaited = False
         return program.outcome()

@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer
 from fakekafka import Simulation
 from fakekafka.protocol.errors import UsageError
 from fakekafka.testing.programs import checks
+from fakekafka.testing.running import WaitTimeout
 from fakekafka.tests.support.aiokafka_programs import BOOTSTRAP, consume
 
 WORK = ("orders", "charged", "order")
@@ -137,6 +138,16 @@ def test_commits_after_the_work_are_right(simulation: Simulation) -> None:
     (problem,) = verdict.problems
     assert problem.startswith("order 5 (orders-1, offset 2) was never charged; its offset was ")
     assert "committed by worker at " in problem
+
+
+def test_a_note_that_does_not_come_is_told_with_the_last_ones(simulation: Simulation) -> None:
+    """Who waits for the wrong one sees what there was."""
+    charge(simulation, 1)
+    with pytest.raises(WaitTimeout) as failure:
+        simulation.wait_for_note("refunded", timeout_s=1)
+    assert failure.value.__notes__ == [
+        "'refunded' was noted 0 times; the last notes are: charged order=1 by scenario"
+    ]
 
 
 def test_notes_can_be_asked_and_waited_for(simulation: Simulation) -> None:

@@ -138,10 +138,16 @@ def test_a_server_that_is_not_there_refuses(world: World) -> None:
             await asyncio.open_connection("othr", PORT)
         return refused_s, str(failure.value)
 
+    async def own() -> str:
+        with pytest.raises(ConnectionRefusedError) as failure:
+            await asyncio.open_connection("localhost", 9092)
+        return str(failure.value)
+
+    assert "own itself has no server there; Kafka is at kafka:9092" in world.run(own, name="own")
     refused_s, text = world.run(main)
     assert refused_s == pytest.approx(2 * TRIP_S, abs=1e-3)
     assert "'othr' in worker-1; did you mean 'other'?" in text
-    assert "there are kafka, other, worker-1" in text
+    assert "there are kafka, other, own, worker-1" in text
 
 
 def test_what_is_sent_over_a_cut_link_arrives_when_it_is_mended(world: World) -> None:

@@ -71,8 +71,11 @@ def test_a_program_awaits_others() -> None:
 
 def test_it_ends_at_its_time() -> None:
     """A program that does not end is an error."""
-    with pytest.raises(WaitTimeout, match="main_has_ended"):
+    with pytest.raises(WaitTimeout, match="main_has_ended") as failure:
         fakekafka.simulate(asyncio.sleep, 100, brokers=1, timeout_s=50)
+    (note,) = failure.value.__notes__
+    assert note.startswith("main runs; its tasks are main at ")
+    assert note.endswith(" in sleep")
 
 
 @pytest.mark.parametrize("faults", [[print], {"early": print}, {1: "kill"}, {-1: print}])
