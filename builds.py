@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,9 @@ from typing import Any
 SHARED = "fakekafka__mypyc"
 """The library that holds the code of all compiled modules; each of them is only a door to it."""
 SUFFIX = EXTENSION_SUFFIXES[0]
+SEEN = "seen"
+"""Sizes and times of the source when it was last found to be that of the build: to compute the
+digests of all of it takes longer."""
 ROOT = Path(__file__).parent
 VARIABLE = "FAKEKAFKA_BUILD"
 
@@ -48,6 +52,15 @@ def digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except FileNotFoundError:
         return ""
+
+
+def stamp(path: Path) -> str:
+    """Return size and time of a file, which tell whether it was looked at before."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return ""
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def choose(root: Path, wanted: str) -> tuple[str, list[str]]:
@@ -90,8 +103,15 @@ def find_problem(root: Path, manifest: dict[str, Any]) -> str:
     """Return why the compiled build cannot run, in words; empty if it can."""
     if manifest["suffix"] != SUFFIX:
         return f"the compiled build is for {manifest['suffix']}"
-    changed = [path for path, known in manifest["sources"].items() if digest(root / path) != known]
+    sources = manifest["sources"]
+    seen = root / "compiled" / SEEN
+    stamps = "\n".join([stamp(root / path) for path in sources])
+    if seen.exists() and seen.read_text(encoding="utf-8") == stamps:
+        return ""
+    changed = [path for path, known in sources.items() if digest(root / path) != known]
     if not changed:
+        with suppress(OSError):  # it may be another user's
+            seen.write_text(stamps, encoding="utf-8")
         return ""
     others = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
     return f"the compiled build is stale, as {changed[0]}{others} changed"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from ..protocol.values import message
 
 
-class Delivery(NamedTuple):
+@message
+class Delivery:
     """A message on its way."""
 
     sender: Any
@@ -25,6 +28,19 @@ class Delivery(NamedTuple):
     event: int | None = None
     """In a recorded run, what it follows from: of an answer about to be sent the delivery of the
     request, then its own sending; for who handles it, its own delivery."""
+
+    def following(self, event: int | None) -> Delivery:
+        """The same, as following from an event."""
+        return Delivery(
+            self.sender,
+            self.target,
+            self.message,
+            self.correlation,
+            self.is_reply,
+            self.context,
+            self.message_id,
+            event,
+        )
 
 
 class Link:

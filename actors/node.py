@@ -19,11 +19,12 @@ import random
 import re
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pykka
 
 from ..protocol.awaiting import Disconnected, Pending, RequestTimeout, Task
+from ..protocol.declaring.native import mypyc_attr
 from ..protocol.errors import KafkaError, UsageError
 from ..protocol.host import Causes, LogListener, StateListener, Timer
 from .causes import NodeCauses
@@ -49,39 +50,12 @@ def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
     return bool(code.co_flags & inspect.CO_COROUTINE)
 
 
-class _Handlers(dict[type, Handler]):
-    """The handlers of a node by type of message, each made ready when the first one comes."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__()
-        self._node = node
-        self.registered: dict[type, Callable[[Any, Delivery], Any]] = {}
-        """What handles messages instead of a method of the node. Most never come to most nodes."""
-
-    def __missing__(self, message_type: type) -> Handler:
-        node = self._node
-        handler: Callable[[Any, Delivery], Any]
-        if message_type in self.registered:
-            handler = self.registered[message_type]
-        else:
-            handler = getattr(node, handler_name(message_type), node.has_no_handler)
-        if _is_coroutine_function(handler):  # its outcome is the reply
-            handler = functools.partial(node.run_coroutine, handler)
-        self[message_type] = handler
-        return handler
-
-
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Node(pykka.Actor):
     """An actor of the cluster, the same on every runtime."""
 
-    handles_one_at_a_time = False
+    handles_one_at_a_time: ClassVar[bool] = False
     """True: a parked coroutine holds further messages back; replies still arrive."""
-
-    _has_own_handle = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._has_own_handle = cls.handle is not Node.handle
 
     def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
         self.runtime = runtime
@@ -96,7 +70,9 @@ class Node(pykka.Actor):
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked = False  # True while stopped or paused: deliveries take the slow path
         self.stopped = False
-        self._handlers = _Handlers(self)
+        self._has_own_handle = type(self).handle is not Node.handle
+        self._handlers: dict[type, Handler] = {}  # each made ready when its first message comes
+        self._registered: dict[type, Handler] = {}  # most of these never come to most nodes
         self.port: Port = runtime.create_port(self, process.name, self._handlers)
         self.answer: Callable[[Delivery, Any], None] = self.port.answer
         """``reply`` for those who answer thousands of requests a second."""
@@ -244,9 +220,20 @@ class Node(pykka.Actor):
 
     def register_handlers(self, handlers: Mapping[type, Handler]) -> None:
         """Have messages of these types handled elsewhere than by methods of this node."""
-        self._handlers.registered.update(handlers)
+        self._registered.update(handlers)
         for message_type in self._handlers.keys() & handlers.keys():
             del self._handlers[message_type]
+
+    def find_handler(self, message_type: type) -> Handler:
+        """Make ready what handles messages of a type from now on."""
+        handler: Any = self._registered.get(message_type)
+        if handler is None:
+            handler = getattr(self, handler_name(message_type), self.has_no_handler)
+        if _is_coroutine_function(handler):  # its outcome is the reply
+            handler = functools.partial(self.run_coroutine, handler)
+        found: Handler = handler
+        self._handlers[message_type] = found
+        return found
 
     def handle(self, delivery: Delivery) -> None:
         """Handle a request or a one-way message; replies go to the askers in ``port.requests``."""
@@ -255,7 +242,8 @@ class Node(pykka.Actor):
             return
         message = delivery.message
         try:
-            response = self._handlers[type(message)](message, delivery)
+            handler = self._handlers.get(type(message)) or self.find_handler(type(message))
+            response = handler(message, delivery)
         except Exception as error:
             self.handler_failed(error, delivery)
             return

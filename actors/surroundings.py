@@ -94,6 +94,10 @@ class Resident(Protocol):
         """Take one message that has arrived."""
         ...
 
+    def find_handler(self, message_type: type) -> Callable[[Any, Delivery], Any]:
+        """Make ready what handles messages of a type from now on."""
+        ...
+
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
         """Tell the asker of an error."""
         ...

@@ -16,7 +16,12 @@ from typing import Any
 
 from fakekafka import builds
 from fakekafka.building import compiler_source
-from fakekafka.building.compiler_source import with_native_messages, with_whole_numbers
+from fakekafka.building.compiler_source import (
+    with_final_constants,
+    with_native_messages,
+    with_unchecked_arguments,
+    with_whole_numbers,
+)
 from mypy.version import __version__ as mypy_version
 
 FOLDERS = (
@@ -30,17 +35,7 @@ FOLDERS = (
 )
 """What the compiled modules may import: any file of these that changes makes the build stale."""
 
-COMPILED = (
-    "protocol",
-    "replication",
-    "actors/causes.py",
-    "actors/delivery.py",
-    "actors/port.py",
-    "actors/silence.py",
-    "actors/surroundings.py",
-    "actors/network",
-    "actors/runtime",
-)
+COMPILED = ("protocol", "replication", "actors")
 
 INTERPRETED = {
     "protocol/declaring/methods.py": "makes classes",
@@ -81,17 +76,22 @@ def prepare(package: Path) -> None:
     """Give the copy the form that the compiler takes."""
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        path.write_text(with_whole_numbers(with_native_messages(text)), encoding="utf-8")
+        for prepared in (
+            with_unchecked_arguments,
+            with_whole_numbers,
+            with_final_constants,
+            with_native_messages,
+        ):
+            text = prepared(text)
+        path.write_text(text, encoding="utf-8")
 
 
 def modules_to_compile(package: Path) -> list[Path]:
     """The files of the compiled folders; ``__init__`` hold no code."""
     return [
         path
-        for place in COMPILED
-        for path in (
-            [package / place] if place.endswith(".py") else sorted((package / place).rglob("*.py"))
-        )
+        for folder in COMPILED
+        for path in sorted((package / folder).rglob("*.py"))
         if path.name != "__init__.py" and path.relative_to(package).as_posix() not in INTERPRETED
     ]
 

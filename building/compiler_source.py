@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+_FUTURE = "from __future__ import annotations"
 _IMPORT = "from fakekafka.protocol.declaring.methods import adopted as _adopted, frozen_as"
 
 
@@ -46,8 +47,7 @@ def with_native_messages(text: str) -> str:
         return text
     for end, methods in reversed(ends):
         lines[end:end] = methods.split("\n")
-    start = lines.index("from __future__ import annotations")
-    lines[start] += f"; {_IMPORT}"  # on one line: the numbers of the others stay
+    _import(lines, _IMPORT)
     return "\n".join(lines)
 
 
@@ -65,6 +65,76 @@ def with_whole_numbers(text: str) -> str:
         line = lines[number - 1].encode()  # columns are counted in bytes
         lines[number - 1] = (line[:column] + b"int | " + line[column:]).decode()
     return "\n".join(lines)
+
+
+def with_unchecked_arguments(text: str) -> str:
+    """The source of a module in which functions that raise ``UsageError`` take anything: they say
+    what would be right, and the compiler would refuse another type before they can."""
+    if _FUTURE not in text:
+        return text
+    lines = text.split("\n")
+    found = [
+        arg.annotation
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and "UsageError" in (ast.get_docstring(node) or "")
+        for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        if arg.annotation is not None
+        and arg.annotation.lineno == arg.annotation.end_lineno
+        and "Callable" not in ast.unparse(arg.annotation)  # of which nothing is checked
+    ]
+    for kind in sorted(found, key=lambda kind: (kind.lineno, kind.col_offset), reverse=True):
+        line = lines[kind.lineno - 1].encode()
+        changed = line[: kind.col_offset] + b"_Anything" + line[kind.end_col_offset :]
+        lines[kind.lineno - 1] = changed.decode()
+    if found:
+        _import(lines, "from typing import Any as _Anything")
+    return "\n".join(lines)
+
+
+def with_final_constants(text: str) -> str:
+    """The source of a module whose constants are ``Final``: compiled code would look each other
+    name up in its module, whenever it uses it."""
+    if _FUTURE not in text:
+        return text
+    lines = text.split("\n")
+    tree = ast.parse(text)
+    written = [
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    for node in tree.body:
+        target: ast.expr
+        if isinstance(node, ast.Assign):
+            target, kind = node.targets[0], ""
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            target, kind = node.target, ast.unparse(node.annotation)
+        else:
+            continue
+        is_variable = isinstance(node.value, ast.Call) and "TypeVar" in ast.unparse(node.value.func)
+        if (
+            not isinstance(target, ast.Name)
+            or not target.id.isupper()
+            or written.count(target.id) > 1
+            or is_variable
+            or kind.startswith(("Final", "TypeAlias"))
+        ):
+            continue
+        name = target.id
+        line = lines[node.lineno - 1]
+        if not kind and line.startswith(f"{name} = "):
+            lines[node.lineno - 1] = f"{name}: Final = {line.removeprefix(f'{name} = ')}"
+        elif kind and line.startswith(f"{name}: {kind} = "):
+            value = line.removeprefix(f"{name}: {kind} = ")
+            lines[node.lineno - 1] = f"{name}: Final[{kind}] = {value}"
+    _import(lines, "from typing import Final")
+    return "\n".join(lines)
+
+
+def _import(lines: list[str], statement: str) -> None:
+    """Behind another statement, so that the other lines keep their numbers."""
+    (place,) = [number for number, line in enumerate(lines) if line.startswith(_FUTURE)]
+    lines[place] += f"; {statement}"
 
 
 def _annotations(tree: ast.AST) -> Iterator[ast.expr]:

@@ -34,7 +34,8 @@ def compiled_wheel(pure: Path, compiled: Path) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         _wheel("unpack", "--dest", folder, pure)
         (unpacked,) = Path(folder).iterdir()
-        shutil.copytree(compiled, unpacked / "fakekafka" / "compiled")
+        ignored = shutil.ignore_patterns(builds.SEEN)
+        shutil.copytree(compiled, unpacked / "fakekafka" / "compiled", ignore=ignored)
         (said,) = unpacked.glob("*.dist-info/WHEEL")
         text = said.read_text(encoding="utf-8")
         text = text.replace("Root-Is-Purelib: true", "Root-Is-Purelib: false")

@@ -6,6 +6,7 @@ the same thing; here it is one list of predicates (docs/kafka/purgatory.md#purga
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from ...protocol.awaiting import Pending
@@ -37,18 +38,26 @@ class MetadataWaiters:
         self._waiting[pending] = predicate
         causes = self._node.causes
         begun_by = None if causes is None else causes.current()
-
-        def give_up() -> None:
-            if causes is not None:
-                causes.waited(peers(), begun_by, timeout_ms)
-            self._waiting.pop(pending, None)
-            pending.set_result(False)
-
-        timer = self._node.call_later_ms(timeout_ms, give_up)
+        timer = self._node.call_later_ms(
+            timeout_ms, functools.partial(self._give_up, pending, peers, begun_by, timeout_ms)
+        )
         try:
             return await pending
         finally:
             timer.cancel()
+
+    def _give_up(
+        self,
+        pending: Pending[bool],
+        peers: Callable[[], Sequence[str]],
+        begun_by: int | None,
+        timeout_ms: float,
+    ) -> None:
+        causes = self._node.causes
+        if causes is not None:
+            causes.waited(peers(), begun_by, timeout_ms)
+        self._waiting.pop(pending, None)
+        pending.set_result(False)
 
     def examine(self) -> None:
         """Metadata changed: wake those whose predicate holds now."""

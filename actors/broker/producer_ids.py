@@ -124,8 +124,8 @@ class PrefetchedProducerIds:
             self._next_block = block
         except Cancelled:
             raise
-        except RequestTimeout as error:
-            self._node.log("warn", f"no block of producer ids: {error}")
+        except RequestTimeout as timeout:
+            self._node.log("warn", f"no block of producer ids: {timeout}")
         except FakeKafkaError as error:
             self._node.log("warn", f"no block of producer ids: {error}")
             self._retry_at_ms = self._node.now_ms() + _RETRY_BACKOFF_MS

@@ -244,13 +244,12 @@ class SimulatedConsumer(SimulatedClient):
         """Leave a broker alone for a while after a failure; fetching from the others goes on."""
         self.refresh_metadata()
         self._not_before_ms[leader_id] = self.now_ms() + RETRY_BACKOFF_MS
+        self.call_later_ms(RETRY_BACKOFF_MS, functools.partial(self._end_back_off, leader_id))
 
-        def over() -> None:
-            if self._not_before_ms.get(leader_id, 0) <= self.now_ms():
-                self._not_before_ms.pop(leader_id, None)
-                self._poll()
-
-        self.call_later_ms(RETRY_BACKOFF_MS, over)
+    def _end_back_off(self, leader_id: int) -> None:
+        if self._not_before_ms.get(leader_id, 0) <= self.now_ms():
+            self._not_before_ms.pop(leader_id, None)
+            self._poll()
 
     def _reset(self, topic_partition: TopicPartition, leader_id: int) -> None:
         if topic_partition in self._resetting or leader_id in self._not_before_ms:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ...protocol.awaiting import Disconnected, Pending
@@ -25,7 +24,7 @@ from ...protocol.data import (
 )
 from ...protocol.errors import ErrorCode, UsageError
 from ...protocol.names import broker_name
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .client import RETRY_BACKOFF_MS, SimulatedClient, check_numbers, refuse_setting
 from .producer_queue import (
@@ -53,7 +52,7 @@ _LEAST = {
 """The least value of each setting."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProducerSettings:
     """Kafka's producer settings, with the defaults of the 3.x clients."""
 
@@ -176,7 +175,7 @@ class SimulatedProducer(SimulatedClient):
             if self.state_listener is not None:
                 self._begin(queue, batch)
             if settings.linger_ms:
-                self.call_later_ms(settings.linger_ms, lambda: self._drain(where, queue))
+                self.call_later_ms(settings.linger_ms, functools.partial(self._drain, where, queue))
         records = batch.records
         records.append((key, value, self.wall_ms(), callback))
         if len(records) >= settings.batch_records:
@@ -185,7 +184,7 @@ class SimulatedProducer(SimulatedClient):
         elif not settings.linger_ms:
             self._drain(where, queue)
 
-    def _new_queue(self, topic_partition: tuple[str, int]) -> PartitionQueue:
+    def _new_queue(self, topic_partition: object) -> PartitionQueue:
         match topic_partition:
             case (str(topic), int(number)) if number >= 0:
                 where = TopicPartition(topic, number)
@@ -221,7 +220,7 @@ class SimulatedProducer(SimulatedClient):
         for batch in queue.batches:
             batch.created_at_ms = self.now_ms()
         if queue.batches and linger_ms:
-            self.call_later_ms(linger_ms, lambda: self._drain(where, queue))
+            self.call_later_ms(linger_ms, functools.partial(self._drain, where, queue))
 
     def _deadline_ms(self, queue: PartitionQueue, batch: ProducerBatch) -> float:
         """Return the time at which a batch that waits is given up."""
@@ -233,7 +232,7 @@ class SimulatedProducer(SimulatedClient):
         """See to it that a batch nobody takes ends in time, though nothing is answered."""
         if queue.expiry is None:
             left_ms = self._deadline_ms(queue, batch) - self.now_ms()
-            queue.expiry = self.call_later_ms(left_ms, lambda: self._expire(queue))
+            queue.expiry = self.call_later_ms(left_ms, functools.partial(self._expire, queue))
 
     def _expire(self, queue: PartitionQueue) -> None:
         queue.expiry = None
@@ -261,7 +260,8 @@ class SimulatedProducer(SimulatedClient):
                 if not queue.is_waking:
                     queue.is_waking = True
                     self.call_later_ms(
-                        queue.not_before_ms - now, lambda: self._wake(topic_partition, queue)
+                        queue.not_before_ms - now,
+                        functools.partial(self._wake, topic_partition, queue),
                     )
                 return
             if (
@@ -328,8 +328,9 @@ class SimulatedProducer(SimulatedClient):
         (``TransactionManager.bumpIdempotentProducerEpoch``)."""
         if self._identity is not NO_IDENTITY:
             producer_id, epoch = self._identity
-            self._identity = (producer_id, epoch + 1) if epoch < EPOCH_MAX else NO_IDENTITY
-            self.tell("producer", self._identity)
+            may_grow = epoch < EPOCH_MAX
+            self._identity = Identity(producer_id, epoch + 1) if may_grow else NO_IDENTITY
+            self.tell("producer", tuple(self._identity))
         if self._identity is not NO_IDENTITY:
             self._renumber(queue)
         elif queue not in self._renumbered_later:
@@ -368,8 +369,8 @@ class SimulatedProducer(SimulatedClient):
             self.call_later_ms(self.settings.retry_backoff_ms, self.on_metadata)
             return
         answer = pending.result()
-        self._identity = (answer.producer_id, answer.producer_epoch)
-        self.tell("producer", self._identity)
+        self._identity = Identity(answer.producer_id, answer.producer_epoch)
+        self.tell("producer", tuple(self._identity))
         waiting, self._renumbered_later = self._renumbered_later, []
         for queue in waiting:
             self._renumber(queue)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ...protocol.errors import ErrorCode
 from ...protocol.host import Timer
@@ -33,10 +34,15 @@ from ...protocol.values import TopicPartition
 Callback = Callable[[ErrorCode, int], object]
 """Called once per record with (error, offset); the offset is -1 unless it is known."""
 
-Identity = tuple[int, int]
-"""Producer id and epoch; compared by identity."""
 
-NO_IDENTITY: Identity = (-1, -1)
+class Identity(NamedTuple):
+    """Who a producer is; one is told from another as an object, not by its numbers."""
+
+    producer_id: int
+    epoch: int
+
+
+NO_IDENTITY = Identity(-1, -1)
 """Who a producer is without idempotence."""
 
 EPOCH_MAX = 32767

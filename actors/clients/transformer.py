@@ -63,8 +63,6 @@ class TransformerSettings(TransactionalProducerSettings):
 class SimulatedTransformer(SimulatedTransactionalProducer):
     """Copies records from its inputs to its outputs, each exactly once."""
 
-    settings: TransformerSettings
-
     def __init__(
         self,
         runtime: Surroundings,
@@ -74,6 +72,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         settings: TransformerSettings,
     ) -> None:
         super().__init__(runtime, name, process, bootstrap, settings)
+        self._transformer_settings = settings
         self.fenced: int = 0
         """How often another producer has fenced it."""
         self.has_ended: bool = False
@@ -82,7 +81,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         """A function from the value read to the value to write; the value itself at first."""
 
     def on_start(self) -> None:
-        for where in (*self.settings.inputs, *self.settings.outputs):
+        for where in (*self._transformer_settings.inputs, *self._transformer_settings.outputs):
             self.use_topic(where.topic)
         self.start_task(self._run())
 
@@ -93,7 +92,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
                 await self._copy()
             except ProducerFenced:
                 self.fenced += 1
-                if not self.settings.returns_when_fenced:
+                if not self._transformer_settings.returns_when_fenced:
                     self.has_ended = True
                     return
 
@@ -101,7 +100,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         """Copy until fenced."""
         positions = await self._committed()
         while True:
-            for where in self.settings.inputs:
+            for where in self._transformer_settings.inputs:
                 records, position = await self._fetch(where, positions[where])
                 if position == positions[where]:
                     continue
@@ -117,20 +116,20 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
         self, where: TopicPartition, records: list[tuple[int, bytes | None]], position: int
     ) -> None:
         self.begin()
-        outputs = self.settings.outputs
+        outputs = self._transformer_settings.outputs
         by_output: dict[TopicPartition, list[bytes | None]] = {}
         for offset, value in records:
             output = outputs[offset % len(outputs)]
             by_output.setdefault(output, []).append(self.transform(value))
         for output, values in by_output.items():
             await self.write(output, values)
-        await self.send_offsets(self.settings.group_id, {where: position})
+        await self.send_offsets(self._transformer_settings.group_id, {where: position})
         await self.commit()
 
     async def _committed(self) -> dict[TopicPartition, int]:
         """Fetch the positions to go on from; waits while a transaction is ended (KIP-447)."""
-        inputs = self.settings.inputs
-        group_id = self.settings.group_id
+        inputs = self._transformer_settings.inputs
+        group_id = self._transformer_settings.group_id
         request = OffsetFetchRequest(group_id, inputs, require_stable=True)
         with ClientOperation(self, "offset_fetch", group_id):
             answer: OffsetFetchResponse = await self.ask_coordinator(
@@ -149,7 +148,7 @@ class SimulatedTransformer(SimulatedTransactionalProducer):
             return [], position
         request = FetchRequest(
             CONSUMER_REPLICA_ID,
-            self.settings.fetch_max_wait_ms,
+            self._transformer_settings.fetch_max_wait_ms,
             1,
             1048576,
             (FetchPartition(where, position),),

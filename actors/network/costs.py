@@ -18,7 +18,7 @@ from ...protocol.data import FetchRequest, FetchResponse, ProduceRequest
 from ...protocol.declaring.methods import field_names
 from ...protocol.errors import UsageError
 from ...protocol.names import broker_id_of
-from ...protocol.values import frozen
+from ...protocol.values import changed, frozen
 from ...statemachines.zookeeper.timed_work import LOGGED_PARTITIONS, ZOOKEEPER_ANSWERS
 from ...zkfake.messages import (
     ClientPacket,
@@ -152,7 +152,7 @@ class CostedNetwork(Network):
         def leave() -> None:
             sender.waiting -= 1
             self._numbered += 1
-            Network.transmit(self, delivery._replace(message_id=self._numbered))
+            Network.transmit(self, changed(delivery, message_id=self._numbered))
 
         self._numbered -= 1  # counted and numbered when it leaves
         # Behind all that waits already, also behind what leaves at this very moment.

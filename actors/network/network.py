@@ -151,7 +151,7 @@ class Network:
     def reply(self, sender: Any, request: Delivery, response: Any) -> None:
         answer = self._deliver_to(request.sender, sender, response, request.correlation, True)
         if request.event is not None:
-            answer = answer._replace(event=request.event)
+            answer = answer.following(request.event)
         self.transmit(answer)
 
     def _deliver_to(
@@ -176,7 +176,7 @@ class Network:
         """
         delivery = self._deliver_to(node, node, message, 0, False, letter)
         if self._runtime.recorder is not None:
-            delivery = delivery._replace(event=self._trace(delivery, "send"))
+            delivery = delivery.following(self._trace(delivery, "send"))
         holder = self._holder(delivery) if self._hold_filters else None
         if holder is not None:
             self._trace(delivery, "hold")
@@ -195,7 +195,7 @@ class Network:
         """Put a delivery on its link."""
         runtime = self._runtime
         if runtime.recorder is not None:
-            delivery = delivery._replace(event=self._trace(delivery, "send"))
+            delivery = delivery.following(self._trace(delivery, "send"))
         source, target = delivery.sender.machine, delivery.target.machine
         if source == target:
             runtime.enqueue(delivery, 0)
@@ -367,7 +367,7 @@ class Network:
                 # A refusal has no sending.
                 delivery.event if delivery.message_id else delivery.context,
             )
-            delivery = delivery._replace(event=runtime.cause)
+            delivery = delivery.following(runtime.cause)
         if self._observers:
             self._show(delivery)
         if self._interceptors:

@@ -38,20 +38,18 @@ class FetchHandler:
     """Serves consumers, and followers that begin."""
 
     __slots__ = (
-        "_account",
         "_by_name",
-        "_complete",
+        "_delayed",
         "_fetch_bytes_max",
-        "_fetch_of_follower",
         "_fetches",
         "_fetches_to_end",
+        "_followers",
         "_now_ms",
         "_quota",
-        "_read_partition",
+        "_reader",
         "_throttled_topics",
         "behaviour",
         "counts",
-        "is_fetch_satisfied",
         "sessions",
     )
 
@@ -66,19 +64,20 @@ class FetchHandler:
         self.sessions = sessions
         self.behaviour = reader.behaviour
         self.counts = followers.counts
-        self.is_fetch_satisfied = reader.is_fetch_satisfied
         self._now_ms = host.now_ms
-        """Bound once, like all that every request asks."""
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max
         self._quota = reader.quota
         self._throttled_topics = reader.quota.topics
-        self._read_partition = reader.read_partition
-        self._fetch_of_follower = followers.fetch_of_follower
-        self._account = followers.account
+        self._reader = reader
+        self._followers = followers
+        self._delayed = delayed
         self._fetches = delayed.fetches
         self._fetches_to_end = delayed.fetches_to_end
-        self._complete = delayed.complete
+
+    def is_fetch_satisfied(self, operation: DelayedFetch) -> bool:
+        """Return whether a waiting fetch has what it waits for."""
+        return self._reader.is_fetch_satisfied(operation)
 
     def fetch_messages(
         self,
@@ -96,7 +95,9 @@ class FetchHandler:
                 return
             session = resolved
             if session is not None and session.is_privileged:
-                self._fetch_of_follower(request, session, context.api_version, respond, now_ms)
+                self._followers.fetch_of_follower(
+                    request, session, context.api_version, respond, now_ms
+                )
                 return
         specs: Sequence[FetchPartition | CachedPartition] = request.partitions
         if session is not None:
@@ -112,7 +113,7 @@ class FetchHandler:
             or size >= request.max_bytes
             or size >= self._fetch_bytes_max
             or (session is None and not specs)
-            or (size and self.is_fetch_satisfied(operation))
+            or (size and self._reader.is_fetch_satisfied(operation))
         ):
             self._respond(operation, responses)
         else:
@@ -174,7 +175,7 @@ class FetchHandler:
             replica: Replica | None = None
             if replica_id >= 0 and partition is not None and partition.is_leader:
                 replica = partition.find_replica(replica_id)
-            response, read_size = self._read_partition(
+            response, read_size = self._reader.read_partition(
                 operation, spec, partition, replica, remaining, not size
             )
             responses.append(response)
@@ -190,9 +191,9 @@ class FetchHandler:
                 and replica is not None
                 and partition is not None
                 and partition.log is not None
-                and self._account(partition, replica, spec, partition.log, now_ms)
+                and self._followers.account(partition, replica, spec, partition.log, now_ms)
             ):
                 moved.append(partition)
         for partition in moved:
-            self._complete(partition)
+            self._delayed.complete(partition)
         return responses, size, is_final

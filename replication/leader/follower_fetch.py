@@ -29,16 +29,15 @@ class FollowerFetchHandler:
     __slots__ = (
         "_by_name",
         "_causes",
-        "_complete",
+        "_delayed",
         "_deletions",
         "_fetch_bytes_max",
         "_fetches_to_end",
         "_quota",
-        "_read_partition",
         "_throttled_topics",
         "counts",
         "host",
-        "is_fetch_satisfied",
+        "reader",
         "timer",
     )
 
@@ -49,15 +48,18 @@ class FollowerFetchHandler:
         self.counts = counts
         self.timer = delayed.timer
         self._causes = delayed.timer.causes
-        self.is_fetch_satisfied = reader.is_fetch_satisfied
+        self.reader = reader
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max
         self._quota = reader.quota
         self._throttled_topics = reader.quota.topics
-        self._read_partition = reader.read_partition
-        self._complete = delayed.complete
+        self._delayed = delayed
         self._deletions = delayed.deletions
         self._fetches_to_end = delayed.fetches_to_end
+
+    def is_fetch_satisfied(self, fetch: FollowerFetch) -> bool:
+        """Return whether a waiting fetch has what it waits for."""
+        return self.reader.is_fetch_satisfied(fetch)
 
     def fetch_of_follower(
         self,
@@ -106,7 +108,7 @@ class FollowerFetchHandler:
                     )
                     or self._deletions.delayed_count
                 ):
-                    self._complete(partition)
+                    self._delayed.complete(partition)
                 elif (
                     log.high_watermark == sent_high_watermark and replica.broker_id in partition.isr
                 ):
@@ -181,7 +183,7 @@ class FollowerFetchHandler:
                 if may_idle and log.high_watermark == spec.sent_high_watermark:
                     spec.fall_idle_if_known()
         for partition in moved:
-            self._complete(partition)
+            self._delayed.complete(partition)
         if is_final or size >= request.min_bytes or size >= limit:
             if responses:
                 responses = session.new_responses(named, responses)
@@ -250,7 +252,9 @@ class FollowerFetchHandler:
         """Read with every check: the response and the bytes it brought."""
         spec.is_in_step = False
         partition, replica = self._parties(spec, fetch.request.replica_id)
-        return self._read_partition(fetch, spec, partition, replica, max(0, bytes_max), is_first)
+        return self.reader.read_partition(
+            fetch, spec, partition, replica, max(0, bytes_max), is_first
+        )
 
     def _park(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
         """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""

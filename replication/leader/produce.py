@@ -58,8 +58,8 @@ class ProduceHandler:
 
     __slots__ = (
         "_by_name",
-        "_complete_after_append",
         "_complete_fetches",
+        "_delayed",
         "_lookup_error",
         "_metadata_cache",
         "_now_ms",
@@ -84,7 +84,7 @@ class ProduceHandler:
         self._lookup_error = hosted.lookup_error
         self._metadata_cache = hosted.metadata_cache
         self._produces = delayed.produces
-        self._complete_after_append = delayed.complete_after_append
+        self._delayed = delayed
         self._complete_fetches = complete_fetches
         self._on_storage_failure = on_storage_failure
         self._now_ms = now_ms
@@ -126,7 +126,7 @@ class ProduceHandler:
                 partition.wake_fetchers()
         for partition, high_watermark_moved, _, _ in appended:
             if high_watermark_moved:
-                self._complete_after_append(partition)
+                self._delayed.complete_after_append(partition)
             self._complete_fetches(partition)
         if acks != ACKS_ALL or not appended:
             respond(ProduceResponse(tuple(responses)))

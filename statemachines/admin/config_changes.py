@@ -111,8 +111,9 @@ class ConfigChanges:
                 results.append((resource, ErrorCode.NONE, None))
             except KafkaError as error:
                 results.append((resource, error.code, error.message or None))
-            except ConfigException as error:
-                results.append((resource, *self._refused_value(resource, str(error))))
+            except ConfigException as refusal:
+                code, text = self._refused_value(resource, str(refusal))
+                results.append((resource, code, text))
         return AlterConfigsResponse(tuple(results))
 
     def _refused_value(self, resource: ConfigResource, text: str) -> tuple[ErrorCode, str]:

@@ -104,8 +104,8 @@ class TopicAdmin:
                 results.append(await self._create(topic, validate_only, allowance))
             except KafkaError as error:
                 results.append(TopicResult(topic.name, error.code, error.message))
-            except ZooKeeperError as error:
-                self._parts.controller.log("warn", f"creating topic {topic.name}: {error}")
+            except ZooKeeperError as failure:
+                self._parts.controller.log("warn", f"creating topic {topic.name}: {failure}")
                 results.append(TopicResult(topic.name, ErrorCode.UNKNOWN_SERVER_ERROR))
         return results
 

@@ -274,7 +274,7 @@ class _Check:
         """Of which ``DynamicListenerConfig`` hears: of what is one broker's, and of limits."""
         config = self._release.broker.get(name)
         is_own = config is not None and config.update == "per-broker"
-        return is_own or name in (*self._limits, "num.network.threads")
+        return is_own or name in self._limits or name == "num.network.threads"
 
     def _text(self, texts: Texts, name: str) -> str | None:
         if name in texts:

@@ -26,7 +26,12 @@ from ...election.strategies import (
     Strategy,
 )
 from ...protocol.config import BrokerConfig
-from ...protocol.values import LeaderAndIsr, LeaderIsrAndControllerEpoch, TopicPartition
+from ...protocol.values import (
+    NO_LEADER,
+    LeaderAndIsr,
+    LeaderIsrAndControllerEpoch,
+    TopicPartition,
+)
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed
 from ..zookeeper.timed_work import LOGGED_PARTITIONS, Work, ignore_work
@@ -147,7 +152,8 @@ class LegacyElection:
         recipients: tuple[int, ...],
     ) -> None:
         context = self._context
-        context.unclean_leader_elections += written.leader not in (*previous.isr, -1)
+        is_unclean = written.leader != NO_LEADER and written.leader not in previous.isr
+        context.unclean_leader_elections += is_unclean
         leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
         context.topics.put_partition_leadership_info(topic_partition, leadership)
         self._batch.add_leader_and_isr_request_for_brokers(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.awaiting import Disconnected
 from ...protocol.data import MetadataRequest, RequestContext
 from ...protocol.errors import ErrorCode, UsageError
-from ...protocol.values import TopicPartition, frozen
+from ...protocol.values import TopicPartition, changed, frozen
 from .partial_answers import is_about, partitions_of, plan_answer
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Injection:
         runtime.note("fault", delivery.target.name, text)
         if self._effect.delay_us:
             self._delayed += 1
-            late = delivery._replace(event=runtime.cause)  # what comes of it follows from this
+            late = delivery.following(runtime.cause)  # what comes of it follows from this
             runtime.call_later(delivery.target, self._effect.delay_us, lambda: self._act_late(late))
             return True
         taken = self._act(delivery)
@@ -200,7 +200,7 @@ class Injection:
             return True
         if delivery.correlation:
             self._plans[delivery.sender.name, delivery.correlation] = plan
-        delivery.target.receive(delivery._replace(message=plan.request))
+        delivery.target.receive(changed(delivery, message=plan.request))
         return True
 
     def _errors(
@@ -262,7 +262,7 @@ class Injection:
         answer = delivery.message
         if not isinstance(answer, BaseException):
             answer = plan.answer(answer)
-        delivery.target.receive(delivery._replace(message=answer))
+        delivery.target.receive(changed(delivery, message=answer))
         self._end_if_done()
         return True
 

@@ -44,6 +44,19 @@ def test_a_stale_build_is_used_in_no_part(package: Path) -> None:
         builds.choose(package, "compiled")
 
 
+def test_a_source_that_was_looked_at_is_looked_at_again_when_it_changes(package: Path) -> None:
+    """Whether by its size or by its time alone; another time of the same source does no harm."""
+    assert builds.choose(package, "compiled")[1] == ["fakekafka.log"]
+    assert (package / "compiled" / builds.SEEN).exists()
+    log = package / "log.py"
+    os.utime(log, ns=(1, 1))
+    assert builds.choose(package, "compiled")[1] == ["fakekafka.log"]
+    log.write_text("offset = 1\n")
+    assert builds.choose(package, "")[1] == []
+    log.write_text("offset = 0\n")
+    assert builds.choose(package, "compiled")[1] == ["fakekafka.log"]
+
+
 def test_a_file_that_is_gone_makes_a_build_stale(package: Path) -> None:
     """Its module would be found in the build alone."""
     (package / "log.py").unlink()

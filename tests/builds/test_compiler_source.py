@@ -10,7 +10,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from fakekafka.building.compiler_source import with_native_messages, with_whole_numbers
+from fakekafka.building.compiler_source import (
+    with_final_constants,
+    with_native_messages,
+    with_unchecked_arguments,
+    with_whole_numbers,
+)
 
 MESSAGES = '''
 from __future__ import annotations
@@ -125,3 +130,43 @@ def test_a_float_may_be_a_whole_number(written: str, given: str) -> None:
     if written.startswith("def"):
         given = given.replace("float", "int | float")
     assert with_whole_numbers(written) == given
+
+
+FUTURE = "from __future__ import annotations"
+
+
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        ("_NONE = ErrorCode.NONE", "_NONE: Final = ErrorCode.NONE"),
+        ("NAMES: dict[str, int] = {", "NAMES: Final[dict[str, int]] = {"),
+        ("T = TypeVar('T')",) * 2,
+        ("once = 1",) * 2,
+        ("TWICE = 1; TWICE = 2",) * 2,
+        ("def f() -> None:\n    global LATER\n    LATER = 2\nLATER = 1",) * 2,
+    ],
+)
+def test_what_is_written_once_in_capitals_is_final(written: str, given: str) -> None:
+    """The compiler would look it up by its name, as it may have changed."""
+    rest = "\n}" if written.endswith("{") else ""
+    text = f"{FUTURE}\n{written}{rest}"
+    assert with_final_constants(text).split("\n", 1)[1] == given + rest
+
+
+def test_a_module_without_the_future_of_annotations_keeps_its_constants() -> None:
+    """There is no line to put the import on; such modules declare none."""
+    assert with_final_constants("LIMIT = 1") == "LIMIT = 1"
+
+
+def test_a_function_that_checks_its_arguments_takes_anything() -> None:
+    """Another one leaves that to the compiler."""
+    text = (
+        "def f(one: int, *, other: bytes | None = None) -> None:\n"
+        '    """Raises ``UsageError`` for another type."""\n'
+        "def g(one: int) -> None: ..."
+    )
+    first, *rest = with_unchecked_arguments(f"{FUTURE}\n{text}").splitlines()
+    assert first.endswith("import Any as _Anything")
+    assert rest[0] == "def f(one: _Anything, *, other: _Anything = None) -> None:"
+    assert rest[1:] == text.splitlines()[1:]
+    assert with_unchecked_arguments(text) == text

@@ -25,7 +25,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("distribution")]
 NOT_PACKAGES = {"benchmarks", "building", "docs", "examples", "tests"}
 ASSETS = {".css", ".html", ".j2", ".js", ".json", ".properties", ".svg", ".toml", ".tsv"}
 START_CPU_S_MAX = 2.0
-BACKEND = {"building/backend.py", "building/compile.py", "building/wheels.py"}
+BACKEND = {
+    "building/backend.py",
+    "building/compile.py",
+    "building/compiler_source.py",
+    "building/wheels.py",
+}
 """What the build system named in pyproject.toml is made of."""
 
 BUILD_SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"

@@ -74,7 +74,7 @@ class DataHandlers:
         if delivery.context is not None and self._lacks_transactional_id(request):
             self._node.reply(delivery, _unauthorized(request))
             return
-        self._replica_manager.append_records(
+        self._replica_manager.produce.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
             partial(self._node.answer, delivery),
@@ -134,7 +134,7 @@ class DataHandlers:
         reply: Callable[[FetchResponse], object] = partial(self._node.answer, delivery)
         if context is not INTERNAL_CONTEXT and 0 <= context.api_version <= NEWEST_OLD_FETCH:
             reply = partial(self._answer_old_fetch, request, delivery)
-        self._replica_manager.fetch_messages(request, context, reply)
+        self._replica_manager.fetch.fetch_messages(request, context, reply)
 
     def _answer_old_fetch(
         self, request: FetchRequest, delivery: Delivery, response: FetchResponse

@@ -19,6 +19,9 @@ MOVED = AlterIsrResponse(ErrorCode.NOT_CONTROLLER, ())
 STALE = AlterIsrResponse(ErrorCode.STALE_BROKER_EPOCH, ())
 
 
+pytestmark = pytest.mark.pure  # a stand-in for the broker, which compiled code takes for an actor
+
+
 class Broker(FakeHost):
     """A node that notes what it asks; the test gives the answers."""
 

@@ -71,6 +71,7 @@ SUBSCRIPTIONS = st.builds(
 )
 
 
+@pytest.mark.pure  # Hypothesis asks a named tuple for its types, which are classes there
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(
     counts=st.dictionaries(TOPICS, st.integers(1, 6), min_size=1),

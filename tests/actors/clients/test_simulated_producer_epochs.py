@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 from fakekafka import Simulation
-from fakekafka.actors.clients.producer_queue import EPOCH_MAX, PartitionQueue, ProducerBatch
+from fakekafka.actors.clients.producer_queue import (
+    EPOCH_MAX,
+    Identity,
+    PartitionQueue,
+    ProducerBatch,
+)
 from fakekafka.protocol.data import ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
@@ -113,7 +118,7 @@ def test_the_last_epoch_is_followed_by_another_producer_id() -> None:
         outcomes = Outcomes()
         send(simulation, producer, outcomes, b"a")
         producer_id, _ = producer._identity
-        producer._identity = (producer_id, EPOCH_MAX)
+        producer._identity = Identity(producer_id, EPOCH_MAX)
         send(simulation, producer, outcomes, b"b")
         simulation.inject("Produce", "INVALID_RECORD")
         send(simulation, producer, outcomes, b"refused", b"c")
@@ -138,7 +143,7 @@ def sent(queue: PartitionQueue, count: int) -> list[ProducerBatch]:
 def test_an_expired_batch_that_was_stored_leaves_no_gap() -> None:
     """The batch behind it was acknowledged, so the numbers go on in the same epoch."""
     queue = PartitionQueue(TP, is_idempotent=True)
-    identity = (7, 0)
+    identity = Identity(7, 0)
     queue.number_anew(identity)
     expired, acknowledged = sent(queue, 2)
     expired.is_retried = True
@@ -153,7 +158,7 @@ def test_an_expired_batch_that_was_stored_leaves_no_gap() -> None:
 def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored() -> None:
     """It keeps its number over its retries: another number would let it be stored twice."""
     queue = PartitionQueue(TP, is_idempotent=True)
-    queue.number_anew((7, 0))
+    queue.number_anew(Identity(7, 0))
     expired, behind = sent(queue, 2)
     for batch in (expired, behind):
         queue.put_back(batch)
@@ -170,7 +175,7 @@ def test_no_epoch_is_raised_while_a_batch_behind_the_expired_one_may_be_stored()
 def test_an_expired_batch_that_was_sent_once_holds_nothing_up() -> None:
     """Kafka marks the numbers of a batch as unresolved only when it was sent again."""
     queue = PartitionQueue(TP, is_idempotent=True)
-    queue.number_anew((7, 0))
+    queue.number_anew(Identity(7, 0))
     (expired,) = sent(queue, 1)
     queue.given_up(expired)
     assert not queue.wants_new_epoch()

@@ -11,6 +11,8 @@ from fakekafka import Simulation
 from fakekafka.actors.runtime import garbage as module
 from fakekafka.actors.runtime import virtual
 
+pytestmark = pytest.mark.pure  # replaces what compiled code does not look up
+
 
 @pytest.fixture(autouse=True)
 def _unfrozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -221,7 +221,7 @@ def test_idle_fetch_reads_nothing() -> None:
     manager = session.manager
     watched = _Watched(manager.hosted.by_name, looked)
     manager.followers._by_name = manager.fetch._by_name = watched
-    manager.followers.is_fetch_satisfied.__self__.by_name = watched
+    manager.followers.reader.by_name = watched
     answers = session.fetch()
     session.cluster.clock.advance(500)
     assert answers[0].partitions == ()

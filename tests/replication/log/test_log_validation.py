@@ -137,6 +137,7 @@ def test_growing_by_conversion_is_checked_again(tools: type[Tools]) -> None:
     assert refused(log, data, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.pure  # replaces a constant, which compiled code does not look up
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
     tools: type[Tools], codec: str, monkeypatch: pytest.MonkeyPatch
@@ -153,6 +154,7 @@ def test_a_compressed_batch_stands_for_no_more_than_is_allowed(
     assert log.log_end_offset == 1
 
 
+@pytest.mark.pure  # replaces a constant, which compiled code does not look up
 def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,6 +168,7 @@ def test_a_compressed_message_of_old_stands_for_no_more_than_is_allowed(
         assert refused(log, wrapper, tools.now_ms).code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.pure  # replaces a constant, which compiled code does not look up
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 def test_a_batch_holds_no_more_records_than_one_that_is_not_compressed(
     tools: type[Tools], policy: str, monkeypatch: pytest.MonkeyPatch
@@ -185,6 +188,7 @@ def test_a_batch_holds_no_more_records_than_one_that_is_not_compressed(
     append_as_leader(tools.log(max_message_bytes=707), more, 0, tools.now_ms)
 
 
+@pytest.mark.pure  # replaces a constant, which compiled code does not look up
 def test_a_message_of_old_wraps_no_more_than_that(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +206,7 @@ def test_a_message_of_old_wraps_no_more_than_that(
     assert "gzip data of more than 100 messages" in str(error)
 
 
+@pytest.mark.pure  # replaces a constant, which compiled code does not look up
 def test_too_many_messages_of_old_are_refused_before_any_is_read(
     tools: type[Tools], monkeypatch: pytest.MonkeyPatch
 ) -> None:
