@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,13 @@ _CONFIG = {
     "auto.create.topics.enable": True,
 }
 """As the container has it that the tests are written for."""
+_SECURITY = {
+    "listeners": "PLAINTEXT;SSL;SASL_PLAINTEXT;SASL_SSL",
+    "users": {"test": "test", "admin": "admin"},
+    "client_auth": "required",
+}
+_PORT = 9092
+"""Of the first listener; the others follow."""
 
 
 class VirtualLoop:
@@ -25,7 +33,9 @@ class VirtualLoop:
     _closed = False
 
     def __init__(self) -> None:
-        self.simulation = Simulation([0], seed=1, kafka_version="2.8", config=_CONFIG, trace=False)
+        self.simulation = Simulation(
+            [0], seed=1, kafka_version="2.8", config=_CONFIG, security=_SECURITY, trace=False
+        )
         self._loop: Any = None
         self.simulation.program(self._main, name="tests")
         self.simulation.run_until(lambda: self._loop is not None)
@@ -68,13 +78,41 @@ def loop() -> Iterator[VirtualLoop]:
 def kafka_server() -> SimpleNamespace:
     return SimpleNamespace(
         host="kafka",
-        port=9092,
-        ssl_port=0,
-        sasl_plain_port=0,
-        sasl_ssl_port=0,
-        hosts=["kafka:9092"],
+        port=_PORT,
+        ssl_port=_PORT + 1,
+        sasl_plain_port=_PORT + 2,
+        sasl_ssl_port=_PORT + 3,
+        hosts=[f"kafka:{_PORT}"],
         container=None,
     )
+
+
+@pytest.fixture(scope="class")
+def ssl_folder(loop: VirtualLoop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The authority and a certificate of the simulation."""
+    folder = tmp_path_factory.mktemp("certificates")
+    security = loop.simulation.security
+    certificate = security.client_certificate("client")
+    (folder / "ca.crt").write_text(security.ca_pem)
+    (folder / "client.crt").write_text(certificate.certificate_pem)
+    (folder / "client.key").write_text(certificate.key_pem)
+    return folder
+
+
+@pytest.fixture(scope="class")
+def kafka_config() -> SimpleNamespace:
+    """The users are there from the start."""
+    return SimpleNamespace(add_scram_user=lambda _name, _password: None)
+
+
+@pytest.fixture(scope="class")
+def acl_manager() -> SimpleNamespace:
+    """A coroutine of a test cannot wait for the cluster in the middle."""
+
+    def refuse(**_acl: object) -> None:
+        pytest.fail("an ACL cannot be waited for within a coroutine")
+
+    return SimpleNamespace(list_acl=lambda: b"", add_acl=refuse, cleanup=lambda: None)
 
 
 @pytest.fixture(scope="session")
@@ -82,11 +120,9 @@ def docker() -> None:
     """Nothing is run in containers."""
 
 
-@pytest.fixture(scope="session")
-def ssl_folder() -> None:
-    """There are no certificates."""
-
-
 @pytest.fixture(scope="class")
-def kerberos_utils() -> None:
-    """There is no Kerberos server."""
+def kerberos_utils() -> SimpleNamespace:
+    def kinit(_principal: str) -> None:
+        pytest.fail("there is no Kerberos server")
+
+    return SimpleNamespace(kinit=kinit, kdestroy=lambda: None)
