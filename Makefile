@@ -17,6 +17,7 @@
 #   make gallery    five traces and their pages in out/gallery, each verified
 #   make bench      the figures that matter; NAMES='start memory' SIZE=small COMPARE=<commit>
 #   make bench-peers  the same for other fakes of Kafka and for Kafka; NAMES='mock kfake kafka'
+#   make peers      get what these need: kfake is compiled, Kafka's jars are loaded
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
@@ -35,7 +36,7 @@ endif
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help install lint format typecheck check test test-slow test-all compiled pure \
-	test-compiled test-cores wheel dist release fresh docs gallery bench bench-peers clients \
+	test-compiled test-cores wheel dist release fresh docs gallery bench bench-peers peers clients \
 	oracle oracle-random demo \
 	constraints clean
 
@@ -144,6 +145,8 @@ PAGE_SOURCES := mkdocs.yml README.md version.py $(shell find \
 
 docs: $(PAGES)
 
+# What the pages show of runs is that of the source; compiled classes have no source to show.
+$(PAGES): export FAKEKAFKA_BUILD := pure
 $(PAGES): $(STAMP) $(PAGE_SOURCES)
 	$(BIN)/python docs/generate.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -158,6 +161,9 @@ bench: $(STAMP)
 
 bench-peers: $(STAMP)
 	BENCH_SIZE=$(SIZE) $(BIN)/python -m benchmarks.peers $(NAMES)
+
+peers: $(STAMP)
+	$(BIN)/python -m benchmarks.peers --get $(NAMES)
 
 clients: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.suites $(NAMES)

@@ -197,20 +197,25 @@ def report(found: dict[str, dict[int, dict[str, float]]]) -> None:
             line(f"  {PEERS[peer][1]}", shown, told)
 
 
-def compare(names: list[str], rounds: int) -> int:
-    """Measure these peers beside fakekafka and report; returns how often one had no figures."""
-    failed = 0
-    peers = [OURS]
+def get(names: list[str]) -> list[str]:
+    """Get what peers need; returns those that can be had, and tells of the others."""
+    there = []
     for name in names:
         try:
             if name in NEEDS:
                 NEEDS[name]()
         except CannotBeHad as error:
             print(f"{PEERS[name][1]}: cannot be had here: {error}", flush=True)
-            failed += 1
-            continue
-        if name != OURS:
-            peers.append(name)
+        else:
+            there.append(name)
+    return there
+
+
+def compare(names: list[str], rounds: int) -> int:
+    """Measure these peers beside fakekafka and report; returns how often one had no figures."""
+    there = get(names)
+    failed = len(names) - len(there)
+    peers = [OURS, *(name for name in there if name != OURS)]
     found: dict[str, dict[int, dict[str, float]]] = {peer: {} for peer in peers}
     for number in range(rounds):
         first = number % len(peers)
@@ -229,15 +234,19 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="make bench-peers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"peers: {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--get", action="store_true", help="get what they need, measure nothing")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in PEERS]
     if unknown or given.rounds < 1:
         named = f"unknown: {', '.join(unknown)}; there are {', '.join(PEERS)}"
         print(named if unknown else f"--rounds {given.rounds}: give at least 1", file=sys.stderr)
         return 2
+    names = given.names or list(PEERS)
+    if given.get:
+        return int(len(get(names)) < len(names))
     size = ", at a small size: the figures say nothing" if IS_SMALL else ""
     print(f"\n== peers, {given.rounds} rounds in turns{size}", flush=True)
-    return int(compare(given.names or list(PEERS), given.rounds) > 0)
+    return int(compare(names, given.rounds) > 0)
 
 
 if __name__ == "__main__":

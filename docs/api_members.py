@@ -24,6 +24,7 @@ from typing import Any
 import griffe
 
 PAGE = "docs/reference/api.md"
+ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "fakekafka"
 END = "<!-- end of members -->"
 _MARKER = re.compile(
@@ -222,9 +223,9 @@ def _is_public(owner: str, name: str) -> bool:
 
 @functools.cache
 def _visited(module: str) -> griffe.Module:
-    file = importlib.import_module(module).__file__
-    assert file is not None
-    path = Path(file)
+    path = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    if not path.exists():
+        path = path.with_suffix("") / "__init__.py"
     return griffe.visit(module, path, path.read_text(encoding="utf-8"))
 
 

@@ -135,7 +135,7 @@ def test_what_cannot_be_measured_is_refused(
 def test_peers_run_at_a_small_size(peers: Any, name: str) -> None:
     """And keep the few records that they get."""
     if name == "kfake" and not (peers.cache_folder("kfake") / "kfake_server").exists():
-        pytest.skip("kfake is not compiled: make bench-peers NAMES=kfake does it")
+        pytest.skip("kfake is not compiled: make peers does it")
     if name == "kafka" and (reason := releases.missing("3.9")):
         pytest.skip(reason)
     done = subprocess.run(
