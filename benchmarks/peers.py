@@ -58,7 +58,7 @@ class CannotBeHad(Exception):
 @contextlib.contextmanager
 def _fakekafka() -> Iterator[Cluster]:
     settings = [f"--config={name}={value}" for name, value in _CONFIG.items()]
-    command = [sys.executable, "-m", "fakekafka", "serve", *settings]
+    command = [sys.executable, "-m", "fakekafka", "serve", "--log", "off", *settings]
     with announced_cluster(command) as (servers, process):
         yield servers, [process]
 

@@ -101,7 +101,8 @@ def served(arguments: Sequence[str]) -> Generator[Served]:
     """Serve a cluster in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="fakekafka-suite-") as folder:
         ready = Path(folder) / "ready.json"
-        command = [sys.executable, "-m", "fakekafka", "serve", "--ready-file", str(ready)]
+        command = [sys.executable, "-m", "fakekafka", "serve", "--log", "off"]
+        command += ["--ready-file", str(ready)]
         process = subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + _START_TIMEOUT_S
