@@ -116,8 +116,6 @@ def test_the_demo_checks_its_options_first(capsys: pytest.CaptureFixture[str]) -
     assert captured.out == ""
 
 
-@pytest.mark.slow
-@pytest.mark.clients
 def test_without_a_client_the_demo_runs_modelled_ones(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +131,8 @@ def test_without_a_client_the_demo_runs_modelled_ones(
     assert "9 replicas compared byte by byte: identical" in shown
 
 
+@pytest.mark.slow
+@pytest.mark.clients
 def test_the_demo_ends_when_its_reader_goes_away() -> None:
     """Its producer has thousands of records to go and no cluster any more."""
     process = subprocess.Popen(
