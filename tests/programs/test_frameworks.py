@@ -22,7 +22,8 @@ def main_of(name: str) -> Any:
 
 
 def test_every_example_is_run_here() -> None:
-    names = {"faststream_billing", "kstreams_billing", "services_over_http"}
+    """The payments in a file of their own."""
+    names = {"faststream_billing", "kstreams_billing", "payments", "services_over_http"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == names
 
 
