@@ -163,17 +163,18 @@ class Partitions:
         """Return what to raise for a partition that no broker knows."""
         count = self.partition_count(where.topic)
         if not count:
-            return self.no_such_topic(where.topic, f"partition {where}")
+            return self._unknown(where.topic, str(where), f"partition {where}")
         return NotThereYet(
             f"there is no partition {where}; {where.topic!r} has {count}, numbered from 0"
         )
 
-    def no_such_topic(self, topic: str, missing: str = "") -> NotThereYet:
-        """Return what to raise for a topic, or something of it, if no broker knows the topic."""
-        missing = missing or f"topic {topic!r}"
+    def no_such_topic(self, topic: str) -> NotThereYet:
+        """Return what to raise for a topic that no broker knows."""
+        return self._unknown(topic, f"topic {topic!r}", f"topic {topic!r}")
+
+    def _unknown(self, topic: str, name: str, missing: str) -> NotThereYet:
         if not any(process.is_alive for process in self._running.processes.values()):
-            unknown = missing.removeprefix("partition ")
-            return NotThereYet(f"no broker is running, so {unknown} is unknown; start one")
+            return NotThereYet(f"no broker is running, so {name} is unknown; start one")
         topics = self.topics()
         hint = did_you_mean(topic, topics)
         return NotThereYet(f"there is no {missing}; topics are {topics}{hint}")
