@@ -2,16 +2,19 @@
 
 Everything is replaced while events run, and given back after them. Each replacement looks at who
 calls: other threads, and code that is no program's, get the real thing. The wall clock is replaced
-by time-machine, which also serves names that a module imported long ago.
+by time-machine. Both it and ``c_functions`` serve names that a module imported long ago.
 """
 
 from __future__ import annotations
 
+import _socket
 import asyncio
+import functools
 import gc
 import os
 import random
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -19,10 +22,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ..protocol.errors import UsageError
 from .c_clocks import CClocks
+from .c_functions import CFunction
 from .errors import refuse
 from .loop import generator_hooks
 from .running import Now, RunningProgram, running_program
@@ -38,60 +43,125 @@ _one_at_a_time = threading.RLock()
 # -- replacements of functions ---------------------------------------------------------------------
 
 
-def _monotonic_us(program: RunningProgram) -> float:
-    return program.now_us() + Now.slept_s * 1e6
+def _monotonic_ns(program: RunningProgram) -> int:
+    return program.now_us() * 1000 + int(Now.slept_s * 1e9)
 
 
-def _clock(real: Callable[[], Any], divisor: int | None) -> Callable[[], Any]:
-    """Return a clock that does not go back; without a divisor it counts nanoseconds."""
+def _wall_ns(program: RunningProgram) -> int:
+    return program.wall_us() * 1000 + int(Now.slept_s * 1e9)
+
+
+def _shown(now_ns: int, in_ns: bool) -> float:
+    return now_ns if in_ns else now_ns / 1_000_000_000
+
+
+def _clock(real: Callable[[], Any], *, in_ns: bool = False) -> Callable[[], Any]:
+    """Return a clock that does not go back."""
 
     def clock() -> Any:
         program = running_program()
         if program is None:
             return real()
-        if divisor is None:
-            return int(_monotonic_us(program) * 1000)
-        return _monotonic_us(program) / divisor
+        return _shown(_monotonic_ns(program), in_ns)
 
-    clock.__name__ = clock.__qualname__ = real.__name__
     return clock
 
 
-_real_sleep = time.sleep
-_real_urandom = os.urandom
-_real_hostname = socket.gethostname
-_real_getaddrinfo = socket.getaddrinfo
+def _numbered_clocks(real: Callable[[int], Any], *, in_ns: bool = False) -> Callable[[int], Any]:
+    """Return what asks the clock of a number."""
+
+    def clock(number: int) -> Any:
+        program = running_program()
+        if program is None:
+            return real(number)
+        is_wall = number == time.CLOCK_REALTIME
+        return _shown(_wall_ns(program) if is_wall else _monotonic_ns(program), in_ns)
+
+    return clock
+
+
+def _sleeping(real: Callable[[float], None]) -> Callable[[float], None]:
+    def sleep(seconds: float) -> None:
+        program = running_program()
+        if program is None:
+            real(seconds)
+        elif not Now.is_in_executor:
+            refuse(
+                program.name,
+                f"called time.sleep({seconds:g}), a blocking sleep",
+                "use `await asyncio.sleep(...)`, or `asyncio.to_thread` for a function that sleeps",
+            )
+        else:
+            Now.slept_s += seconds
+
+    return sleep
+
+
+def _chance(real: Callable[..., bytes]) -> Callable[..., bytes]:
+    def urandom(size: int, *flags: Any, **options: Any) -> bytes:
+        program = running_program()
+        if program is None:
+            return real(size, *flags, **options)
+        return program.chance.randbytes(size)
+
+    return urandom
+
+
+def _name_server(real: Callable[..., Any]) -> Callable[..., Any]:
+    def getaddrinfo(host: Any, port: Any, *args: Any, **options: Any) -> Any:
+        program = running_program()
+        if program is None:
+            return real(host, port, *args, **options)
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
+            for address in program.loop.addresses(host, port)
+        ]
+
+    return getaddrinfo
+
+
+def _host(real: Callable[[], str]) -> Callable[[], str]:
+    def gethostname() -> str:
+        program = running_program()
+        return real() if program is None else program.name
+
+    return gethostname
+
+
+_C_FUNCTIONS: tuple[tuple[Any, str, Callable[[Any], Callable[..., Any]]], ...] = (
+    (time, "monotonic", _clock),
+    (time, "monotonic_ns", partial(_clock, in_ns=True)),
+    (time, "perf_counter", _clock),
+    (time, "perf_counter_ns", partial(_clock, in_ns=True)),
+    (time, "process_time", _clock),
+    (time, "process_time_ns", partial(_clock, in_ns=True)),
+    (time, "thread_time", _clock),
+    (time, "thread_time_ns", partial(_clock, in_ns=True)),
+    (time, "clock_gettime", _numbered_clocks),
+    (time, "clock_gettime_ns", partial(_numbered_clocks, in_ns=True)),
+    (time, "sleep", _sleeping),
+    (os, "urandom", _chance),
+    (os, "getrandom", _chance),
+    (ssl, "RAND_bytes", _chance),
+    (socket, "gethostname", _host),
+    (_socket, "getaddrinfo", _name_server),
+)
+"""Functions of C: module, name, what makes the replacement; a system may lack some."""
+
+
+@functools.cache
+def _c_functions() -> list[tuple[CFunction, Callable[..., Any]]]:
+    """Return those there are, each with its replacement."""
+    there = [
+        (CFunction(getattr(module, name)), making)
+        for module, name, making in _C_FUNCTIONS
+        if hasattr(module, name)
+    ]
+    return [(function, making(function.real)) for function, making in there]
+
+
 _real_node = uuid.getnode
 _real_all_tasks = asyncio.all_tasks
-
-
-def _sleep(seconds: float) -> None:
-    program = running_program()
-    if program is None:
-        _real_sleep(seconds)
-    elif not Now.is_in_executor:
-        refuse(
-            program.name,
-            f"called time.sleep({seconds:g}), a blocking sleep",
-            "use `await asyncio.sleep(...)`, or `asyncio.to_thread` for a function that sleeps",
-        )
-    else:
-        Now.slept_s += seconds
-
-
-def _urandom(size: int) -> bytes:
-    program = running_program()
-    return _real_urandom(size) if program is None else program.chance.randbytes(size)
-
-
-def _getaddrinfo(host: Any, port: Any, *args: Any, **options: Any) -> Any:
-    program = running_program()
-    if program is None:
-        return _real_getaddrinfo(host, port, *args, **options)
-    return [
-        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
-        for address in program.loop.addresses(host, port)
-    ]
 
 
 def _new_socket(cls: Any, *args: Any, **options: Any) -> Any:
@@ -111,11 +181,6 @@ def _new_socket(cls: Any, *args: Any, **options: Any) -> Any:
     return SimulatedSocket(program.name)
 
 
-def _hostname() -> str:
-    program = running_program()
-    return _real_hostname() if program is None else program.name
-
-
 def _node() -> int:
     program = running_program()
     return _real_node() if program is None else program.node_number
@@ -127,20 +192,11 @@ def _all_tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Tas
 
 
 _FUNCTIONS: tuple[tuple[dict[str, Any], str, Any], ...] = (
-    (time.__dict__, "monotonic", _clock(time.monotonic, 1_000_000)),
-    (time.__dict__, "monotonic_ns", _clock(time.monotonic_ns, None)),
-    (time.__dict__, "perf_counter", _clock(time.perf_counter, 1_000_000)),
-    (time.__dict__, "perf_counter_ns", _clock(time.perf_counter_ns, None)),
-    (time.__dict__, "sleep", _sleep),
-    (os.__dict__, "urandom", _urandom),
-    (random.__dict__, "_urandom", _urandom),
-    (socket.__dict__, "gethostname", _hostname),
-    (socket.__dict__, "getaddrinfo", _getaddrinfo),
     (uuid.__dict__, "getnode", _node),
     (asyncio.__dict__, "all_tasks", _all_tasks),
     (asyncio.tasks.__dict__, "all_tasks", _all_tasks),
 )
-"""Replaced while events run: module, name, replacement."""
+"""Functions of Python, which programs find by their modules: module, name, replacement."""
 
 
 # -- replacements of methods -----------------------------------------------------------------------
@@ -240,6 +296,8 @@ class Ambience:
             functions = [module[name] for module, name, _ in _FUNCTIONS]
             for module, name, function in _FUNCTIONS:
                 module[name] = function
+            for c_function, replacement in _c_functions():
+                c_function.replace(replacement)
             sockets: Any = socket.socket
             sockets.__new__ = staticmethod(_new_socket)
             random.setstate(self._chance)
@@ -258,6 +316,8 @@ class Ambience:
                 self._chance = random.getstate()
                 random.setstate(outer_chance)
                 del sockets.__new__
+                for c_function, _ in _c_functions():
+                    c_function.restore()
                 for (module, name, _), function in zip(_FUNCTIONS, functions, strict=True):
                     module[name] = function
                 for (cls, name, _), method in zip(_METHODS, methods, strict=True):
@@ -268,7 +328,7 @@ class Ambience:
         program = running_program()
         if program is None:
             return self._real_time_ns()
-        return program.wall_us() * 1000 + int(Now.slept_s * 1e9)
+        return _wall_ns(program)
 
     def begin_turn(self, program: RunningProgram) -> None:
         """Callbacks of a program follow."""

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gc
 import os
 import random
 import secrets
 import socket
+import sys
 import threading
 import time
 import uuid
-from time import time as imported_long_ago
+from collections.abc import Callable
+from datetime import datetime as bound_datetime
+from os import urandom as bound_urandom
+from random import random as bound_random
+from socket import getaddrinfo as bound_getaddrinfo
+from socket import gethostname as bound_gethostname
+from ssl import RAND_bytes as bound_rand_bytes
+from time import clock_gettime as bound_clock
+from time import clock_gettime_ns as bound_clock_ns
+from time import monotonic as bound_monotonic
+from time import monotonic_ns as bound_monotonic_ns
+from time import perf_counter as bound_perf_counter
+from time import perf_counter_ns as bound_perf_counter_ns
+from time import process_time as bound_process_time
+from time import sleep as bound_sleep
+from time import thread_time_ns as bound_thread_time_ns
+from time import time as bound_time
 from typing import Any
+from uuid import uuid1 as bound_uuid1
+from uuid import uuid4 as bound_uuid4
 
+import pytest
+from fakekafka.programs.c_functions import CFunction
+from fakekafka.programs.errors import NotSimulated
 from fakekafka.tests.support.programs import World
 
 BEGIN_S = 1_767_225_600.0
@@ -23,7 +46,6 @@ async def ask_clocks() -> dict[str, Any]:
     await asyncio.sleep(2.5)
     return {
         "time": time.time(),
-        "imported": imported_long_ago(),
         "ns": time.time_ns(),
         "now": datetime.datetime.now(datetime.UTC).timestamp(),
         "today": datetime.date.today(),
@@ -52,13 +74,12 @@ async def draw() -> list[Any]:
 
 
 def test_every_clock_shows_virtual_time(world: World) -> None:
-    """Also by a name that was imported before."""
+    """Of the day and of the wall, and those that do not go back."""
     found = world.run(ask_clocks)
     assert found["today"].year == 2026
     del found["today"]
     assert found == {
         "time": BEGIN_S + 2.5,
-        "imported": BEGIN_S + 2.5,
         "ns": int((BEGIN_S + 2.5) * 1e9),
         "now": BEGIN_S + 2.5,
         "gmtime": (2026, 1, 1, 0, 0, 2),
@@ -67,6 +88,99 @@ def test_every_clock_shows_virtual_time(world: World) -> None:
         "perf": 2.5,
         "loop": 2.5,
     }
+
+
+CLOCKS: dict[str, tuple[Callable[[], Any], Any]] = {
+    "time": (bound_time, BEGIN_S + 2.5),
+    "now": (lambda: bound_datetime.now(datetime.UTC).timestamp(), BEGIN_S + 2.5),
+    "monotonic": (bound_monotonic, 2.5),
+    "monotonic_ns": (bound_monotonic_ns, 2_500_000_000),
+    "perf_counter": (bound_perf_counter, 2.5),
+    "perf_counter_ns": (bound_perf_counter_ns, 2_500_000_000),
+    "process_time": (bound_process_time, 2.5),
+    "thread_time_ns": (bound_thread_time_ns, 2_500_000_000),
+    "wall clock by number": (lambda: bound_clock(time.CLOCK_REALTIME), BEGIN_S + 2.5),
+    "clock by number": (lambda: bound_clock_ns(time.CLOCK_MONOTONIC), 2_500_000_000),
+}
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_a_clock_that_was_bound_to_a_name_long_ago_shows_virtual_time(
+    world: World, name: str
+) -> None:
+    """As by ``from time import monotonic``; and the real time again after the run."""
+    ask, expected = CLOCKS[name]
+
+    async def main() -> Any:
+        await asyncio.sleep(2.5)
+        return ask()
+
+    assert world.run(main) == expected
+    assert ask() != expected
+
+
+CHANCES: dict[str, Callable[[], Any]] = {
+    "random": bound_random,
+    "urandom": lambda: bound_urandom(8),
+    "RAND_bytes": lambda: bound_rand_bytes(8),
+    "uuid1": bound_uuid1,
+    "uuid4": bound_uuid4,
+}
+
+
+@pytest.mark.parametrize("name", CHANCES)
+def test_chance_that_was_bound_to_a_name_long_ago_is_the_seeds(name: str) -> None:
+    """Equal in two runs, and not equal outside of them."""
+    draw = CHANCES[name]
+
+    async def main() -> Any:
+        return draw()
+
+    def run() -> Any:
+        world = World(7)
+        drawn = world.run(main)
+        world.end()
+        return drawn
+
+    assert run() == run()
+    assert draw() != draw()
+
+
+def test_names_bound_long_ago_lead_to_the_simulated_network(world: World) -> None:
+    """The host is the program's machine, and a name is that of another."""
+
+    async def main() -> Any:
+        found = bound_getaddrinfo("worker-1", 80, type=socket.SOCK_STREAM)
+        return bound_gethostname(), found[0][4]
+
+    host, address = world.run(main)
+    assert (host, address[1]) == ("worker-1", 80)
+    assert address[0].startswith("10.")
+    assert bound_gethostname() != "worker-1"
+
+
+def test_a_sleep_that_was_bound_long_ago_is_refused(world: World) -> None:
+    """The error goes through C as any other."""
+
+    async def main() -> None:
+        bound_sleep(1000)
+
+    with pytest.raises(NotSimulated, match="a blocking sleep"):
+        world.run(main)
+
+
+def test_a_function_of_c_holds_its_replacement_and_lets_it_go() -> None:
+    """The collector may run meanwhile, and nobody else need hold the replacement."""
+    function = CFunction(time.monotonic)
+    real, module = function.real, sys.getrefcount(time)
+    for _ in range(3):
+        function.replace(lambda: -1.0)
+        gc.collect()
+        assert [bound_monotonic(), time.monotonic()] == [-1, -1]
+        assert real() > 0
+        function.restore()
+    assert bound_monotonic() > 0
+    assert sys.getrefcount(time) == module
 
 
 def test_chance_is_the_seeds() -> None:
