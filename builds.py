@@ -117,9 +117,10 @@ def find_problem(root: Path, manifest: dict[str, Any]) -> str:
     return f"the compiled build is stale, as {changed[0]}{others} changed"
 
 
+running: str
 running, _names = choose(ROOT, os.environ.get(VARIABLE, ""))
 """The build that runs, in words."""
-is_compiled = bool(_names)
+is_compiled: bool = bool(_names)
 if is_compiled:
     sys.meta_path.insert(0, CompiledModules(ROOT / "compiled", _names))
 

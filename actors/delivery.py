@@ -49,4 +49,4 @@ class Link:
     __slots__ = ("free_at_us",)
 
     def __init__(self, free_at_us: int) -> None:
-        self.free_at_us = free_at_us  # when the last message sent over it arrives
+        self.free_at_us: int = free_at_us  # when the last message sent over it arrives

@@ -62,14 +62,14 @@ class Node(pykka.Actor):
         self.name: str = name
         """Its name, in traces and in the network."""
         self.process = process
-        self.machine = process.name
+        self.machine: str = process.name
         self.rng: random.Random = runtime.rng
         # Bound here once: cores ask for the time more often than for anything else.
         self.now_ms: Callable[[], int] = runtime.now_ms
         self.wall_ms: Callable[[], int] = runtime.wall_ms
         self._now_us: Callable[[], int] = runtime.now_us
-        self.blocked = False  # True while stopped or paused: deliveries take the slow path
-        self.stopped = False
+        self.blocked: bool = False  # True while stopped or paused: deliveries take the slow path
+        self.stopped: bool = False
         self._has_own_handle = type(self).handle is not Node.handle
         self._handlers: dict[type, Handler] = {}  # each made ready when its first message comes
         self._registered: dict[type, Handler] = {}  # most of these never come to most nodes
@@ -86,7 +86,7 @@ class Node(pykka.Actor):
         self._let_in()
         super().__init__()
         # Pykka's random URN would make two equal runs differ.
-        self.actor_urn = f"urn:fakekafka:{runtime.id}:{name}:{runtime.next_incarnation()}"
+        self.actor_urn: str = f"urn:fakekafka:{runtime.id}:{name}:{runtime.next_incarnation()}"
 
     # -- Pykka's seams -------------------------------------------------------------------------
 

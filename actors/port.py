@@ -52,28 +52,28 @@ class Port:
         machine: str,
         handlers: dict[type, Handler],
     ) -> None:
-        self.runtime = runtime
-        self.node = node
-        self.name = node.name
-        self.network = network
-        self.machine = machine
+        self.runtime: Surroundings = runtime
+        self.node: Resident = node
+        self.name: str = node.name
+        self.network: Network = network
+        self.machine: str = machine
         self.links: dict[str, Link] = network.links_from(machine)
         """By machine: the links that a message may take without a look at any rule."""
-        self.handlers = handlers
+        self.handlers: dict[type, Handler] = handlers
         """By type of message; asked by who has seen that ``takes_requests``."""
-        self.is_blocked = False
+        self.is_blocked: bool = False
         """While the node is stopped or paused: what arrives takes the slow path."""
-        self.is_stopped = False
-        self.takes_requests = False
+        self.is_stopped: bool = False
+        self.takes_requests: bool = False
         """Whether a request can go straight to its handler: neither blocked nor busy."""
         # By correlation: who takes the answer (a response or an exception), who was asked,
         # when (microseconds), how many milliseconds of patience there are, and in a recorded run
         # the event at which it was asked.
         self.requests: dict[int, tuple[Callable[[Any], object], str, int, float, int | None]] = {}
         self._now_us: Callable[[], int] = runtime.now_us
-        self.correlation = 0  # of the last request
+        self.correlation: int = 0  # of the last request
         self._next_expiry_us = _NEVER_US  # no open request ends before it
-        self.next_expiry_patience_ms = _NEVER_MS
+        self.next_expiry_patience_ms: float = _NEVER_MS
         """Patience of a request that ends then: one sent now with as much ends no sooner."""
         self._expiry_timer: Timer | None = None  # fires then
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..spark_bench.planning.suite import Suite
     from ..spark_bench.reports.results import BatchResult
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
-console = Console()
+app: typer.Typer = typer.Typer(add_completion=False, no_args_is_help=True)
+console: Console = Console()
 _SHOWN_BROKEN = 5
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..testing.checks import Verdict
     from ..testing.cluster import Cluster
 
-app = typer.Typer(add_completion=False)
-console = Console()
+app: typer.Typer = typer.Typer(add_completion=False)
+console: Console = Console()
 
 TOPIC = "orders"
 RECORDS = 20_000

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..scenarios.spec import ScenarioSpec
     from ..scenarios.verdict import ScenarioResult
 
-app = typer.Typer(add_completion=False)
-console = Console()
+app: typer.Typer = typer.Typer(add_completion=False)
+console: Console = Console()
 
 
 def parameters_of(settings: list[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-app = typer.Typer(add_completion=False)
+app: typer.Typer = typer.Typer(add_completion=False)
 _PORT_MAX = 65535
 _PARENT_CHECK_S = 0.2
 

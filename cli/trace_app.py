@@ -19,7 +19,7 @@ from ..tracing.trace import no_cyclic_collection
 from ..tracing.trace_file import TraceReader
 from .exits import end_with_error
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Ask questions about a recorded run. Events have numbers (#1234); times are virtual.",

@@ -34,9 +34,9 @@ class Application:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self.closing = asyncio.Event()
-        self.bodies = Bodies()
-        self.streams = Streams(desk, self.closing, self.in_thread)
+        self.closing: asyncio.Event = asyncio.Event()
+        self.bodies: Bodies = Bodies()
+        self.streams: Streams = Streams(desk, self.closing, self.in_thread)
         self._looking = asyncio.Semaphore(_LOOKS_MAX)
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in OPERATIONS:
@@ -49,7 +49,7 @@ class Application:
         routes.append(Route("/openapi.json", _Fixed("/openapi.json", json_response(openapi()))))
         routes.append(Route("/api", _Fixed("/api", document(reference_page(entries())))))
         routes += [Route(path, _Fixed(path, file)) for path, file in page_responses().items()]
-        self.asgi = _WithoutFinalSlash(
+        self.asgi: _WithoutFinalSlash = _WithoutFinalSlash(
             Starlette(routes=routes, exception_handlers={HTTPException: _not_found})
         )
 

@@ -82,7 +82,7 @@ class GuardedProtocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.logger = logging.getLogger("fakekafka.control")
+        self.logger: logging.Logger = logging.getLogger("fakekafka.control")
         self._checked: Any = None
         self._is_parting = False
 

@@ -58,7 +58,7 @@ class Debugger:
         """What was done to the run, in order, as it was written."""
         if not finished(source.extending_to(position)):
             raise UsageError("there is no event to stand at: the run is empty")
-        self.position = position
+        self.position: int = position
         """Number of the event after which it stands."""
 
     @classmethod

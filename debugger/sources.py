@@ -60,9 +60,9 @@ class Hit:
     __slots__ = ("breakpoint", "number", "reason")
 
     def __init__(self, number: int, breakpoint_: Breakpoint, reason: str) -> None:
-        self.number = number
-        self.breakpoint = breakpoint_
-        self.reason = reason
+        self.number: int = number
+        self.breakpoint: Breakpoint = breakpoint_
+        self.reason: str = reason
 
 
 class RecordedSource:

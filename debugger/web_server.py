@@ -45,7 +45,7 @@ class WebServer:
             raise UsageError(
                 f"the page of the debugger needs {error.name}: pip install 'fakekafka[control]'"
             ) from None
-        self.token = secrets.token_urlsafe(16)
+        self.token: str = secrets.token_urlsafe(16)
         self._debugger = debugger
         self._session = WebSession(debugger)
         self._socket = _listen(port)

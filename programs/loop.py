@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..actors.runtime.virtual_timer import VirtualTimer
 
 T = TypeVar("T")
-logger = logging.getLogger("fakekafka.programs")
+logger: logging.Logger = logging.getLogger("fakekafka.programs")
 
 _TURNS_AT_ONCE = 100
 """So many turns of one instant take no time; each further one takes what it would in real life."""
@@ -89,7 +89,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._ready: deque[ReadyCall | TimedCall] = deque()
         self._timers: dict[TimedCall, None] = {}
         self._turn_is_due = False
-        self.is_paused = False
+        self.is_paused: bool = False
         self._is_closed = False
         self._numbered = 0
         self._debug = False

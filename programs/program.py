@@ -20,8 +20,10 @@ from .watchdog import watchdog
 
 if TYPE_CHECKING:
     from ..actors.runtime.virtual import VirtualRuntime
+    from ..actors.surroundings import Process
     from .ambience import Ambience
     from .names import Names
+    from .tcp import Machine
 
 Main = Callable[..., Awaitable[Any]]
 
@@ -55,16 +57,16 @@ class Program:
         self._main = main
         self._args = args
         self._options = options
-        self.machine = names.add(name, 1)
-        self.process = runtime.process(name)
-        self.starts = 0
-        self.chance = random.Random()
-        self.node_number = 0
+        self.machine: Machine = names.add(name, 1)
+        self.process: Process = runtime.process(name)
+        self.starts: int = 0
+        self.chance: random.Random = random.Random()
+        self.node_number: int = 0
         self._ahead_us = 0
         self.loop: ProgramLoop | None = None
         self.is_awaited = False
         """Whether somebody takes the outcome, and with that an error of main."""
-        self.is_done = False
+        self.is_done: bool = False
         """Whether the last run has come to an end by itself."""
         self._result: Any = None
         self.failure: BaseException | None = None

@@ -153,8 +153,8 @@ class ProgramLoop(SimulatedLoop):
     def __init__(self, program: RunningProgram, machine: Machine) -> None:
         super().__init__(program.runtime, program.name)
         self._program = program
-        self.machine = machine
-        self.generators = AsyncGenerators(self)
+        self.machine: Machine = machine
+        self.generators: AsyncGenerators = AsyncGenerators(self)
         self.main: asyncio.Task[Any] | None = None
         """Somebody has to hold it: what it waits for may be held by nobody else."""
 

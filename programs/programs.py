@@ -43,7 +43,7 @@ class Programs:
             if isinstance(listener, SimulatedListener):
                 listener.attach(BrokerFront(gateway, self._names, broker.spec.config, security))
         self._programs: dict[str, Program] = {}
-        self.notes = Notes(runtime)
+        self.notes: Notes = Notes(runtime)
 
     def add(self, name: str, main: Main, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
         """Make a program and start it."""

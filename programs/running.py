@@ -83,7 +83,7 @@ class Now:
     program: RunningProgram | None = None
     thread = 0
     is_in_executor = False
-    slept_s = 0.0
+    slept_s: float = 0.0
     """How long the function of an executor has slept."""
 
 

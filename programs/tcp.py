@@ -22,6 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from ..actors.network.network import Network
     from ..actors.runtime.virtual import VirtualRuntime
 
 Address = tuple[str, int]
@@ -69,7 +70,7 @@ class Machine:
     def __init__(self, name: str, address: str) -> None:
         self.name = name
         self.address = address
-        self.is_up = True
+        self.is_up: bool = True
         """Whether its kernel answers at all."""
         self.acceptors: dict[int, Callable[[End], object]] = {}
         """By port: who takes the connections that are made to it."""
@@ -115,8 +116,8 @@ class Ether:
 
     def __init__(self, runtime: VirtualRuntime, seed: int) -> None:
         self.runtime = runtime
-        self.network = runtime.network
-        self.chance = random.Random(f"places at which bytes are cut, {seed}")
+        self.network: Network = runtime.network
+        self.chance: random.Random = random.Random(f"places at which bytes are cut, {seed}")
         self._waiting: list[tuple[tuple[str, str], Callable[[], object]]] = []
         """What goes on when a link is mended, with the link."""
         self._numbered = 0
@@ -256,7 +257,7 @@ class End:
         self.reader: Reader | None = None
         # What this end sends.
         self._unsent: deque[bytes] = deque()
-        self.unsent_bytes = 0
+        self.unsent_bytes: int = 0
         """Of those for which the window has no room."""
         self._unread_bytes = 0  # under way, or at the peer and not read
         self._acknowledged: deque[tuple[int, int]] = deque()  # time at which it is known, bytes

@@ -22,7 +22,7 @@ class SocketOfTransport:
 
     family = socket.AF_INET
     type = socket.SOCK_STREAM
-    proto = socket.IPPROTO_TCP
+    proto: int = socket.IPPROTO_TCP
 
     def __init__(self, name: Address, peer_name: Address | None = None) -> None:
         self._name = name

@@ -26,7 +26,7 @@ class Stuck(BaseException):
 class Watchdog:
     """One for the whole process, as one simulation with programs runs at a time."""
 
-    limit_s = 10.0
+    limit_s: float = 10.0
     """Real seconds that one turn of a program may take."""
 
     def __init__(self) -> None:
@@ -96,4 +96,4 @@ def where_is(thread: int) -> str:
     return place
 
 
-watchdog = Watchdog()
+watchdog: Watchdog = Watchdog()

@@ -261,7 +261,7 @@ class BrokerConfig:
     def __init__(
         self, static: Mapping[str, Any] | None = None, kafka_version: str = DEFAULT_KAFKA_VERSION
     ) -> None:
-        self.kafka_version = behaviour(kafka_version).kafka_version
+        self.kafka_version: str = behaviour(kafka_version).kafka_version
         self.static: dict[str, Any] = {}
         self.dynamic: dict[str, Any] = {}
         self.dynamic_of_broker: Mapping[str, str] = {}
@@ -311,7 +311,7 @@ class TopicConfig:
     def __init__(self, broker: BrokerConfig, overrides: Mapping[str, str] | None = None) -> None:
         self._broker = broker
         self._definitions = known = definitions(broker.kafka_version)
-        self.overrides = dict(overrides or {})
+        self.overrides: dict[str, str] = dict(overrides or {})
         self._values: dict[str, Any] = {
             name: known[name].read(value)
             for name, value in self.overrides.items()

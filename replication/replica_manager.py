@@ -1,15 +1,15 @@
 """The replica manager: everything a broker does with the partitions it hosts
 (docs/kafka/control-requests.md, docs/kafka/isr.md).
 
-The face of the replica layer. It makes the parts and binds what its broker asks for most: each of
-the callables in its slots is a method of the part that answers. Nothing here blocks, sleeps or
-sends. Answers go through the ``respond`` of each request; periodic work is scheduled at the
-``Host`` given.
+The face of the replica layer. It makes the parts and ties them together; a broker asks the part
+that answers. Nothing here blocks, sleeps or sends. Answers go through the ``respond`` of each
+request; periodic work is scheduled at the ``Host`` given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..protocol.config import BrokerConfig
 from ..protocol.host import Host
@@ -30,38 +30,31 @@ from .role_changes import RoleChanges
 from .storage_failures import StorageFailures
 from .upkeep import Upkeep
 
+if TYPE_CHECKING:
+    from .partition.isr_proposals import IsrUpdater
+    from .partition.metadata_cache import MetadataCache
+    from .replication_quotas import ReplicationQuotas
+
 
 class ReplicaManager:
     """Hosts partitions, answers for them, and keeps their logs. One actor owns it."""
 
     __slots__ = (
         "_by_name",
-        "append_records",
-        "become_leader_or_follower",
         "broker_id",
-        "checkpoint_high_watermarks",
         "delayed",
-        "delete_records",
         "failures",
         "fetch",
-        "fetch_messages",
         "fetcher_manager",
         "followers",
-        "handle_log_dir_failure",
         "hosted",
         "isr_updater",
-        "list_offsets",
         "log_dirs",
         "metadata_cache",
         "offsets",
-        "offsets_for_leader_epoch",
-        "partition",
         "produce",
         "quotas",
         "roles",
-        "stop_replicas",
-        "update_metadata",
-        "update_topic_config",
         "upkeep",
         "verified_produce",
     )
@@ -75,34 +68,38 @@ class ReplicaManager:
         fetcher_manager: FetcherManager,
         broker_epoch: Callable[[], int],
     ) -> None:
-        self.hosted = hosted
-        self.broker_id = hosted.broker_id
-        self.metadata_cache = hosted.metadata_cache
-        self.isr_updater = hosted.context.isr_updater
-        self.fetcher_manager = fetcher_manager
+        self.hosted: HostedPartitions = hosted
+        self.broker_id: int = hosted.broker_id
+        self.metadata_cache: MetadataCache = hosted.metadata_cache
+        self.isr_updater: IsrUpdater = hosted.context.isr_updater
+        self.fetcher_manager: FetcherManager = fetcher_manager
         self._by_name = hosted.by_name
-        self.delayed = delayed = DelayedRequests(hosted, host, config)
-        self.failures = failures = StorageFailures(hosted, delayed, fetcher_manager)
+        delayed = DelayedRequests(hosted, host, config)
+        self.delayed: DelayedRequests = delayed
+        failures = StorageFailures(hosted, delayed, fetcher_manager)
+        self.failures: StorageFailures = failures
         on_failure = failures.on_storage_failure
         sessions_exist = hosted.behaviour.fetch_sessions
         sessions = FetchSessionCache(
             config["max.incremental.fetch.session.cache.slots"] if sessions_exist else 0, host.rng
         )
-        self.quotas = quotas = fetcher_manager.quotas
+        quotas = fetcher_manager.quotas
+        self.quotas: ReplicationQuotas = quotas
         quotas.leader.answers_followers = self._leads_for_followers
         reader = PartitionReader(hosted, config, on_failure, quotas.leader)
-        self.followers = followers = FollowerFetchHandler(reader, delayed, FetchCounts(), host)
-        self.fetch = FetchHandler(reader, followers, delayed, sessions, host)
-        self.produce = ProduceHandler(
+        followers = FollowerFetchHandler(reader, delayed, FetchCounts(), host)
+        self.followers: FollowerFetchHandler = followers
+        self.fetch: FetchHandler = FetchHandler(reader, followers, delayed, sessions, host)
+        self.produce: ProduceHandler = ProduceHandler(
             hosted, delayed, followers.complete_fetches, on_failure, host.now_ms, host.wall_ms
         )
-        self.verified_produce = VerifiedProduce(hosted, self.produce, host.wall_ms)
-        self.offsets = OffsetsHandler(hosted, delayed)
-        self.upkeep = Upkeep(hosted, delayed, fetcher_manager, host, config, on_failure)
-        self.log_dirs = LogDirs(hosted, host, config, failures.handle_log_dir_failure)
+        self.verified_produce: VerifiedProduce = VerifiedProduce(hosted, self.produce, host.wall_ms)
+        self.offsets: OffsetsHandler = OffsetsHandler(hosted, delayed)
+        self.upkeep: Upkeep = Upkeep(hosted, delayed, fetcher_manager, host, config, on_failure)
+        self.log_dirs: LogDirs = LogDirs(hosted, host, config, failures.handle_log_dir_failure)
         self.upkeep.is_moving = self.log_dirs.is_moving
         failures.on_directory_offline = self.log_dirs.directory_failed
-        self.roles = RoleChanges(
+        self.roles: RoleChanges = RoleChanges(
             hosted,
             delayed,
             fetcher_manager,
@@ -111,23 +108,7 @@ class ReplicaManager:
             broker_epoch,
             self.upkeep.start_high_watermark_checkpoints,
         )
-        self._bind_requests()
         self._bind_fetchers()
-
-    def _bind_requests(self) -> None:
-        """Put the methods that answer requests into slots, so that no call is between."""
-        self.partition = self.hosted.partition
-        self.update_topic_config = self.hosted.update_topic_config
-        self.append_records = self.produce.append_records
-        self.fetch_messages = self.fetch.fetch_messages
-        self.list_offsets = self.offsets.list_offsets
-        self.offsets_for_leader_epoch = self.offsets.offsets_for_leader_epoch
-        self.delete_records = self.offsets.delete_records
-        self.become_leader_or_follower = self.roles.become_leader_or_follower
-        self.stop_replicas = self.roles.stop_replicas
-        self.update_metadata = self.roles.update_metadata
-        self.handle_log_dir_failure = self.failures.handle_log_dir_failure
-        self.checkpoint_high_watermarks = self.upkeep.checkpoint_high_watermarks
 
     def _bind_fetchers(self) -> None:
         """Have the fetchers copy into the hosted partitions and tell what comes of it."""
@@ -159,7 +140,7 @@ class ReplicaManager:
         self.delayed.timer.close()
         self.fetcher_manager.shutdown()
         if checkpoint:
-            self.checkpoint_high_watermarks()
+            self.upkeep.checkpoint_high_watermarks()
             self.hosted.disk.close()
 
     # -- gauges -----------------------------------------------------------------------------

@@ -114,8 +114,8 @@ class ReplicationQuotas:
 
     def __init__(self, broker_id: int, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
         self._broker_id = broker_id
-        self.leader = ReplicationQuota(config, LEADER_THROTTLED_RATE, now_ms)
-        self.follower = ReplicationQuota(config, FOLLOWER_THROTTLED_RATE, now_ms)
+        self.leader: ReplicationQuota = ReplicationQuota(config, LEADER_THROTTLED_RATE, now_ms)
+        self.follower: ReplicationQuota = ReplicationQuota(config, FOLLOWER_THROTTLED_RATE, now_ms)
 
     def topic_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
         """The configuration of a topic changed, or was read at the start.

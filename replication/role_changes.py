@@ -7,6 +7,7 @@ they share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ..protocol.control import (
     LeaderAndIsrPartitionState,
@@ -26,6 +27,10 @@ from .log_dirs import LogDirs
 from .partition.hosted_partitions import HostedPartitions
 from .partition.partition import Partition
 from .storage_failures import StorageFailures
+
+if TYPE_CHECKING:
+    from ..protocol.releases.behaviour import Behaviour
+    from .partition.metadata_cache import MetadataCache
 
 _NONE = ErrorCode.NONE
 _LENGTH_ADDED_FOR_DELETION = len(".") + 32 + len("-delete")
@@ -75,12 +80,12 @@ class RoleChanges:
         self._log_dirs = log_dirs
         self._broker_epoch = broker_epoch
         self._start_checkpoints = start_checkpoints
-        self.broker_id = hosted.broker_id
-        self.behaviour = hosted.behaviour
-        self.metadata_cache = hosted.metadata_cache
-        self.controller_epoch = 0
+        self.broker_id: int = hosted.broker_id
+        self.behaviour: Behaviour = hosted.behaviour
+        self.metadata_cache: MetadataCache = hosted.metadata_cache
+        self.controller_epoch: int = 0
         """Highest controller epoch seen in any control request; never goes down."""
-        self.is_shutting_down = False
+        self.is_shutting_down: bool = False
         """Fetchers are not started any more."""
         self.on_leadership_change: LeadershipCallback | None = None
 

@@ -107,7 +107,7 @@ class Condition:
     __slots__ = ("_expression", "text")
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text: str = text
         self._expression: Expression = compile_expression(
             text, lambda simulation, name: NAMES[name](simulation), NAMES, functions=QUESTIONS
         )

@@ -29,7 +29,7 @@ class ScenarioError(UsageError):
         else:
             super().__init__(f"{source}: {key}: {problem}" if key else f"{source}: {problem}")
         self.source = source
-        self.key = key or ""
+        self.key: str = key or ""
 
 
 class FileContext(Context):

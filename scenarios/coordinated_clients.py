@@ -144,11 +144,11 @@ class CoordinatedClients:
 
     def __init__(self, simulation: Simulation, spec: ScenarioSpec) -> None:
         counts = {t.name: len(t.assignment) or t.partitions for t in spec.cluster.topics}
-        self.groups = [
+        self.groups: list[GroupMembers] = [
             GroupMembers(simulation, group, sum(counts[topic] for topic in group.topics))
             for group in spec.groups
         ]
-        self.transformers = [
+        self.transformers: list[Transformation] = [
             Transformation(simulation, transformer, counts) for transformer in spec.transformers
         ]
 

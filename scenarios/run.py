@@ -45,9 +45,9 @@ class ScenarioRun:
         """``recorder`` keeps the events, and ``meter`` measures every record of the workloads."""
         self.spec = spec
         self._meter = meter
-        self.seed = spec.seed if seed is None else seed
+        self.seed: int = spec.seed if seed is None else seed
         cluster = spec.cluster
-        self.simulation = Simulation(
+        self.simulation: Simulation = Simulation(
             cluster.brokers,
             seed=self.seed,
             kafka_version=cluster.release,
@@ -61,16 +61,16 @@ class ScenarioRun:
             trace=recorder is not None,
             start=False,
         )
-        self.result = ScenarioResult(spec.name, self.seed)
+        self.result: ScenarioResult = ScenarioResult(spec.name, self.seed)
         self.workloads: list[Workload] = []
-        self.coordinated = CoordinatedClients(self.simulation, spec)
+        self.coordinated: CoordinatedClients = CoordinatedClients(self.simulation, spec)
         self._begun_us = 0
         self._is_going = False  # between its begin and its stop
         self.begun_us: int | None = None
         """When the scenario's own zero was; None before."""
         self.expired: dict[str, set[bytes | None]] = {t.name: set() for t in cluster.topics}
         """Topic to values that retention, or a deletion of the topic, took."""
-        self.has_settled = False
+        self.has_settled: bool = False
         """Whether the cluster recovered at the end, so that it can be judged."""
         for process in self.simulation.processes.values():
             process.spec.disk.watch_expiry(self._expire)

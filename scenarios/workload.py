@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..actors.clients.producer import SimulatedProducer
 from ..actors.node import Node
@@ -13,6 +13,9 @@ from ..protocol.records.batch import RecordBatch
 from ..protocol.values import TopicPartition
 from ..testing.simulation import Simulation
 from .spec import WorkloadSpec
+
+if TYPE_CHECKING:
+    from ..actors.clients.consumer import SimulatedConsumer
 
 _DIGITS = 8
 """Of the number that follows the prefix of a value."""
@@ -50,8 +53,8 @@ class OpenLoop:
         self._runtime = runtime
         self._interval_us = interval_us
         self._send = send
-        self.running = False
-        self.arrivals = 0
+        self.running: bool = False
+        self.arrivals: int = 0
 
     def start(self) -> None:
         """The first arrival is now."""
@@ -89,7 +92,7 @@ class ClosedLoop:
         self._producers = producers
         self._in_flight = in_flight
         self._send = send
-        self.running = False
+        self.running: bool = False
 
     def start(self) -> None:
         """Every producer fills its window now."""
@@ -129,10 +132,10 @@ class Workload:
         self.offsets: list[int] = []
         """Of each of ``acknowledged`` its offset; -1 where no broker named one."""
         self.failed = 0
-        self.sent = 0
-        self.prefix = f"{spec.name}:".encode()
+        self.sent: int = 0
+        self.prefix: bytes = f"{spec.name}:".encode()
         """Of every value it sends."""
-        self.producers = [
+        self.producers: list[SimulatedProducer] = [
             simulation.producer(
                 name,
                 acks=spec.acks,
@@ -144,7 +147,7 @@ class Workload:
         ]
         self._loop = self._make_loop()
         self._meter = meter
-        self.consumers = [
+        self.consumers: list[SimulatedConsumer] = [
             simulation.consumer(
                 [(spec.topic, target.partition) for target in self._targets], name=name
             )

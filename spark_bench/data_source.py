@@ -54,13 +54,13 @@ class BatchSource(DataSource):
         name = given.pop("suite", path)
         if not name:
             raise UsageError("name a suite, or a file: load('failover') or option('suite', ...)")
-        self.table = given.pop("table", "runs")
+        self.table: str = given.pop("table", "runs")
         if self.table not in TABLES:
             raise UsageError(f"there is no table {self.table!r}; there are {', '.join(TABLES)}")
         suite = load_suite(find_source(name))
-        self.tasks = _whole(given, "tasks")
+        self.tasks: int | None = _whole(given, "tasks")
         matrix = given.pop("matrix", None)
-        self.plan = make_plan(
+        self.plan: BatchPlan = make_plan(
             name,
             _whole(given, "runs"),
             _whole(given, "seed") or 0,
@@ -104,7 +104,7 @@ class BatchReader(DataSourceReader):
         self.plan = plan
         self.table = table
         self.tasks = tasks
-        self.arrow_schema = to_arrow_schema(schema, timezone="UTC")
+        self.arrow_schema: Any = to_arrow_schema(schema, timezone="UTC")
 
     def partitions(self) -> list[InputPartition]:
         """Longest runs first, as Spark begins tasks in their order; short ones share a task."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..tracing.reading.reader import Trace
     from ..wire.zookeeper.gateway import ZooKeeperTcp
 
-logger = logging.getLogger("fakekafka.testing")
+logger: logging.Logger = logging.getLogger("fakekafka.testing")
 
 _START_TIMEOUT_S = 30
 _RUNTIMES: dict[str, Callable[[], LiveRuntime | ThreadedRuntime]] = {
@@ -245,7 +245,7 @@ class Cluster(EmulatedCluster):
         for process in running.processes.values():
             if process.broker is not None and self._data_dir is not None:
                 # Else replicas would begin at high watermark 0, and cut their logs there in 0.10.
-                process.broker.replica_manager.checkpoint_high_watermarks()
+                process.broker.replica_manager.upkeep.checkpoint_high_watermarks()
             process.forget_nodes()
             process.spec.disk.dispose()
         for zookeeper in running.zookeepers.values():

@@ -204,7 +204,7 @@ def _delete(broker: Broker, starts: dict[TopicPartition, int]) -> Counter[TopicP
     went: Counter[TopicPartition] = Counter()
     manager = broker.replica_manager
     for name, offset in starts.items():
-        partition = manager.partition(name)
+        partition = manager.hosted.partition(name)
         if partition is None or partition.log is None:
             continue
         before = sum(map(_kept, partition.log.segments))

@@ -43,12 +43,12 @@ class RunningCluster(abc.ABC):
         processes: dict[int, BrokerProcess],
         admin: Node,
     ) -> None:
-        self.zookeepers = zookeepers
-        self.processes = processes
+        self.zookeepers: dict[int, ZooKeeperProcess] = zookeepers
+        self.processes: dict[int, BrokerProcess] = processes
         self._renaming = threading.Lock()
         for process in processes.values():
             process.on_id = self._broker_is_known_as
-        self.admin = admin
+        self.admin: Node = admin
         """Where the API's own requests come from."""
 
     # -- what real and virtual time differ in --------------------------------------------------

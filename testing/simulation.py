@@ -113,7 +113,7 @@ class Simulation(EmulatedCluster):
         runtime = VirtualRuntime(self.seed, network)
         latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
         latency = Constant(latency_ms)
-        self.usual_latency = str(latency)
+        self.usual_latency: str = str(latency)
         runtime.network.set_latency(latency)
         self._running = VirtualTimeCluster(
             runtime,

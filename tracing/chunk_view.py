@@ -19,7 +19,8 @@ from .chunk_codec import NO_TYPE, SHARING
 from .events import KIND_CODES, TraceError, Unread
 from .packing import unpack
 
-_FIRST, _SEQS, _, _, _HEADS, _UNSEEN, _CAUSES, _PAYLOADS, _WHYS, _OPERATIONS, _CHANGES = range(11)
+_FIRST, _SEQS = 0, 1
+_HEADS, _UNSEEN, _CAUSES, _PAYLOADS, _WHYS, _OPERATIONS, _CHANGES = range(4, 11)
 _PARTS = 11
 _SINGLE_ROWS = 6
 """Rows of a column that are looked up one by one, before all are unpacked at once."""
@@ -100,7 +101,7 @@ class ChunkView:
         self._numbers = numbers
         self._epochs_of = epochs_of
         self.first_seq: int = self._part(_FIRST)
-        self.is_dense = self._part(_SEQS) is None
+        self.is_dense: bool = self._part(_SEQS) is None
         """Whether its events are numbered without a gap, as those of whole runs are."""
         self._heads = _Rows(self._packed(_HEADS), is_kept)
         self._payloads = _Rows(self._packed(_PAYLOADS), is_kept)

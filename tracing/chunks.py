@@ -156,7 +156,7 @@ class ChunkTables:
 
     def __init__(self, packer: PayloadPacker) -> None:
         self.packer = packer
-        self.strings = Strings()
+        self.strings: Strings = Strings()
         self._written_strings = 0
         self.types_written: dict[str, None] = {}
         """In the order in which the chunks have them."""

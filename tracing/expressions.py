@@ -71,9 +71,9 @@ class Expression:
     __slots__ = ("evaluate", "required", "text")
 
     def __init__(self, text: str, evaluate: Evaluate, required: dict[str, Any]) -> None:
-        self.text = text
-        self.evaluate = evaluate
-        self.required = required
+        self.text: str = text
+        self.evaluate: Evaluate = evaluate
+        self.required: dict[str, Any] = required
         """Name to constant for every ``name == constant`` that must hold."""
 
     def holds(self, scope: Scope) -> bool:

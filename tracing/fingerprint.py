@@ -35,7 +35,7 @@ class Fingerprint:
         self._seq = -1
         self._digest = hashlib.blake2b(digest_size=32)
         self._buffer: list[Any] = []
-        self.append = self._buffer.append
+        self.append: Callable[[Any], None] = self._buffer.append
         self._pack: Callable[[Any], bytes] = msgpack.Packer().pack
 
     def event(

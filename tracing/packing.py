@@ -103,7 +103,8 @@ class PayloadPacker:
         self.record_bytes_limit = record_bytes_limit
         self.schema: dict[str, FieldShapes] = {}
         """Fields per type in order of first use."""
-        extractors = self.extractors = _Extractors(self._new_extractor)
+        extractors = _Extractors(self._new_extractor)
+        self.extractors: dict[type, Extract] = extractors
         """By class: the fields of a message, ready for ``pack``."""
 
         def extract(value: Any) -> Any:

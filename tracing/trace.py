@@ -52,7 +52,7 @@ class StoredTrace:
     def __init__(self) -> None:
         self.chunks: list[ChunkInfo] = []
         self.strings: list[str] = []
-        self.schema = Schema()
+        self.schema: Schema = Schema()
         self._snapshot_seqs: list[int] = []
         self._cache: OrderedDict[int, list[Any]] = OrderedDict()
         self._views: OrderedDict[int, ChunkView] = OrderedDict()
@@ -322,13 +322,13 @@ class MemoryTrace(StoredTrace):
         self.snapshots = snapshots
         self._snapshot_seqs = [snapshot.seq for snapshot in snapshots]
         self.stored = chunks
-        self.chunks = [chunk.info for chunk in chunks]
+        self.chunks: list[ChunkInfo] = [chunk.info for chunk in chunks]
         self.strings = strings
         self._column_places = [chunk.places for chunk in chunks]
-        self.schema = Schema(schema)
+        self.schema: Schema = Schema(schema)
         self.header = header
-        self.fingerprint = fingerprint
-        self.outline = outline
+        self.fingerprint: str = fingerprint
+        self.outline: str = outline
 
     def packed_snapshot(self, index: int) -> bytes:
         return self.snapshots[index].body

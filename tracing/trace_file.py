@@ -38,7 +38,7 @@ class TraceReader(StoredTrace):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._snapshot_offsets: list[int] = []
         self._counts: tuple[dict[str, int], dict[str, int]] | None = None
         self._interesting: list[int] | None = None
@@ -69,7 +69,7 @@ class TraceReader(StoredTrace):
         frame = decode_frame(self._data, len(MAGIC), place)
         if frame.kind != HEADER_FRAME:
             raise TraceError(f"{place}: the first frame is not a header")
-        self.header = unpack_frame_body(frame, place)
+        self.header: dict[str, Any] = unpack_frame_body(frame, place)
         written = self.header.get("format") if isinstance(self.header, dict) else None
         if written != FORMAT:
             raise TraceError(
@@ -88,14 +88,14 @@ class TraceReader(StoredTrace):
             offset, digest = trailer
             frame = decode_frame(self._data, offset, str(self.path))
         except TraceError as error:
-            self.problem = str(error)
+            self.problem: str | None = str(error)
             return False
         if frame.kind != INDEX_FRAME:
             return False
         index = unpack_frame_body(frame, str(self.path))
-        self.chunks = [ChunkInfo(*info) for info in index["chunks"]]
-        self.strings = index["strings"]
-        self.schema = Schema(index["schema"])
+        self.chunks: list[ChunkInfo] = [ChunkInfo(*info) for info in index["chunks"]]
+        self.strings: list[str] = index["strings"]
+        self.schema: Schema = Schema(index["schema"])
         self._take_snapshots(index["snapshots"])
         self._interesting = index["interesting"]
         self._column_places = index.get("columns", [])

@@ -19,7 +19,7 @@ from typing import Generic, Protocol, TypeVar
 from ..protocol.errors import AddressUnavailable
 from .bounded_log import BoundedLog
 
-logger = logging.getLogger("fakekafka.wire")
+logger: logging.Logger = logging.getLogger("fakekafka.wire")
 
 _BACKLOG = 128
 _ACCEPTS_PER_EVENT = 64
@@ -84,12 +84,12 @@ class AcceptingListener(Generic[ConnectionT]):
         ``owner`` is whose listener it is, for errors and log lines; ``tls`` is what clients shake
         hands with, None for plain TCP.
         """
-        self.loop = loop
-        self.host = host
-        self.port = port
+        self.loop: asyncio.AbstractEventLoop = loop
+        self.host: str = host
+        self.port: int = port
         self._owner = owner
         self._tls = tls
-        self.bounded_log = BoundedLog(logger, loop, owner)
+        self.bounded_log: BoundedLog = BoundedLog(logger, loop, owner)
         self._socket: socket.socket | None = None
         """Listening, or only bound to keep the port, or None."""
         self._accepting = False

@@ -46,7 +46,7 @@ class RequestMemory:
         self._since_s: dict[Holder, float] = {}
         self._released_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self.total = 0
+        self.total: int = 0
 
     @property
     def is_full(self) -> bool:

@@ -66,10 +66,10 @@ class ZnodeTree:
     __slots__ = ("_ephemerals", "_time_ms", "_undo", "changes", "last_zxid", "root", "sessions")
 
     def __init__(self) -> None:
-        self.root = Znode("", None, 0, 0)
+        self.root: Znode = Znode("", None, 0, 0)
         self.sessions: dict[int, int] = {}
         """Open sessions with their timeout in milliseconds."""
-        self.last_zxid = 0
+        self.last_zxid: int = 0
         self.changes: list[Change] = []
         """What the transactions since the last ``take_changes`` did, in order."""
         self._ephemerals: dict[int, dict[str, None]] = {}

@@ -20,8 +20,8 @@ class Children:
     __slots__ = ("by_name", "names")
 
     def __init__(self, nodes: Iterable[Znode]) -> None:
-        self.by_name = {node.name: node for node in nodes}
-        self.names = sorted(self.by_name)
+        self.by_name: dict[str, Znode] = {node.name: node for node in nodes}
+        self.names: list[str] = sorted(self.by_name)
 
 
 class _Changes:
@@ -49,12 +49,12 @@ class Znode:
     def __init__(
         self, name: str, data: bytes | None, zxid: int, time_ms: int, ephemeral_owner: int = 0
     ) -> None:
-        self.name = name
+        self.name: str = name
         self.data = data
-        self.czxid = zxid
-        self.pzxid = zxid
-        self.ctime = time_ms
-        self.sequence = 0
+        self.czxid: int = zxid
+        self.pzxid: int = zxid
+        self.ctime: int = time_ms
+        self.sequence: int = 0
         """Children ever created: the next sequential suffix; never falls."""
         self.children: Znode | Children | None = None
         self._changes: _Changes | None = None

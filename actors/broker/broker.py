@@ -9,6 +9,7 @@ is bound and the controller may already send, but nothing is processed
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ...coordinators.consumer_groups.coordinator import group_coordinator
 from ...coordinators.transactions.coordinator import TransactionCoordinator
@@ -66,6 +67,13 @@ from .replica_fetcher import ReplicaFetcherActor
 from .security import BrokerSecurity
 from .spec import BrokerSpec
 
+if TYPE_CHECKING:
+    from ...coordinators.groups.coordinator import GroupCoordinator
+    from ...protocol.config import BrokerConfig
+    from ...protocol.releases.behaviour import Behaviour
+    from ...statemachines.controller.controller import KafkaController
+    from ...statemachines.zookeeper.client import KafkaZkClient
+
 _HANDLERS = (
     DataHandlers,
     ControlHandlers,
@@ -97,18 +105,18 @@ class Broker(Node):
     ) -> None:
         super().__init__(runtime, name, process)
         self.spec = spec
-        self.broker_id = spec.broker_id
-        self.config = spec.config
-        self.behaviour = spec.behaviour
-        self.state = "not_running"
+        self.broker_id: int = spec.broker_id
+        self.config: BrokerConfig = spec.config
+        self.behaviour: Behaviour = spec.behaviour
+        self.state: str = "not_running"
         self.running: Pending[None] = Pending()
         self.controller_node = controller_node
-        self.controller = controller_node.controller
-        self.zk = controller_node.zk
-        self.info = BrokerInfo(self.broker_id, endpoints, spec.rack)
+        self.controller: KafkaController = controller_node.controller
+        self.zk: KafkaZkClient = controller_node.zk
+        self.info: BrokerInfo = BrokerInfo(self.broker_id, endpoints, spec.rack)
         controller_node.broker_info = self.info
-        self.metadata_cache = MetadataCache(self.broker_id, behaviour=self.behaviour)
-        self.waiters = MetadataWaiters(self)
+        self.metadata_cache: MetadataCache = MetadataCache(self.broker_id, behaviour=self.behaviour)
+        self.waiters: MetadataWaiters = MetadataWaiters(self)
         self._controller_channels: list[ControllerChannel] = []
         allocate = self._producer_id_blocks()
         self.producer_ids: ProducerIdSource = (
@@ -125,7 +133,7 @@ class Broker(Node):
     def _build(self) -> None:
         """Make the parts, in the order in which they need each other."""
         spec = self.spec
-        self.dynamic_config = DynamicConfigManager(
+        self.dynamic_config: DynamicConfigManager = DynamicConfigManager(
             broker_id=self.broker_id,
             host=self,
             config=self.config,
@@ -134,11 +142,11 @@ class Broker(Node):
             controller=self.controller,
             on_topic_config=self._topic_config_changed,
         )
-        self.security = BrokerSecurity(
+        self.security: BrokerSecurity = BrokerSecurity(
             self, self.config, self.behaviour, self.zk, self.dynamic_config, self.controller
         )
         self.security.quotas.on_change = lambda _: spec.listener.enforce(self.security.quotas)
-        self.fetcher_manager = FetcherManager(
+        self.fetcher_manager: FetcherManager = FetcherManager(
             broker_id=self.broker_id,
             host=self,
             config=self.config,
@@ -157,17 +165,17 @@ class Broker(Node):
             isr_updater=self._isr_updater(),
             topic_config=self.dynamic_config.topic_config,
         )
-        self.replica_manager = ReplicaManager(
+        self.replica_manager: ReplicaManager = ReplicaManager(
             hosted,
             host=self,
             config=self.config,
             fetcher_manager=self.fetcher_manager,
             broker_epoch=self._broker_epoch,
         )
-        self.groups = group_coordinator(
+        self.groups: GroupCoordinator = group_coordinator(
             self, self.config, self.behaviour, self.replica_manager, self.log
         )
-        self.transactions = self._coordinate_transactions()
+        self.transactions: TransactionCoordinator = self._coordinate_transactions()
         self.dynamic_config.on_topic_overrides = self.replica_manager.quotas.topic_changed
         self.replica_manager.roles.on_leadership_change = self._leadership_changed
         self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
@@ -187,7 +195,7 @@ class Broker(Node):
             },
         )
         self.dynamic_config.facts = parts.facts
-        self.admin = AdminManager(parts)
+        self.admin: AdminManager = AdminManager(parts)
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
 
     def _producer_id_blocks(self) -> AllocateBlock:
@@ -472,7 +480,7 @@ class Broker(Node):
             raise UsageError(
                 f"{self.name} has no log directory {index}; there are {len(directories)}"
             )
-        return self.replica_manager.handle_log_dir_failure(directories[index])
+        return self.replica_manager.failures.handle_log_dir_failure(directories[index])
 
     def _log_dir_failed(self, directory: str) -> None:
         self.runtime.note("fault", self.name, f"log directory {directory} failed")
@@ -512,4 +520,4 @@ class Broker(Node):
             actor.halt()
 
     def _topic_config_changed(self, topic: str) -> None:
-        self.replica_manager.update_topic_config(topic)
+        self.replica_manager.hosted.update_topic_config(topic)

@@ -62,7 +62,7 @@ class BrokerIdFinder(Node):
         self._found = found
         self._failed = failed
         config = spec.config
-        self.zk_client = ZooKeeperClient(
+        self.zk_client: ZooKeeperClient = ZooKeeperClient(
             self,
             spec.zookeepers,
             config["zookeeper.session.timeout.ms"],

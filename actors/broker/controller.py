@@ -28,15 +28,15 @@ class ControllerActor(Node):
         super().__init__(runtime, name, process)
         self.broker_info: BrokerInfo | None = None
         config = spec.config
-        self.zk_client = ZooKeeperClient(
+        self.zk_client: ZooKeeperClient = ZooKeeperClient(
             self,
             spec.zookeepers,
             config["zookeeper.session.timeout.ms"],
             config["zookeeper.max.in.flight.requests"],
         )
-        self.zk = KafkaZkClient(self.zk_client, spec.behaviour, self._work)
-        self.channels = ControllerChannels(self, config["request.timeout.ms"])
-        self.controller = KafkaController(
+        self.zk: KafkaZkClient = KafkaZkClient(self.zk_client, spec.behaviour, self._work)
+        self.channels: ControllerChannels = ControllerChannels(self, config["request.timeout.ms"])
+        self.controller: KafkaController = KafkaController(
             broker_id=spec.broker_id,
             host=self,
             config=config,

@@ -24,7 +24,7 @@ class BrokerProcess:
         self.spec = spec
         self._new_id = spec.broker_id
         """Below 0: what the process is known by while the broker's id is not."""
-        self.name = _process_name(spec.broker_id)
+        self.name: str = _process_name(spec.broker_id)
         self.process: Process = runtime.process(self.name)
         self.broker: Broker | None = None
         self.controller_node: ControllerActor | None = None
@@ -34,7 +34,7 @@ class BrokerProcess:
         """Done when the broker that was started last serves, or cannot start."""
         self.on_id: Callable[[BrokerProcess, int], object] = lambda _process, _broker_id: None
         """Called when the broker is about to be known by another id."""
-        self.starts = 0
+        self.starts: int = 0
 
     @property
     def is_alive(self) -> bool:

@@ -32,17 +32,19 @@ class BrokerSecurity:
         dynamic_config: DynamicConfigManager,
         controller: KafkaController,
     ) -> None:
-        self.scram = ScramCredentials()
-        self.scram_admin = ScramAdmin(zk)
-        self.quotas = ClientQuotas(config)
+        self.scram: ScramCredentials = ScramCredentials()
+        self.scram_admin: ScramAdmin = ScramAdmin(zk)
+        self.quotas: ClientQuotas = ClientQuotas(config)
         dynamic_config.on_entity_config[USERS] = self._user_changed
         dynamic_config.on_entity_config[CLIENTS] = self.quotas.client_changed
         if behaviour.ip_configs:
             dynamic_config.on_entity_config[IPS] = self.quotas.ip_changed
         has_authorizer = bool(config["authorizer.class.name"])
-        self.authorizer = Authorizer(config, behaviour) if has_authorizer else None
-        self.acls = AclStore(node, zk, behaviour, self.authorizer, node.log)
-        self.tokens = DelegationTokens(
+        self.authorizer: Authorizer | None = (
+            Authorizer(config, behaviour) if has_authorizer else None
+        )
+        self.acls: AclStore = AclStore(node, zk, behaviour, self.authorizer, node.log)
+        self.tokens: DelegationTokens = DelegationTokens(
             node, zk, config, node.log, lambda: controller.is_active, node.start_task
         )
 

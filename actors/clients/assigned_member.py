@@ -64,11 +64,11 @@ class AssignedMember:
         self._told: Partitions = ()
         self._target: Partitions | None = None
         """What it was assigned and has not taken yet."""
-        self.member_id = NO_MEMBER
-        self.generation = NO_GENERATION
+        self.member_id: str = NO_MEMBER
+        self.generation: int = NO_GENERATION
         """Its epoch."""
         self.owned: Partitions = ()
-        self.has_left = False
+        self.has_left: bool = False
         self.failure: ErrorCode | None = None
         """Why the group takes this member no more."""
         self.committed: dict[TopicPartition, int] = {}

@@ -93,11 +93,11 @@ class GroupMember:
         self._link = CoordinatorLink(node, settings, brokers)
         self._rejoins = False
         self._wake = Signal()
-        self.member_id = NO_MEMBER
-        self.generation = NO_GENERATION
-        self.is_leader = False
+        self.member_id: str = NO_MEMBER
+        self.generation: int = NO_GENERATION
+        self.is_leader: bool = False
         self.owned: Partitions = ()
-        self.has_left = False
+        self.has_left: bool = False
         self.failure: ErrorCode | None = None
         """Why the group takes this member no more."""
         self.committed: dict[TopicPartition, int] = {}

@@ -65,15 +65,15 @@ class ProducerBatch:
 
     def __init__(self, created_at_ms: int) -> None:
         self.records: list[tuple[bytes | None, bytes | None, int, Callback | None]] = []
-        self.base_sequence = -1  # given at the first send, kept over retries
-        self.created_at_ms = created_at_ms
+        self.base_sequence: int = -1  # given at the first send, kept over retries
+        self.created_at_ms: int = created_at_ms
         self.operation: int | None = None
         """Seq of the event that began it, while the run is recorded."""
-        self.sent_at_us = 0
-        self.has_deadline = False  # a call at the end of its delivery timeout is on its way
-        self.has_ended = False
-        self.is_renumbered = False  # since it was sent last
-        self.is_retried = False
+        self.sent_at_us: int = 0
+        self.has_deadline: bool = False  # a call at the end of its delivery timeout is on its way
+        self.has_ended: bool = False
+        self.is_renumbered: bool = False  # since it was sent last
+        self.is_retried: bool = False
 
     @property
     def end_sequence(self) -> int:
@@ -126,30 +126,30 @@ class PartitionQueue:
     )
 
     def __init__(self, topic_partition: TopicPartition, is_idempotent: bool) -> None:
-        self.topic_partition = topic_partition
-        self.name = str(topic_partition)
-        self.is_idempotent = is_idempotent
+        self.topic_partition: TopicPartition = topic_partition
+        self.name: str = str(topic_partition)
+        self.is_idempotent: bool = is_idempotent
         self.batches: deque[ProducerBatch] = deque()
         """Those to be sent again come first, in the order of their numbers."""
         self.open_batch: ProducerBatch | None = None  # last of ``batches`` while it takes records
-        self.in_flight = 0
+        self.in_flight: int = 0
         """Requests without an answer."""
-        self.not_before_ms = 0
-        self.lacks_leader = False  # since a batch was sent last
+        self.not_before_ms: int = 0
+        self.lacks_leader: bool = False  # since a batch was sent last
         self.sent_to: int | None = None
         """While a run is recorded: the broker to which a batch was sent last."""
-        self.is_waking = False  # a call at ``not_before_ms`` is on its way
-        self.is_known = False
+        self.is_waking: bool = False  # a call at ``not_before_ms`` is on its way
+        self.is_known: bool = False
         """Metadata had the partition at some time."""
         self.expiry: Timer | None = None
         """Set while its first batch can be sent to nobody: when that batch is given up."""
-        self.identity = NO_IDENTITY
+        self.identity: Identity = NO_IDENTITY
         """In whose name its batches are numbered."""
         self.ready_for: Identity | None = None if is_idempotent else NO_IDENTITY
         """``identity`` while new batches may be numbered in it."""
         self.tracked: list[ProducerBatch] = []
         """With idempotence: those sent and not ended, in the order of their numbers."""
-        self.next_sequence = 0
+        self.next_sequence: int = 0
         self._acknowledged_sequence = 0  # the number after the last one acknowledged
         self._unresolved_sequence = -1  # the number after the last one given up after a retry
 

@@ -64,7 +64,7 @@ class Network:
 
     def __init__(self, runtime: Surroundings) -> None:
         self._runtime = runtime
-        self.latency_us = 0  # delay of every link while ``_plain``
+        self.latency_us: int = 0  # delay of every link while ``_plain``
         self._plain = True  # constant latency and no rule
         self._ruled = False  # some rule beside the model of all links
         self._model: LatencyModel | None = None

@@ -95,4 +95,4 @@ class _Garbage:
             gc.unfreeze()
 
 
-garbage = _Garbage()
+garbage: _Garbage = _Garbage()

@@ -43,7 +43,7 @@ class LoopThread:
     """An event loop in a daemon thread of its own."""
 
     def __init__(self, name: str) -> None:
-        self.loop = new_event_loop()
+        self.loop: asyncio.AbstractEventLoop = new_event_loop()
         self._process_id = os.getpid()
         self._own_thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._own_thread.start()
@@ -118,14 +118,14 @@ class LiveTimer:
     def __init__(
         self, node: Resident | None, callback: Callable[[], object], due_us: int, stalled_ns: int
     ) -> None:
-        self.due_us = due_us
+        self.due_us: int = due_us
         """When the cluster's clock makes it due."""
-        self.stalled_ns = stalled_ns
+        self.stalled_ns: int = stalled_ns
         """What the clock had left out when the loop was last told when to fire it."""
-        self.node = node
+        self.node: Resident | None = node
         self.cause: int | None = None
         """Seq of the event that armed it, while the run is recorded."""
-        self.serves_many = False
+        self.serves_many: bool = False
         """Whether each that it serves is an event; itself it is one only if it serves nobody."""
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
@@ -153,8 +153,8 @@ class LiveRuntime(LoopRuntime):
         self._latest_ns = _STALL_NS
         """Up to here it goes before the next beat."""
         self._epoch_ns = time.time_ns()
-        self.thread = LoopThread("fakekafka")
-        self.loop = self.thread.loop
+        self.thread: LoopThread = LoopThread("fakekafka")
+        self.loop: asyncio.AbstractEventLoop = self.thread.loop
         self._ready: deque[Delivery] = deque()
         self._draining = False
         self._stopped = False

@@ -27,7 +27,7 @@ from .timer_chains import TimerChains
 from .virtual_timer import name_of
 
 T = TypeVar("T")
-logger = logging.getLogger("fakekafka.actors")
+logger: logging.Logger = logging.getLogger("fakekafka.actors")
 # Else Python prints warnings to the terminal of whoever has not configured logging.
 logging.getLogger("fakekafka").addHandler(logging.NullHandler())
 
@@ -64,8 +64,8 @@ class Runtime(abc.ABC):
     _ids: ClassVar = itertools.count(1)
 
     def __init__(self, seed: int | None = None) -> None:
-        self.id = next(Runtime._ids)
-        self.rng = random.Random(seed)
+        self.id: int = next(Runtime._ids)
+        self.rng: random.Random = random.Random(seed)
         self._cause: int | None = None
         self._outside: int | None = None  # the last of what was done to the cluster
         self.doing: str | None = None
@@ -76,10 +76,10 @@ class Runtime(abc.ABC):
         self._blamed: tuple[int | None, int | None] = (None, None)  # an expiry, what led to it
         self._correlation = 0
         self._incarnation = 0
-        self.network = self._create_network()
+        self.network: Network = self._create_network()
         self.recorder: TraceSink | None = None
         self.row_buffer: RowBuffer | None = None
-        self.timer_chains = TimerChains()
+        self.timer_chains: TimerChains = TimerChains()
 
     def _create_network(self) -> Network:
         return Network(self)

@@ -7,6 +7,7 @@ import heapq
 import itertools
 import threading
 import time
+from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -133,8 +134,8 @@ class ThreadedRuntime(Runtime):
     def __init__(self, seed: int | None = None) -> None:
         self._started_ns = time.monotonic_ns()
         self._epoch_ns = time.time_ns()
-        self.thread = LoopThread("fakekafka-sockets")
-        self.loop = self.thread.loop
+        self.thread: LoopThread = LoopThread("fakekafka-sockets")
+        self.loop: AbstractEventLoop = self.thread.loop
         self._timers = _TimerThread()
         self._timers.start()
         self._causes = threading.local()

@@ -68,20 +68,20 @@ class VirtualRuntime(LoopRuntime):
     ) -> None:
         """``make_network`` gives a network other than the fast one of virtual time."""
         self._make_network = make_network
-        self.now = 0  # microseconds since it started
-        self.sequence = 0  # of the last entry of the heap
+        self.now: int = 0  # microseconds since it started
+        self.sequence: int = 0  # of the last entry of the heap
         self.messages: list[Message] = []  # a heap: those that took the short way
-        self.entries_made = 0  # of the heap of everything else
+        self.entries_made: int = 0  # of the heap of everything else
         self._entries: list[Entry] = []
         self._due_us = _NEVER_US  # time of its first
         self._ready: deque[VirtualTimer | Delivery] = deque()
-        self.is_running = False
-        self.handled = 0
+        self.is_running: bool = False
+        self.handled: int = 0
         """Messages delivered and timers run so far. A trace has more events: sendings, too."""
-        self.condition_held = False  # of the last run
+        self.condition_held: bool = False  # of the last run
         self.after_each: Callable[[], object] | None = None
         """Called after every event, between it and the next."""
-        self.is_recorded = False
+        self.is_recorded: bool = False
         super().__init__(seed)
 
     def _create_network(self) -> Network:
@@ -95,7 +95,7 @@ class VirtualRuntime(LoopRuntime):
 
     def record(self, recorder: TraceSink | None) -> None:
         self.is_recorded = recorder is not None
-        self.row_buffer = getattr(recorder, "row_buffer", None)
+        self.row_buffer: RowBuffer | None = getattr(recorder, "row_buffer", None)
         super().record(recorder)
 
     def now_us(self) -> int:
@@ -416,7 +416,8 @@ class VirtualPort(Port):
         answered: Callable[[Any], object],
     ) -> None:
         network = self._posting
-        self.correlation = correlation = self.correlation + 1
+        correlation = self.correlation + 1
+        self.correlation: int = correlation
         clock, cause = network.clock, None
         if clock.is_recorded:
             cause = clock.cause

@@ -18,9 +18,9 @@ class VirtualTimer:
         self, node: Resident | None, callback: Callable[[], object], cause: int | None = None
     ) -> None:
         self.node = node
-        self.cause = cause
+        self.cause: int | None = cause
         """Seq of the event that armed it, while the run is recorded."""
-        self.serves_many = False
+        self.serves_many: bool = False
         """Whether each that it serves is an event; itself it is one only if it serves nobody."""
         self.callback: Callable[[], object] | None = callback
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...protocol.errors import UsageError
 from ...protocol.names import zookeeper_name
 from ...zkfake.server.roles import ZooKeeperConfig
@@ -9,6 +11,9 @@ from ...zkfake.server.server import ZooKeeperServer
 from ...zkfake.server.storage import ZooKeeperStorage
 from ..runtime.runtime import Runtime
 from .server import ZooKeeperActor
+
+if TYPE_CHECKING:
+    from ..surroundings import Process
 
 
 class ZooKeeperProcess:
@@ -24,14 +29,14 @@ class ZooKeeperProcess:
     ) -> None:
         self.runtime = runtime
         self.server_id = server_id
-        self.name = zookeeper_name(server_id)
-        self.storage = ZooKeeperStorage() if storage is None else storage
-        self.is_restored = self.storage.last_logged_zxid > 0
+        self.name: str = zookeeper_name(server_id)
+        self.storage: ZooKeeperStorage = ZooKeeperStorage() if storage is None else storage
+        self.is_restored: bool = self.storage.last_logged_zxid > 0
         """Whether the storage comes from a former process."""
         self._peers = peers
         self._config = config or ZooKeeperConfig()
         self.node: ZooKeeperActor | None = None
-        self.process = runtime.process(self.name)
+        self.process: Process = runtime.process(self.name)
 
     @property
     def is_alive(self) -> bool:

@@ -24,7 +24,7 @@ class ZooKeeperActor(Node):
         config: ZooKeeperConfig,
     ) -> None:
         super().__init__(runtime, name, process)
-        self.server = ZooKeeperServer(self, server_id, peers, storage, config)
+        self.server: ZooKeeperServer = ZooKeeperServer(self, server_id, peers, storage, config)
 
     def on_start(self) -> None:
         self.server.start()

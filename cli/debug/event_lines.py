@@ -70,7 +70,7 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         self._widths = 1, 1
         """Of numbers and times: no wider than the last event needs, so that the type of a message
         can be read on 80 columns."""
-        self.here = 0
+        self.here: int = 0
         self.marks: set[int] = set()
         self.breakpoint_hits: set[int] = set()
 
@@ -126,7 +126,7 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         chunks = self._stored.chunks
         last_us = chunks[-1].time_last_us if chunks else 0
         self._widths = len(str(self._stored.last_seq)), len(format_time(last_us))
-        self.virtual_size = Size(_WIDTH, self.rows)
+        self.virtual_size: Size = Size(_WIDTH, self.rows)
 
     def _number_at(self, row: int) -> int | None:
         if not 0 <= row < self.rows:

@@ -57,7 +57,7 @@ class LineMode:
 
     def __init__(self, debugger: Debugger, write: Callable[[str], object] = print) -> None:
         self.debugger = debugger
-        self.is_over = False
+        self.is_over: bool = False
         self._write = write
         self._commands = {
             "step": _Command(self._step, "step [N]", "go on by N events (1)"),

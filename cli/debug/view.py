@@ -51,7 +51,7 @@ class Ask(ModalScreen[str | None]):
     """A question with one line of answer; Escape gives none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "never mind")]
-    DEFAULT_CSS = """
+    DEFAULT_CSS: ClassVar[str] = """
     Ask { align: center middle; }
     Ask > Vertical { width: 80%; height: auto; border: round $accent; background: $surface; }
     """
@@ -77,7 +77,7 @@ class Help(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "dismiss", "close")
     ]
-    DEFAULT_CSS = """
+    DEFAULT_CSS: ClassVar[str] = """
     Help { align: center middle; }
     Help > VerticalScroll { width: 74; height: 80%; border: round $accent; background: $surface; }
     """
@@ -98,7 +98,7 @@ class Breakpoints(ModalScreen[None]):
         Binding("escape,q", "dismiss", "close"),
         Binding("delete,d,backspace", "delete", "delete"),
     ]
-    DEFAULT_CSS = """
+    DEFAULT_CSS: ClassVar[str] = """
     Breakpoints { align: center middle; }
     Breakpoints > Vertical { width: 80%; height: auto; border: round $accent; }
     Breakpoints OptionList { height: auto; max-height: 12; }
@@ -131,8 +131,8 @@ class Breakpoints(ModalScreen[None]):
 class DebuggerApp(App[None]):
     """Lanes and events on the left; state, payload and causes on the right."""
 
-    TITLE = "fakekafka"
-    CSS = """
+    TITLE: str | None = "fakekafka"
+    CSS: ClassVar[str] = """
     #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; }
     #title.going { background: $warning-darken-2; }
     #left { width: 3fr; }
@@ -150,11 +150,11 @@ class DebuggerApp(App[None]):
     #chain-box { height: 1fr; max-height: 12; border: round $primary; }
     #events:focus, VerticalScroll:focus { border: round $accent; }
     """
-    HORIZONTAL_BREAKPOINTS = [
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [
         (0, "-narrow"),
         (130, "-wide"),
     ]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-short"), (32, "-tall")]
     # The first ones stand in the line below, as many as there is room for.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "stop", "stop", key_display="^c", priority=True),

@@ -57,7 +57,7 @@ class Look:
     def __init__(self, cluster: Cluster, *, with_groups: bool = False) -> None:
         running = cluster.running
         controller = running.active_controller()
-        self.controller = None if controller is None else controller.broker_id
+        self.controller: int | None = None if controller is None else controller.broker_id
         self.epoch = -1 if controller is None else controller.epoch
         self.partitions: Mapping[TopicPartition, Any] | None = None
         self.topics: frozenset[str] = frozenset()
@@ -69,11 +69,11 @@ class Look:
                 lambda: (dict(topics.partitions_leadership_info), frozenset(topics.all_topics)),
             )
         self._cluster = cluster
-        self.brokers = {
+        self.brokers: dict[int, str] = {
             broker_id: "paused" if process.process.paused else process.state
             for broker_id, process in running.processes.items()
         }
-        self.zookeepers = {
+        self.zookeepers: dict[int, str] = {
             server_id: "running" if process.is_alive else "not_running"
             for server_id, process in running.zookeepers.items()
         }

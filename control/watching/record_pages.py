@@ -52,7 +52,7 @@ class Batches(NamedTuple):
 
 
 def _take(broker: Broker, key: TopicPartition, wanted: Wanted) -> Batches:
-    hosted = broker.replica_manager.partition(key)
+    hosted = broker.replica_manager.hosted.partition(key)
     log = None if hosted is None else hosted.log
     if log is None:
         raise NotThereYet(f"broker {broker.broker_id} holds no log of {key}")

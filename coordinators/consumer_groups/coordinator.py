@@ -80,7 +80,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
 
     def __init__(self, store: ConsumerGroupStore, metadata_cache: MetadataCache) -> None:
         super().__init__(store, metadata_cache)
-        self.consumer_groups = store.consumer_groups
+        self.consumer_groups: dict[str, ConsumerGroup] = store.consumer_groups
         """The groups of the consumer protocol coordinated here, by id; others only read."""
         self._topics = topics = TopicCatalogue(metadata_cache)
         self._migration = migration = Migration(store, topics)

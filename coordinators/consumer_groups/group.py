@@ -53,11 +53,11 @@ class ConsumerGroup:
         listener: StateListener | None = None,
         offsets: GroupOffsets | None = None,
     ) -> None:
-        self.group_id = group_id
-        self.is_dead = False
-        self.epoch = 0
+        self.group_id: str = group_id
+        self.is_dead: bool = False
+        self.epoch: int = 0
         """Raised by every change of members, subscriptions or topics."""
-        self.target_epoch = 0
+        self.target_epoch: int = 0
         """The group's epoch that the target assignment was made for."""
         self.members: dict[str, ConsumerMember] = {}
         """By member id, in the order they came."""
@@ -67,12 +67,12 @@ class ConsumerGroup:
         """Member id -> what it shall have."""
         self.topics: tuple[SubscribedTopic, ...] = ()
         """The topics that members read, as the target assignment knows them, by name."""
-        self.offsets = GroupOffsets() if offsets is None else offsets
+        self.offsets: GroupOffsets = GroupOffsets() if offsets is None else offsets
         self.timers: dict[tuple[str, str], Timer] = {}
         """(what ends, member id) -> the timer."""
-        self.refresh_ms = 0
+        self.refresh_ms: int = 0
         """When the topics are to be looked at again."""
-        self.refresh_epoch = 0
+        self.refresh_epoch: int = 0
         """The epoch that a look at the topics led to; if that was never stored, look again."""
         self.waiting: list[object] = []
         """Writes that are not replicated yet."""

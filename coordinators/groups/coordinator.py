@@ -49,6 +49,7 @@ from .store import GroupStore
 if TYPE_CHECKING:
     from ...replication.partition.metadata_cache import MetadataCache
     from ...replication.partition.partition import Partition
+    from .group import Group
 
 NEWEST_COMMIT_VERSION = 9
 _NONE = ErrorCode.NONE
@@ -66,9 +67,9 @@ class GroupCoordinator:
         self._config = store.config
         self._behaviour = store.behaviour
         self._metadata_cache = metadata_cache
-        self.groups = store.groups
+        self.groups: dict[str, Group] = store.groups
         """The groups of the classic protocol coordinated here, by id; others only read."""
-        self.partition_for = store.log.partition_for
+        self.partition_for: Callable[[str], int] = store.log.partition_for
 
     # -- what its broker leads -----------------------------------------------------------------
 

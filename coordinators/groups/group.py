@@ -148,10 +148,10 @@ class Group:
         state: GroupState = GroupState.EMPTY,
     ) -> None:
         self.group_id = group_id
-        self.state = state
-        self.state_timestamp_ms = surroundings.wall_ms()
+        self.state: GroupState = state
+        self.state_timestamp_ms: int = surroundings.wall_ms()
         """When the state was entered; -1 if an old record did not say."""
-        self.generation = 0
+        self.generation: int = 0
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.leader: str | None = None
@@ -163,13 +163,13 @@ class Group:
         """By ids given out that have not joined yet (KIP-394)."""
         self.pending_sync: dict[str, None] = {}
         """Members that have not asked for the assignment of this generation yet."""
-        self.awaiting_join_count = 0
-        self.new_member_added = False
+        self.awaiting_join_count: int = 0
+        self.new_member_added: bool = False
         """A member came during the delay of the first rebalance."""
         self.subscribed_topics: frozenset[str] | None = None
         """What members of a consumer group read; None where that is not known."""
         self.waiting_join: WaitingJoin | None = None
-        self.offsets = GroupOffsets()
+        self.offsets: GroupOffsets = GroupOffsets()
         self.effects: list[Effect] = []
         """What is to be done, and is not yet."""
         self.timers: dict[tuple[TimeLimit, str], Timer] = {}

@@ -49,7 +49,7 @@ class OffsetsLog:
         return self._has_log(self._where(group_id))
 
     def _has_log(self, where: TopicPartition) -> bool:
-        partition = self._replicas.partition(where)
+        partition = self._replicas.hosted.partition(where)
         return partition is not None and partition.log is not None
 
     def _where(self, group_id: str) -> TopicPartition:
@@ -91,7 +91,7 @@ class OffsetsLog:
         def appended(response: ProduceResponse) -> None:
             done(response.partitions[0])
 
-        append = self._replicas.append_records
+        append = self._replicas.produce.append_records
         if isinstance(guard, Unguarded):
             append(request, INTERNAL_CONTEXT, appended, origin=ORIGIN_COORDINATOR)
         else:

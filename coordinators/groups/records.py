@@ -140,8 +140,8 @@ class Cursor:
     __slots__ = ("at", "data")
 
     def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
+        self.data: bytes = data
+        self.at: int = 0
 
     def number(self, form: str) -> int:
         try:

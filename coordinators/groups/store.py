@@ -88,8 +88,10 @@ class GroupStore:
         self.config = config
         self.behaviour = behaviour
         self.write_line = write_line
-        self.log = OffsetsLog(host, config, replica_manager)
-        self.surroundings = GroupSurroundings(config, behaviour, host.wall_ms, host.rng)
+        self.log: OffsetsLog = OffsetsLog(host, config, replica_manager)
+        self.surroundings: GroupSurroundings = GroupSurroundings(
+            config, behaviour, host.wall_ms, host.rng
+        )
         self.groups: dict[str, Group] = {}
         """Those of the classic protocol."""
         self.owned: dict[int, None] = {}

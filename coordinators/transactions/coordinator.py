@@ -68,8 +68,8 @@ class TransactionCoordinator:
             if behaviour.producer_fenced_error
             else ErrorCode.INVALID_PRODUCER_EPOCH
         )
-        self.states = TransactionStateManager(host, config, replicas)
-        self.markers = MarkerChannels(
+        self.states: TransactionStateManager = TransactionStateManager(host, config, replicas)
+        self.markers: MarkerChannels = MarkerChannels(
             host,
             config["request.timeout.ms"],
             replicas.metadata_cache,

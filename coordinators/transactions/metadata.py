@@ -75,26 +75,26 @@ class TransactionMetadata:
         partitions: Iterable[TopicPartition] = (),
         start_ms: int = -1,
     ) -> None:
-        self.transactional_id = transactional_id
-        self.producer_id = producer_id
-        self.last_producer_id = NO_PRODUCER_ID
+        self.transactional_id: str = transactional_id
+        self.producer_id: int = producer_id
+        self.last_producer_id: int = NO_PRODUCER_ID
         """The id before this one; lost when another broker loads the log, as in Kafka."""
-        self.producer_epoch = producer_epoch
-        self.last_producer_epoch = NO_PRODUCER_EPOCH
+        self.producer_epoch: int = producer_epoch
+        self.last_producer_epoch: int = NO_PRODUCER_EPOCH
         """The epoch that a producer may repeat whose answer was lost (KIP-360)."""
-        self.timeout_ms = timeout_ms
-        self.state = state
+        self.timeout_ms: int = timeout_ms
+        self.state: TransactionState = state
         self.pending_state: TransactionState | None = None
         """The state of a change that is being written; no other change may begin."""
         self.partitions: dict[TopicPartition, None] = dict.fromkeys(partitions)
         """Those of the transaction; once decided, those whose marker is not acknowledged."""
-        self.start_ms = start_ms
-        self.began_ms = start_ms
+        self.start_ms: int = start_ms
+        self.began_ms: int = start_ms
         """The same by the clock of the runtime, which the timeout counts by."""
         self.begun_by: int | None = None
         """While a run is recorded: seq of the event at which it began."""
-        self.updated_ms = updated_ms
-        self.fence_failed = False
+        self.updated_ms: int = updated_ms
+        self.fence_failed: bool = False
         """A raised epoch may not have reached the log; fencing again does not raise it more."""
 
     @property

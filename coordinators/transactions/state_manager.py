@@ -281,7 +281,7 @@ class TransactionStateManager:
         def answered(response: ProduceResponse) -> None:
             appended(response.partitions[0].error)
 
-        self._replicas.append_records(
+        self._replicas.produce.append_records(
             ProduceRequest(ACKS_ALL, timeout_ms, (entry,)),
             INTERNAL_CONTEXT,
             answered,

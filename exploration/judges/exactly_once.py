@@ -48,13 +48,17 @@ class CopyWorld(World):
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation, alive_min=BROKERS - 2)
-        self.inputs = [TopicPartition("in", number) for number in range(PARTITIONS)]
-        self.outputs = [TopicPartition("out", number) for number in range(PARTITIONS)]
+        self.inputs: list[TopicPartition] = [
+            TopicPartition("in", number) for number in range(PARTITIONS)
+        ]
+        self.outputs: list[TopicPartition] = [
+            TopicPartition("out", number) for number in range(PARTITIONS)
+        ]
         self.transformers: list[SimulatedTransformer] = []
         self.found: dict[TopicPartition, list[Record]] = {}
         """What readers of committed records got, of the input and of the output."""
-        self.sent = 0
-        self.former = 0
+        self.sent: int = 0
+        self.former: int = 0
         """Answers with positions that a former coordinator gave."""
         self._producer = simulation.producer(acks="all", max_in_flight=1)
         simulation.runtime.network.observe(self._look)
@@ -173,7 +177,7 @@ class ExactlyOnce(Judge):
     """Every record of the input is in the output, once and in its order."""
 
     name = "exactly-once"
-    draws = Draws(CHOICES, (6, 14))
+    draws: Draws = Draws(CHOICES, (6, 14))
     world: CopyWorld
 
     def __init__(self, kafka_version: str, seed: int, trace: bool = False) -> None:

@@ -127,7 +127,7 @@ class Excuses:
     def _logs(self, where: TopicPartition) -> Iterator[Log]:
         for process in self._simulation.processes.values():
             broker = process.broker
-            partition = None if broker is None else broker.replica_manager.partition(where)
+            partition = None if broker is None else broker.replica_manager.hosted.partition(where)
             if partition is not None and partition.log is not None:
                 yield partition.log
 

@@ -50,8 +50,8 @@ class GroupWorld(World):
         self.acknowledged: dict[TopicPartition, int] = {}
         """The largest offset that the coordinator said it has kept."""
         self.problems: list[str] = []
-        self.produced = 0
-        self.joined = 0
+        self.produced: int = 0
+        self.joined: int = 0
 
     @property
     def is_modern(self) -> bool:
@@ -276,9 +276,9 @@ class ClassicGroups(Judge):
     """A group of the classic protocol."""
 
     name = "groups"
-    draws = Draws(CHOICES, (14, 14), (1, 10, 500, 4000, 15_000))
+    draws: Draws = Draws(CHOICES, (14, 14), (1, 10, 500, 4000, 15_000))
     world: GroupWorld
-    is_modern: ClassVar = False
+    is_modern: ClassVar[bool] = False
 
     def __init__(self, kafka_version: str, seed: int, trace: bool = False) -> None:
         rng = random.Random(f"group history {seed}")

@@ -325,7 +325,7 @@ class Healing:
     def _hosted(self, broker_id: int, where: TopicPartition) -> Partition | None:
         """What a broker has of a partition."""
         broker = self._simulation.processes[broker_id].broker
-        return None if broker is None else broker.replica_manager.partition(where)
+        return None if broker is None else broker.replica_manager.hosted.partition(where)
 
     def _isr_full(self) -> str | None:
         for topic in topics(self._simulation):

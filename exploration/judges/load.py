@@ -93,9 +93,9 @@ class Load:
     def __init__(self, world: World, options: Options) -> None:
         self._world = world
         self._interval_ms = options.interval_ms
-        self.is_idempotent = options.idempotent
+        self.is_idempotent: bool = options.idempotent
         self.sends = True
-        self.sent = 0
+        self.sent: int = 0
         self.acknowledged: list[tuple[TopicPartition, int, bytes]] = []
         self.renumbered: set[tuple[TopicPartition, bytes | None]] = set()
         """What a producer sent under one number and then gave one of a new epoch."""

@@ -11,6 +11,7 @@ from ...protocol.errors import FakeKafkaError, KafkaError
 from ...testing.checks import replicas_identical
 from ..faults import FAULTS
 from ..generator import Draws
+from ..world import World
 from .excuses import Excuses
 from .healing import Healing, topics
 from .judge import Judge
@@ -21,14 +22,14 @@ class Whole(Judge):
     """Nothing acknowledged is lost, nothing is stored twice, and every replica is in sync."""
 
     name = "whole"
-    draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000))
+    draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000))
 
     def __init__(self, kafka_version: str, seed: int, trace: bool = False) -> None:
         options = draw_options(seed)
-        self.world = build(options, seed, kafka_version, trace)
-        self.load = Load(self.world, options)
-        self.excuses = Excuses(self.world.simulation)
-        self.healing = Healing(self.world, self.load, self.excuses)
+        self.world: World = build(options, seed, kafka_version, trace)
+        self.load: Load = Load(self.world, options)
+        self.excuses: Excuses = Excuses(self.world.simulation)
+        self.healing: Healing = Healing(self.world, self.load, self.excuses)
 
     def watching(self) -> contextlib.AbstractContextManager[object]:
         return self.excuses.noting()

@@ -57,11 +57,11 @@ class RecordBatch:
         last_offset: int,
         summary: tuple[int, int, int, int, Any] | None = None,
     ) -> None:
-        self.data = data
-        self.base_offset = base_offset
-        self.last_offset = last_offset
+        self.data: bytes = data
+        self.base_offset: int = base_offset
+        self.last_offset: int = last_offset
         """Kept by compaction even when the last records vanish."""
-        self.summary = summary
+        self.summary: tuple[int, int, int, int, Any] | None = summary
         """What a log that copies the batch needs of the header, as the leader read it, so that
         it need not be read again: leader epoch, maximum timestamp, producer id, producer epoch
         and what the producer state remembers. None unless it came plainly from a client just

@@ -7,6 +7,7 @@ takes longer than all modules of ``protocol``, so its extension module is loaded
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from typing import Any
@@ -28,5 +29,5 @@ def _function() -> Any:
     return crc32c.crc32c
 
 
-crc32c = _function()
+crc32c: Callable[..., int] = _function()
 """``crc32c(data, start=0)``."""

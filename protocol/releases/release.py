@@ -65,8 +65,8 @@ class Release:
             raise UsageError(
                 f"kafka_version {kafka_version!r} is not emulated; use {_right(kafka_version)}"
             )
-        self.name = name
-        self.exactly = exactly
+        self.name: str = name
+        self.exactly: str = exactly
         self._number = _number(exactly)
 
     def since(self, first: str, *_sources: str) -> bool:

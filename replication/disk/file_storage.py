@@ -75,10 +75,10 @@ class FileStorage(LogStorage):
     ) -> None:
         super().__init__(directory)
         directory.is_real = True
-        self.path = path
+        self.path: str = path
         self._handles = handles
         self._sync = sync
-        self.is_loaded = False
+        self.is_loaded: bool = False
         self._index_interval_bytes = 4096
         self._file_delete_delay_ms = 60000
         self._dirty: dict[str, None] = {}
@@ -287,9 +287,10 @@ class FileStorage(LogStorage):
     def unload(self) -> None:
         """Forget what is in memory; the files stay."""
         self.is_loaded = False
-        self.segments = []
-        self.epochs = self.epoch_starts = self.snapshots = None
-        self.has_producers = False
+        self.segments: list[Segment] = []
+        self.epochs = self.epoch_starts = None
+        self.snapshots: dict[int, bytes] | None = None
+        self.has_producers: bool = False
         self._dirty.clear()
         self._deleted.clear()
 
@@ -339,11 +340,11 @@ class FileStorage(LogStorage):
             self.epochs, self.epoch_starts = parse_epochs(_text(epochs))
         metadata = read_file(f"{self.path}/{PARTITION_METADATA}")
         if metadata is not None:
-            self.topic_id = parse_topic_id(_text(metadata))
+            self.topic_id: str = parse_topic_id(_text(metadata))
         self._load_segments(bases, recovery_point)
         end = self.segments[-1].next_offset if self.segments else 0
         was_clean = self.directory.was_clean
-        self.flushed_offset = end if was_clean else min(end, recovery_point)
+        self.flushed_offset: int = end if was_clean else min(end, recovery_point)
         self.has_producers = bool(self.snapshots) or any(
             data[43] < 0x80 for segment in self.segments for data in segment.stored
         )

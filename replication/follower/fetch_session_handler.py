@@ -16,9 +16,9 @@ class FetchSessionHandler:
     __slots__ = ("epoch", "forgotten", "is_used", "partitions", "session_id")
 
     def __init__(self, is_used: bool) -> None:
-        self.is_used = is_used
+        self.is_used: bool = is_used
         """Whether the release has sessions."""
-        self.session_id = INVALID_SESSION_ID
+        self.session_id: int = INVALID_SESSION_ID
         self.epoch = INITIAL_EPOCH if is_used else FINAL_EPOCH
         self.partitions: dict[TopicPartition, object] = {}
         """Partitions in the leader's session once the request under way arrived."""

@@ -52,20 +52,20 @@ class PartitionFetchState:
     def __init__(
         self, partition: Partition, fetch_offset: int, leader_epoch: int, stage: FetchStage
     ) -> None:
-        self.partition = partition
-        self.fetch_offset = fetch_offset
+        self.partition: Partition = partition
+        self.fetch_offset: int = fetch_offset
         """Equals the log's end while fetching; the truncation point to fall back to before."""
-        self.leader_epoch = leader_epoch
+        self.leader_epoch: int = leader_epoch
         """Epoch of the LeaderAndIsr that started this; answers to another one are ignored."""
-        self.stage = stage
-        self.last_fetched_epoch = -1
-        self.delayed_until_ms = 0
-        self.leader_high_watermark = -1
+        self.stage: FetchStage = stage
+        self.last_fetched_epoch: int = -1
+        self.delayed_until_ms: int = 0
+        self.leader_high_watermark: int = -1
         """As of the last answer with data or marks; -1 before the first."""
-        self.sent_offset = -1
+        self.sent_offset: int = -1
         """``fetch_offset`` as the leader was last asked with it; -1 if never. An answer counts
         only while the two are equal."""
-        self.sent_log_start_offset = -1
+        self.sent_log_start_offset: int = -1
 
     def report(self, leader_id: int | None) -> None:
         """Tell whoever records the run which stage begins, and at which offset; without a leader
@@ -113,7 +113,7 @@ class FetcherCallbacks:
         self.on_appended: Callable[[TopicPartition], object] = lambda name: None
         """The high watermark of a followed partition went up."""
         self.is_unclean_election_allowed: Callable[[str], bool] = lambda topic: False
-        self.verify_checksums = False
+        self.verify_checksums: bool = False
         """Check what is fetched. Off by default: batches are shared objects, so only a test that
         damages them on the way needs it."""
 

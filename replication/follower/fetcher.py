@@ -112,13 +112,13 @@ class ReplicaFetcher:
         callbacks: FetcherCallbacks,
         quota: ReplicationQuota,
     ) -> None:
-        self.name = name
-        self.broker_id = broker_id
-        self.leader_id = leader_id
-        self.fetcher_id = fetcher_id
+        self.name: str = name
+        self.broker_id: int = broker_id
+        self.leader_id: int = leader_id
+        self.fetcher_id: int = fetcher_id
         self.on_wake: Callable[[], object] | None = None
         """Called when there may be something to do; set by the actor that runs the loop."""
-        self.is_running = True
+        self.is_running: bool = True
         """False once stopped, or (0.10) dead of an exception: nothing is asked any more."""
         self._now_ms = host.now_ms
         self._wall_ms = host.wall_ms

@@ -56,9 +56,9 @@ class FetcherManager:
         stop_fetcher: Callable[[ReplicaFetcher], object],
     ) -> None:
         self.broker_id = broker_id
-        self.quotas = ReplicationQuotas(broker_id, config, host.now_ms)
+        self.quotas: ReplicationQuotas = ReplicationQuotas(broker_id, config, host.now_ms)
         """Of throttled replication; the leaders of the broker heed their part of it."""
-        self.callbacks = FetcherCallbacks()
+        self.callbacks: FetcherCallbacks = FetcherCallbacks()
         self.failed_partitions: dict[TopicPartition, str] = {}
         """Partitions given up until their next LeaderAndIsr, with the reason."""
         self._host = host

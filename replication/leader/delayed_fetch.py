@@ -11,6 +11,7 @@ from ...protocol.versions import Behaviour
 from ..waiting.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
+    from ..waiting.timing_wheel import Bucket
     from .sessions import CachedPartition, FetchCounts, FetchSession
 
 
@@ -37,7 +38,7 @@ class DelayedFetch(DelayedOperation):
         "specs",
         "unread",
     )
-    __deletable__ = ("request", "respond", "session", "specs", "unread")
+    __deletable__: tuple[str, ...] = ("request", "respond", "session", "specs", "unread")
     """Asked for by the compiler: what ``let_go`` takes away."""
 
     def __init__(
@@ -51,17 +52,17 @@ class DelayedFetch(DelayedOperation):
     ) -> None:
         # The fields of the bases, without two calls: made for every fetch.
         self.expiration_ms = 0
-        self.bucket = None
-        self.delay_ms = request.max_wait_ms
+        self.bucket: Bucket | None = None
+        self.delay_ms: int = request.max_wait_ms
         self.is_completed = False
         self._purgatory = None
         self._keys = ()
-        self.handler = handler
-        self.request = request
-        self.specs = specs
-        self.session = session
-        self.api_version = api_version
-        self.respond = respond
+        self.handler: FetchAnswers = handler
+        self.request: FetchRequest = request
+        self.specs: Sequence[FetchPartition | CachedPartition] = specs
+        self.session: FetchSession | None = session
+        self.api_version: int = api_version
+        self.respond: Callable[[FetchResponse], object] = respond
         self.unread: dict[TopicPartition, None] | None = None
         """Partitions whose log was not looked at, so that no growth of it counts: a follower is
         not assigned to them, or a consumer is sent to another replica."""

@@ -13,6 +13,7 @@ from ..waiting.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from ..partition.partition import Partition
+    from ..waiting.timing_wheel import Bucket
 
 _NONE = ErrorCode.NONE
 
@@ -111,9 +112,9 @@ class DelayedProduceToOne(DelayedOperation):
     ) -> None:
         # The fields of the bases, without two calls: made for every produce with acks=all.
         self.expiration_ms = 0
-        self.bucket = None
+        self.bucket: Bucket | None = None
         self.delay_ms = timeout_ms
-        self.is_completed = False
+        self.is_completed: bool = False
         self._purgatory = None
         self._keys = ()
         self._handler = handler

@@ -31,16 +31,17 @@ class DelayedRequests:
         self._released_sessions = hosted.context.released_sessions
         behaviour = hosted.behaviour
         self._append_completes_produces_first = behaviour.append_completes_produces_first
-        self.timer = timer = WheelTimer(host, causes=host.causes)
+        timer = WheelTimer(host, causes=host.causes)
+        self.timer: WheelTimer = timer
         fetches_kept: int = config["fetch.purgatory.purge.interval.requests"]
         produces_kept: int = config["producer.purgatory.purge.interval.requests"]
         deletions_kept: int = config["delete.records.purgatory.purge.interval.requests"]
-        self.produces = Purgatory("Produce", timer, produces_kept)
-        self.fetches = Purgatory("Fetch", timer, fetches_kept)
-        self.fetches_to_end = Purgatory("FetchToEnd", timer, fetches_kept)
+        self.produces: Purgatory = Purgatory("Produce", timer, produces_kept)
+        self.fetches: Purgatory = Purgatory("Fetch", timer, fetches_kept)
+        self.fetches_to_end: Purgatory = Purgatory("FetchToEnd", timer, fetches_kept)
         """The part of Kafka's fetch purgatory that an append may complete: followers read up to
         the log's end, consumers only what is below the high watermark."""
-        self.deletions = Purgatory("DeleteRecords", timer, deletions_kept)
+        self.deletions: Purgatory = Purgatory("DeleteRecords", timer, deletions_kept)
         hosted.context.high_watermark_moved = self.complete
 
     def complete(self, partition: Partition) -> None:

@@ -11,6 +11,7 @@ Followers with an incremental session are served in ``follower_fetch``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ...protocol.data import (
     FetchPartition,
@@ -30,6 +31,10 @@ from .follower_fetch import FollowerFetchHandler
 from .reading import PartitionReader
 from .session_cache import FetchSessionCache
 from .sessions import CachedPartition
+
+if TYPE_CHECKING:
+    from ...protocol.releases.behaviour import Behaviour
+    from .sessions import FetchCounts
 
 _NONE = ErrorCode.NONE
 
@@ -61,9 +66,9 @@ class FetchHandler:
         sessions: FetchSessionCache,
         host: Host,
     ) -> None:
-        self.sessions = sessions
-        self.behaviour = reader.behaviour
-        self.counts = followers.counts
+        self.sessions: FetchSessionCache = sessions
+        self.behaviour: Behaviour = reader.behaviour
+        self.counts: FetchCounts = followers.counts
         self._now_ms = host.now_ms
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max

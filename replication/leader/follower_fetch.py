@@ -8,6 +8,7 @@ have news, each of its partitions knows its leader's partition and the follower'
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...protocol.data import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse
 from ...protocol.errors import ErrorCode
@@ -19,6 +20,9 @@ from ..partition.replica import Replica
 from .delayed_requests import DelayedRequests
 from .reading import PartitionReader
 from .sessions import CachedPartition, FetchCounts, FetchSession, FollowerFetch, is_answered
+
+if TYPE_CHECKING:
+    from ..waiting.timing_wheel import WheelTimer
 
 _NONE = ErrorCode.NONE
 
@@ -44,11 +48,11 @@ class FollowerFetchHandler:
     def __init__(
         self, reader: PartitionReader, delayed: DelayedRequests, counts: FetchCounts, host: Host
     ) -> None:
-        self.host = host
-        self.counts = counts
-        self.timer = delayed.timer
+        self.host: Host = host
+        self.counts: FetchCounts = counts
+        self.timer: WheelTimer = delayed.timer
         self._causes = delayed.timer.causes
-        self.reader = reader
+        self.reader: PartitionReader = reader
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max
         self._quota = reader.quota

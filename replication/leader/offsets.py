@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from ...protocol.data import (
     CONSUMER_REPLICA_ID,
@@ -36,6 +37,9 @@ from ..partition.partition import Partition
 from .delayed_delete_records import DelayedDeleteRecords
 from .delayed_requests import DelayedRequests
 
+if TYPE_CHECKING:
+    from ...protocol.releases.behaviour import Behaviour
+
 HIGH_WATERMARK_OFFSET = -1
 """DeleteRecords: delete everything up to the high watermark."""
 
@@ -54,7 +58,7 @@ class OffsetsHandler:
     __slots__ = ("_by_name", "_deletions", "_lookup_error", "behaviour")
 
     def __init__(self, hosted: HostedPartitions, delayed: DelayedRequests) -> None:
-        self.behaviour = hosted.behaviour
+        self.behaviour: Behaviour = hosted.behaviour
         self._by_name = hosted.by_name
         self._lookup_error = hosted.lookup_error
         self._deletions = delayed.deletions

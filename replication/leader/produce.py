@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from ...protocol.data import (
     ACKS_ALL,
@@ -24,6 +25,9 @@ from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
 from .delayed_produce import DelayedProduce, DelayedProduceToOne
 from .delayed_requests import DelayedRequests
+
+if TYPE_CHECKING:
+    from ...protocol.releases.behaviour import Behaviour
 
 ADMIN_CLIENT_ID = "__admin_client"
 
@@ -79,7 +83,7 @@ class ProduceHandler:
         wall_ms: Callable[[], int],
     ) -> None:
         """``complete_fetches`` is told partitions whose log grew."""
-        self.behaviour = hosted.behaviour
+        self.behaviour: Behaviour = hosted.behaviour
         self._by_name = hosted.by_name
         self._lookup_error = hosted.lookup_error
         self._metadata_cache = hosted.metadata_cache

@@ -8,6 +8,7 @@ begin, ``follower_fetch.py`` for followers that go on with an incremental sessio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ...protocol.config import BrokerConfig
 from ...protocol.data import (
@@ -30,6 +31,11 @@ from .delayed_fetch import DelayedFetch
 from .fetch_responses import empty_response
 from .replica_selector import preferred_replica, replica_selector
 from .sessions import CachedPartition, FollowerFetch
+
+if TYPE_CHECKING:
+    from ...protocol.releases.behaviour import Behaviour
+    from ..partition.metadata_cache import MetadataCache
+    from .replica_selector import ReplicaSelector
 
 _NONE = ErrorCode.NONE
 
@@ -58,16 +64,16 @@ class PartitionReader:
         quota: ReplicationQuota,
     ) -> None:
         """``quota`` is the leader's, of throttled replication."""
-        self.hosted = hosted
-        self.by_name = hosted.by_name
-        self.behaviour = hosted.behaviour
-        self.metadata_cache = hosted.metadata_cache
-        self.on_storage_failure = on_storage_failure
-        self.quota = quota
+        self.hosted: HostedPartitions = hosted
+        self.by_name: dict[TopicPartition, Partition] = hosted.by_name
+        self.behaviour: Behaviour = hosted.behaviour
+        self.metadata_cache: MetadataCache = hosted.metadata_cache
+        self.on_storage_failure: Callable[[TopicPartition, Exception], object] = on_storage_failure
+        self.quota: ReplicationQuota = quota
         self._throttled_topics = quota.topics
         self.fetch_bytes_max: int = config["fetch.max.bytes"]
         self._tells_stable_offset: bool = hosted.behaviour.stable_offset_told_unasked
-        self.selector = replica_selector(config["replica.selector.class"])
+        self.selector: ReplicaSelector | None = replica_selector(config["replica.selector.class"])
 
     def read_partition(
         self,

@@ -56,34 +56,34 @@ class CachedPartition:
     )
 
     def __init__(self, wanted: FetchPartition) -> None:
-        self.topic_partition = wanted.topic_partition
+        self.topic_partition: TopicPartition = wanted.topic_partition
         self.session: FetchSession | None = None
         """The session it belongs to."""
-        self.number = 0
+        self.number: int = 0
         """Its key in the session's ``active``: unlike its name, quick to hash."""
-        self.order = 0
+        self.order: int = 0
         """Rank in the session: grows with each response that has the partition."""
         self.partition: Partition | None = None
         """The leader's partition whose ``fetch_entries`` it is in; followers only."""
         self.replica: Replica | None = None
         """The follower's replica in ``partition``."""
-        self.is_idle = False
-        self.is_in_step = False
+        self.is_idle: bool = False
+        self.is_in_step: bool = False
         """Its follower's history, as the last fetch told it, is a prefix of the linked log, so
         that whatever is read has news; not known until it was looked at."""
-        self.sent_high_watermark = -1
+        self.sent_high_watermark: int = -1
         """High watermark the client took from the last response that had the partition; -1 if
         that was an error or told it to cut its log."""
-        self.sent_log_start_offset = -1
+        self.sent_log_start_offset: int = -1
         self.take(wanted)
 
     def take(self, wanted: FetchPartition) -> None:
         self.is_in_step = False
-        self.fetch_offset = wanted.fetch_offset
-        self.log_start_offset = wanted.log_start_offset
-        self.max_bytes = wanted.max_bytes
-        self.current_leader_epoch = wanted.current_leader_epoch
-        self.last_fetched_epoch = wanted.last_fetched_epoch
+        self.fetch_offset: int = wanted.fetch_offset
+        self.log_start_offset: int = wanted.log_start_offset
+        self.max_bytes: int = wanted.max_bytes
+        self.current_leader_epoch: int = wanted.current_leader_epoch
+        self.last_fetched_epoch: int = wanted.last_fetched_epoch
 
     def link(self, partition: Partition, replica: Replica) -> None:
         """Be woken by what happens to ``partition`` from now on."""
@@ -192,23 +192,23 @@ class FetchSession:
     )
 
     def __init__(self, session_id: int, is_privileged: bool, now_ms: int) -> None:
-        self.session_id = session_id
-        self.is_privileged = is_privileged
+        self.session_id: int = session_id
+        self.is_privileged: bool = is_privileged
         """Followers are; they may push consumers out of a full cache."""
-        self.created_ms = now_ms
-        self.last_used_ms = now_ms
-        self.epoch = 1
+        self.created_ms: int = now_ms
+        self.last_used_ms: int = now_ms
+        self.epoch: int = 1
         """The epoch the next request must carry."""
         self.partitions: dict[TopicPartition, CachedPartition] = {}
         self.active: dict[int, CachedPartition] = {}
         """Partitions of a follower's session that are not idle, by ``number``; a consumer's
         session has none."""
-        self.next_order = 0
+        self.next_order: int = 0
         self.fetch: FollowerFetch | None = None
         """What serves a follower's fetches, once there was one."""
         self.parked: FollowerFetch | None = None
         """The same while it waits for an active partition to bring something."""
-        self.cached_size = 0
+        self.cached_size: int = 0
         """Number of ``partitions``."""
 
     def is_evictable_by(self, is_privileged: bool) -> bool:
@@ -313,7 +313,7 @@ class FetchCounts:
     __slots__ = ("expired",)
 
     def __init__(self) -> None:
-        self.expired = 0
+        self.expired: int = 0
         """Fetches answered because their time was up."""
 
 
@@ -346,7 +346,7 @@ class FollowerFetch(TimerEntry):
 
     has_client_metadata = False
     require_leader = True
-    specs = ()
+    specs: tuple[()] = ()
 
     def __init__(
         self,
@@ -357,17 +357,17 @@ class FollowerFetch(TimerEntry):
         respond: Callable[[FetchResponse], object],
     ) -> None:
         super().__init__()
-        self.serving = serving
-        self.session = session
+        self.serving: FollowerFetchServing = serving
+        self.session: FetchSession = session
         session.fetch = self
-        self.api_version = api_version
-        self.request = request
-        self.respond = respond
+        self.api_version: int = api_version
+        self.request: FetchRequest = request
+        self.respond: Callable[[FetchResponse], object] = respond
         self.unread: dict[TopicPartition, None] | None = None
         """Partitions the follower is not assigned to: their growth does not count."""
         self.cause: int | None = None
         """While a run is recorded: seq of the event at which the fetch came that waits."""
-        self.until_ms = 0
+        self.until_ms: int = 0
         """When a waiting fetch is answered whatever there is."""
 
     def try_complete(self) -> bool:

@@ -28,8 +28,8 @@ class LeaderEpochCache:
         kip_279: bool = True,
         changed: Callable[[LeaderEpochCache], object] | None = None,
     ) -> None:
-        self.epochs = epochs
-        self.start_offsets = start_offsets
+        self.epochs: list[int] = epochs
+        self.start_offsets: list[int] = start_offsets
         self._kip_279 = kip_279
         self._changed = changed
         """Called after each change, to write the checkpoint."""

@@ -55,14 +55,14 @@ class ProducerEntry:
     )
 
     def __init__(self, producer_id: int, epoch: int = NO_EPOCH) -> None:
-        self.producer_id = producer_id
-        self.epoch = epoch
+        self.producer_id: int = producer_id
+        self.epoch: int = epoch
         self.batches: list[BatchMetadata] = []
         """At most five, oldest first; all of ``epoch``."""
-        self.coordinator_epoch = -1
-        self.transaction_first_offset = -1
+        self.coordinator_epoch: int = -1
+        self.transaction_first_offset: int = -1
         """-1 while no transaction is open."""
-        self.last_timestamp = -1
+        self.last_timestamp: int = -1
 
     @property
     def last_sequence(self) -> int:
@@ -110,9 +110,9 @@ class ProducerStateManager:
         self.unreplicated: dict[int, int] = {}
         """First offset of transactions decided at or above the high watermark, and the offset
         of their marker."""
-        self.first_unstable_offset = -1
+        self.first_unstable_offset: int = -1
         """First offset of the oldest transaction that is open or not replicated; -1 if none."""
-        self.guards = VerificationGuards()
+        self.guards: VerificationGuards = VerificationGuards()
         """Of producers that are about to begin a transaction here."""
 
     def start_verification(

@@ -20,8 +20,8 @@ class UnexpectedAppendOffset(KafkaError):
             f"{topic_partition}: offsets {batch.base_offset} to {batch.last_offset} "
             f"cannot follow log end {end}",
         )
-        self.first_offset = batch.base_offset
-        self.last_offset = batch.last_offset
+        self.first_offset: int = batch.base_offset
+        self.last_offset: int = batch.last_offset
 
 
 class OffsetsOutOfOrder(KafkaError):
@@ -56,14 +56,14 @@ class AppendInfo:
         batches: tuple[RecordBatch, ...] = (),
         duplicate: bool = False,
     ) -> None:
-        self.first_offset = first_offset
+        self.first_offset: int = first_offset
         """-1 if nothing was appended; of the original if ``duplicate``."""
-        self.last_offset = last_offset
-        self.max_timestamp = max_timestamp
-        self.log_append_time_ms = log_append_time_ms
+        self.last_offset: int = last_offset
+        self.max_timestamp: int = max_timestamp
+        self.log_append_time_ms: int = log_append_time_ms
         """-1 unless the topic goes by append time."""
-        self.batches = batches
-        self.duplicate = duplicate
+        self.batches: tuple[RecordBatch, ...] = batches
+        self.duplicate: bool = duplicate
 
 
 class ReadInfo:
@@ -75,8 +75,8 @@ class ReadInfo:
     __slots__ = ("batches", "size")
 
     def __init__(self, batches: tuple[RecordBatch, ...], size: int) -> None:
-        self.batches = batches
-        self.size = size
+        self.batches: tuple[RecordBatch, ...] = batches
+        self.size: int = size
         """Bytes of the batches."""
 
 
@@ -86,9 +86,9 @@ class TimestampOffset:
     __slots__ = ("leader_epoch", "offset", "timestamp")
 
     def __init__(self, timestamp: int, offset: int, leader_epoch: int) -> None:
-        self.timestamp = timestamp
-        self.offset = offset
-        self.leader_epoch = leader_epoch
+        self.timestamp: int = timestamp
+        self.offset: int = offset
+        self.leader_epoch: int = leader_epoch
 
 
 NOTHING_APPENDED = AppendInfo(-1, -1, NO_TIMESTAMP, -1)

@@ -58,25 +58,25 @@ class Segment:
     )
 
     def __init__(self, base_offset: int, created_ms: int = 0) -> None:
-        self.base_offset = base_offset
+        self.base_offset: int = base_offset
         self.stored: list[bytes] | tuple[bytes, ...] = ()
         """The batches as bytes; a list once something was appended: an empty log keeps none."""
         self.last_batch: RecordBatch | None = None
         """The view of the last one; None if there is none."""
-        self.size = 0
+        self.size: int = 0
         """Bytes of all batches."""
-        self.created_ms = created_ms
-        self.last_modified_ms = created_ms
-        self.first_timestamp = NO_TIMESTAMP
+        self.created_ms: int = created_ms
+        self.last_modified_ms: int = created_ms
+        self.first_timestamp: int = NO_TIMESTAMP
         """Largest timestamp of the first batch: time-based rolling counts from it."""
-        self.max_timestamp = NO_TIMESTAMP
-        self.max_timestamp_batch = 0
+        self.max_timestamp: int = NO_TIMESTAMP
+        self.max_timestamp_batch: int = 0
         """Position of the first batch that holds ``max_timestamp``."""
-        self.index_entries = 0
+        self.index_entries: int = 0
         """Entries an offset index would hold by now."""
-        self.indexed_bytes = 0
+        self.indexed_bytes: int = 0
         """``size`` at the last index entry."""
-        self.time_index_grew = False
+        self.time_index_grew: bool = False
         """Whether the last index entry came with a new largest timestamp."""
         self._noted_timestamp = NO_TIMESTAMP
         """The largest timestamp as of the last index entry."""

@@ -50,35 +50,39 @@ class LogSettings:
     )
 
     def __init__(self, config: TopicConfig, behaviour: Behaviour) -> None:
-        self.config = config
-        self.behaviour = behaviour
+        self.config: TopicConfig = config
+        self.behaviour: Behaviour = behaviour
         self.max_message_bytes: int = config["max.message.bytes"]
-        self.decompressed_bytes_max = max(_DECOMPRESSED_BYTES_TAKEN, self.max_message_bytes)
+        self.decompressed_bytes_max: int = max(_DECOMPRESSED_BYTES_TAKEN, self.max_message_bytes)
         """What a compressed batch of a client may stand for. Kafka has no limit: it reads such a
         batch as a stream, and here it is in memory as a whole."""
-        self.records_max = max(_MESSAGE_BYTES_USUAL, self.max_message_bytes) // _RECORD_BYTES_LEAST
+        self.records_max: int = (
+            max(_MESSAGE_BYTES_USUAL, self.max_message_bytes) // _RECORD_BYTES_LEAST
+        )
         """Records that a batch of a client may hold, and headers that these may have together: as
         many as records fit into one that is not compressed. Else a megabyte would stand for
         millions, each of which takes a microsecond."""
         self.segment_bytes: int = config["segment.bytes"]
         self.segment_ms: int = config["segment.ms"]
         self.segment_jitter_ms: int = config["segment.jitter.ms"]
-        self.segment_ms_least = self.segment_ms - min(self.segment_jitter_ms, self.segment_ms)
+        self.segment_ms_least: int = self.segment_ms - min(self.segment_jitter_ms, self.segment_ms)
         """No jitter makes a segment roll earlier than this."""
         self.index_interval_bytes: int = config["index.interval.bytes"]
-        self.index_entries_max = config["segment.index.bytes"] // _INDEX_ENTRY_SIZE
+        self.index_entries_max: int = config["segment.index.bytes"] // _INDEX_ENTRY_SIZE
         compression: str = config["compression.type"]
-        self.codec = None if compression == "producer" else codecs.CODEC_IDS[compression]
+        self.codec: int | None = (
+            None if compression == "producer" else codecs.CODEC_IDS[compression]
+        )
         """Codec batches are stored in; None keeps the producer's."""
         policy = config["cleanup.policy"]
-        self.is_compacted = "compact" in policy
-        self.is_deleted = "delete" in policy
+        self.is_compacted: bool = "compact" in policy
+        self.is_deleted: bool = "delete" in policy
         self.timestamp_type = (
             LOG_APPEND_TIME if config["message.timestamp.type"] == "LogAppendTime" else CREATE_TIME
         )
         self.timestamp_difference_max_ms: int = config["message.timestamp.difference.max.ms"]
         self.flush_messages: int = config["flush.messages"]
-        self.flushes_by_count = self.flush_messages != LONG_MAX
+        self.flushes_by_count: bool = self.flush_messages != LONG_MAX
         self.flush_ms: int = config["flush.ms"]
         self.retention_ms: int = config["retention.ms"]
         self.retention_bytes: int = config["retention.bytes"]
@@ -87,12 +91,12 @@ class LogSettings:
         self.min_cleanable_dirty_ratio: float = config["min.cleanable.dirty.ratio"]
         self.min_compaction_lag_ms: int = config["min.compaction.lag.ms"]
         self.max_compaction_lag_ms: int = config["max.compaction.lag.ms"]
-        self.record_version = _record_version(config, behaviour)
-        self.checks_records = self.is_compacted or (
+        self.record_version: int = _record_version(config, behaviour)
+        self.checks_records: bool = self.is_compacted or (
             self.timestamp_type == CREATE_TIME and self.timestamp_difference_max_ms < LONG_MAX
         )
         """Whether the leader must decode every record of a batch, not just look through them."""
-        self.is_plain = (
+        self.is_plain: bool = (
             self.codec is None
             and self.timestamp_type == CREATE_TIME
             and not self.checks_records

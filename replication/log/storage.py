@@ -21,11 +21,11 @@ class LogDirectory:
     __slots__ = ("checkpoints", "is_offline", "is_real", "on_expiry", "path", "was_clean")
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self.is_offline = False
-        self.is_real = False
+        self.path: str = path
+        self.is_offline: bool = False
+        self.is_real: bool = False
         """Whether logs in it lie in files; as ``LogStorage.is_real`` of each of them."""
-        self.was_clean = True
+        self.was_clean: bool = True
         """Whether the last stop was clean (or there was none): decides on recovery."""
         self.checkpoints: dict[str, dict[TopicPartition, int]] = {}
         """Checkpoint files by name."""
@@ -56,18 +56,18 @@ class LogStorage:
     """Whether the log has to call the hooks."""
 
     def __init__(self, directory: LogDirectory) -> None:
-        self.directory = directory
+        self.directory: LogDirectory = directory
         self.segments: list[Segment] = []
         self.epochs: list[int] | None = None
         self.epoch_starts: list[int] | None = None
         """Parallel to ``epochs``: the leader-epoch checkpoint."""
         self.snapshots: dict[int, bytes] | None = None
         """Producer snapshots by the offset up to which they hold."""
-        self.flushed_offset = 0
+        self.flushed_offset: int = 0
         """What a power failure leaves."""
-        self.has_producers = False
+        self.has_producers: bool = False
         """Whether a batch with a producer id was ever stored."""
-        self.topic_id = ""
+        self.topic_id: str = ""
 
     # -- hooks: only called where ``is_real`` -------------------------------------------------
 

@@ -28,10 +28,10 @@ class VerificationGuard:
     __slots__ = ("epoch", "lowest_sequence", "started_ms")
 
     def __init__(self, sequence: int, epoch: int, started_ms: int) -> None:
-        self.lowest_sequence = sequence
+        self.lowest_sequence: int = sequence
         """A batch beyond the first one waits until that is in the log."""
-        self.epoch = epoch
-        self.started_ms = started_ms
+        self.epoch: int = epoch
+        self.started_ms: int = started_ms
 
     def take(self, sequence: int, epoch: int) -> None:
         """Another batch of the producer is to be verified."""

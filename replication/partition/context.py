@@ -60,7 +60,7 @@ class TopicSettings:
     )
 
     def __init__(self, config: TopicConfig) -> None:
-        self.config = config
+        self.config: TopicConfig = config
         self.min_insync_replicas: int = config["min.insync.replicas"]
         self.compression_is_zstd: bool = config["compression.type"] == "zstd"
         self.deletes: bool = "delete" in config["cleanup.policy"]
@@ -101,28 +101,28 @@ class PartitionContext:
         isr_updater: IsrUpdater,
         open_log: Callable[[TopicPartition, bool], Log],
     ) -> None:
-        self.broker_id = broker_id
-        self.host = host
-        self.behaviour = behaviour
-        self.metadata_cache = metadata_cache
-        self.isr_updater = isr_updater
-        self.open_log = open_log
+        self.broker_id: int = broker_id
+        self.host: ReplicaHost = host
+        self.behaviour: Behaviour = behaviour
+        self.metadata_cache: MetadataCache = metadata_cache
+        self.isr_updater: IsrUpdater = isr_updater
+        self.open_log: Callable[[TopicPartition, bool], Log] = open_log
         """Opens or creates a log with its checkpointed high watermark; raises ``KafkaError``
         KAFKA_STORAGE_ERROR when the disk refuses."""
         self.high_watermark_moved: Callable[[Any], object] = lambda partition: None
         """Told a partition whose high watermark went up: operations may wait for that."""
         self.lag_ms_max: int = config["replica.lag.time.max.ms"]
-        self.by_previous_fetch = behaviour.caught_up_by_previous_fetch
-        self.waits_for_joiner = behaviour.high_watermark_waits_for_joiner
-        self.joiner_must_be_eligible = behaviour.joiner_must_be_eligible
-        self.frozen_under_min_isr = behaviour.high_watermark_frozen_under_min_isr
-        self.min_isr_at_most_replicas = behaviour.min_isr_at_most_replicas
-        self.join_needs_epoch_start = behaviour.isr_join_needs_epoch_start
+        self.by_previous_fetch: bool = behaviour.caught_up_by_previous_fetch
+        self.waits_for_joiner: bool = behaviour.high_watermark_waits_for_joiner
+        self.joiner_must_be_eligible: bool = behaviour.joiner_must_be_eligible
+        self.frozen_under_min_isr: bool = behaviour.high_watermark_frozen_under_min_isr
+        self.min_isr_at_most_replicas: bool = behaviour.min_isr_at_most_replicas
+        self.join_needs_epoch_start: bool = behaviour.isr_join_needs_epoch_start
         self.released_sessions: list[WaitingSession] = []
         """Sessions whose waiting fetch is to be tried because a partition changed its role."""
-        self.isr_shrinks = 0
-        self.isr_expands = 0
-        self.isr_failed_updates = 0
+        self.isr_shrinks: int = 0
+        self.isr_expands: int = 0
+        self.isr_failed_updates: int = 0
 
     def tell_lag(self, topic_partition: TopicPartition, lagging: Iterable[int]) -> None:
         """Tell whoever records the run that replicas have been behind for too long."""

@@ -51,12 +51,12 @@ class HostedPartitions:
         isr_updater: IsrUpdater,
         topic_config: Callable[[str], TopicConfig],
     ) -> None:
-        self.broker_id = broker_id
-        self.behaviour = behaviour
-        self.disk = disk
-        self.metadata_cache = metadata_cache
-        self.topic_config = topic_config
-        self.context = PartitionContext(
+        self.broker_id: int = broker_id
+        self.behaviour: Behaviour = behaviour
+        self.disk: Disk = disk
+        self.metadata_cache: MetadataCache = metadata_cache
+        self.topic_config: Callable[[str], TopicConfig] = topic_config
+        self.context: PartitionContext = PartitionContext(
             broker_id=broker_id,
             host=host,
             config=config,

@@ -30,8 +30,8 @@ class PendingIsr:
     __slots__ = ("is_expansion", "proposal")
 
     def __init__(self, proposal: LeaderAndIsr, is_expansion: bool) -> None:
-        self.proposal = proposal
-        self.is_expansion = is_expansion
+        self.proposal: LeaderAndIsr = proposal
+        self.is_expansion: bool = is_expansion
 
     def __repr__(self) -> str:
         kind = "PendingExpandIsr" if self.is_expansion else "PendingShrinkIsr"

@@ -53,8 +53,8 @@ class MetadataCache:
         self, broker_id: int, cluster_id: str = "", behaviour: Behaviour | None = None
     ) -> None:
         self._behaviour = behaviour_of(DEFAULT_KAFKA_VERSION) if behaviour is None else behaviour
-        self.broker_id = broker_id
-        self.cluster_id = cluster_id
+        self.broker_id: int = broker_id
+        self.cluster_id: str = cluster_id
         self.controller_id: int | None = None
         """None while unknown."""
         self._topics: dict[str, _PartitionStates] = {}

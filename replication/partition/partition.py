@@ -65,19 +65,19 @@ class Partition:
     def __init__(
         self, topic_partition: TopicPartition, context: PartitionContext, settings: TopicSettings
     ) -> None:
-        self.topic_partition = topic_partition
-        self.context = context
-        self.settings = settings
+        self.topic_partition: TopicPartition = topic_partition
+        self.context: PartitionContext = context
+        self.settings: TopicSettings = settings
         self.log: Log | None = None
         self.leader_id: int | None = None
-        self.is_leader = False
+        self.is_leader: bool = False
         """``leader_id`` is this broker; kept apart because every request asks."""
-        self.leader_epoch = -1
+        self.leader_epoch: int = -1
         self.leader_epoch_start_offset: int | None = None
         """The log's end when this broker became leader of ``leader_epoch``; None on followers."""
-        self.partition_epoch = 0
+        self.partition_epoch: int = 0
         """Version of the stored leadership (zkVersion) the next ISR proposal is based on."""
-        self.controller_epoch = 0
+        self.controller_epoch: int = 0
         self.replicas: tuple[int, ...] = ()
         self.adding_replicas: tuple[int, ...] = ()
         self.removing_replicas: tuple[int, ...] = ()
@@ -90,7 +90,7 @@ class Partition:
         """The other assigned replicas, in assignment order; kept on leaders."""
         self.fetch_entries: list[FetchEntry] | None = None
         """Where followers' fetch sessions watch this partition; leaders only."""
-        self.report = StateReport.of(context.host, topic_partition)
+        self.report: StateReport | None = StateReport.of(context.host, topic_partition)
         """Takes every change of state; None while nobody listens."""
 
     def report_state(self) -> None:

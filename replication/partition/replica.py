@@ -24,18 +24,18 @@ class Replica:
     )
 
     def __init__(self, broker_id: int, last_caught_up_time_ms: int = 0) -> None:
-        self.broker_id = broker_id
-        self.log_end_offset = NO_OFFSET
+        self.broker_id: int = broker_id
+        self.log_end_offset: int = NO_OFFSET
         """The offset the follower asked for last; -1 until it fetched in this leadership. May go
         down: the leader believes the follower."""
-        self.log_start_offset = NO_OFFSET
-        self.last_fetch_leader_log_end_offset = 0
+        self.log_start_offset: int = NO_OFFSET
+        self.last_fetch_leader_log_end_offset: int = 0
         """The leader's end offset at the previous fetch of this follower."""
-        self.last_fetch_time_ms = 0
-        self.last_caught_up_time_ms = last_caught_up_time_ms
+        self.last_fetch_time_ms: int = 0
+        self.last_caught_up_time_ms: int = last_caught_up_time_ms
         """Never moves backwards through fetches; 0 means never caught up, which is why host
         clocks must start far from 0."""
-        self.broker_epoch = -1
+        self.broker_epoch: int = -1
 
     def update_fetch_state(
         self,

@@ -30,7 +30,7 @@ class StateReport:
         offset_paths: tuple[str, str, str],
     ) -> None:
         self._tell = tell
-        self.log_moved = log_moved
+        self.log_moved: LogListener = log_moved
         """Called where nothing but the offsets can be different."""
         self._paths = tuple(f"{topic_partition}/{name}" for name in _NAMES)
         self._told: list[Any] = [None, None, None, (), None]

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 
 from ...protocol.declaring.native import mypyc_attr
 from ...protocol.host import Causes
-from .timing_wheel import TimerEntry, WheelTimer
+from .timing_wheel import Bucket, TimerEntry, WheelTimer
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -32,9 +32,9 @@ class DelayedOperation(TimerEntry):
     def __init__(self, delay_ms: int) -> None:
         # TimerEntry's fields, without the call: made for every fetch.
         self.expiration_ms = 0
-        self.bucket = None
-        self.delay_ms = delay_ms
-        self.is_completed = False
+        self.bucket: Bucket | None = None
+        self.delay_ms: int = delay_ms
+        self.is_completed: bool = False
         self._purgatory: Purgatory | None = None
         """Where it counts as delayed; None before it is watched and after it completed."""
         self._keys: Sequence[Hashable] = ()
@@ -115,10 +115,10 @@ class Purgatory:
     )
 
     def __init__(self, name: str, timer: WheelTimer, purge_interval: int = 1000) -> None:
-        self.name = name
-        self.timer = timer
-        self.purge_interval = purge_interval
-        self.delayed_count = 0
+        self.name: str = name
+        self.timer: WheelTimer = timer
+        self.purge_interval: int = purge_interval
+        self.delayed_count: int = 0
         """Operations watched and not completed (Kafka: ``numDelayed``)."""
         self._lingering = 0
         """Operations that completed since the last purge and may still be listed somewhere."""

@@ -20,14 +20,14 @@ _WIDE_MS = 20
 _RECENT_MAX = 64
 
 
-class _Bucket(dict["TimerEntry", None]):
+class Bucket(dict["TimerEntry", None]):
     """Entries whose expiration falls into one slot; in the order they came."""
 
     __slots__ = ("end_ms", "start_ms")
 
     def __init__(self, start_ms: int, end_ms: int) -> None:
-        self.start_ms = start_ms
-        self.end_ms = end_ms
+        self.start_ms: int = start_ms
+        self.end_ms: int = end_ms
         """End (exclusive) of the slot; 0 once the wheel has the bucket no more."""
 
 
@@ -38,8 +38,8 @@ class TimerEntry:
     __slots__ = ("bucket", "expiration_ms")
 
     def __init__(self, expiration_ms: int = 0) -> None:
-        self.expiration_ms = expiration_ms
-        self.bucket: _Bucket | None = None
+        self.expiration_ms: int = expiration_ms
+        self.bucket: Bucket | None = None
         """The bucket it waits in; None while it does not wait."""
 
     def run(self) -> None:
@@ -66,9 +66,9 @@ class HierarchicalTimingWheel:
     def __init__(self, tick_ms: int = 1, wheel_size: int = 20, start_ms: int = 0) -> None:
         self._tick_ms = tick_ms
         self._wheel_size = wheel_size
-        self.current_ms = start_ms - start_ms % tick_ms
+        self.current_ms: int = start_ms - start_ms % tick_ms
         """Time of the wheel, a multiple of its tick; never later than the host's."""
-        self._buckets: dict[int, _Bucket] = {}
+        self._buckets: dict[int, Bucket] = {}
         self._due: list[tuple[int, int]] = []
         """Heap of (bucket start, bucket key) of all buckets, some of them emptied since."""
 
@@ -104,7 +104,7 @@ class HierarchicalTimingWheel:
         key = start << 5 | level
         bucket = self._buckets.get(key)
         if bucket is None:
-            bucket = self._buckets[key] = _Bucket(start, start + tick)
+            bucket = self._buckets[key] = Bucket(start, start + tick)
             heappush(self._due, (start, key))
         bucket[entry] = None
         entry.bucket = bucket
@@ -151,7 +151,7 @@ class HierarchicalTimingWheel:
         self._due.clear()
 
 
-def _pop_first(bucket: _Bucket) -> tuple[TimerEntry, None]:
+def _pop_first(bucket: Bucket) -> tuple[TimerEntry, None]:
     entry = next(iter(bucket))
     return entry, bucket.pop(entry)
 
@@ -183,14 +183,16 @@ class WheelTimer:
         causes: Causes | None = None,
     ) -> None:
         self._host = host
-        self.causes = causes
+        self.causes: Causes | None = causes
         """Told by each entry that is due what had set it, while a run is recorded."""
         self._call_later_ms = host.call_later_ms if causes is None else causes.wake_later_ms
-        self.wheel = HierarchicalTimingWheel(tick_ms, wheel_size, host.now_ms())
+        self.wheel: HierarchicalTimingWheel = HierarchicalTimingWheel(
+            tick_ms, wheel_size, host.now_ms()
+        )
         self._host_timer: _HostTimer | None = None
         self._wakes_at_ms = 0
         """When the host timer fires; meaningful while there is one."""
-        self._recent: dict[int, _Bucket] = {}
+        self._recent: dict[int, Bucket] = {}
         """The wide bucket the last entry of a delay went to. Timeouts are few and long, so the
         next one belongs there too, and the host timer is set for it already."""
 

@@ -36,7 +36,7 @@ class StoryContext(FileContext):
 
     def __init__(self, header: StoryHeader, cluster: ClusterSpec) -> None:
         super().__init__(cluster)
-        self.names = header.names
+        self.names: Mapping[str, Any] = header.names
         self._version = cluster.kafka_version
         self._groups = {**header.groups, **{version: (version,) for version in header.versions}}
 

@@ -69,9 +69,9 @@ class StoryRun:
         self.simulation = simulation
         self.story: StorySpec = story
         self.where: TopicPartition = TopicPartition(story.topic, story.partition)
-        self.clients = StoryClients(simulation, story, lambda: self.look().leader)
-        self.gate = MessageGate(simulation.running)
-        self.result = StoryResult(story, kafka_version)
+        self.clients: StoryClients = StoryClients(simulation, story, lambda: self.look().leader)
+        self.gate: MessageGate = MessageGate(simulation.running)
+        self.result: StoryResult = StoryResult(story, kafka_version)
         self._create_topic = create_topic
         self._elapsed_ms = elapsed_ms
 
@@ -140,7 +140,7 @@ class StoryRun:
     def flush(self, broker_id: int) -> None:
         """Bring what a broker holds of the partition to its disk: power loss keeps it."""
         broker = self.simulation.processes[broker_id].broker
-        hosted = None if broker is None else broker.replica_manager.partition(self.where)
+        hosted = None if broker is None else broker.replica_manager.hosted.partition(self.where)
         if hosted is None or hosted.log is None:
             raise UsageError(f"broker {broker_id} has no log of {self.where} open")
         hosted.log.flush()

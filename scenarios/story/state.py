@@ -76,7 +76,7 @@ def look(simulation: Simulation, story: StorySpec, answers: Mapping[str, str]) -
 
 def _replica(process: BrokerProcess, where: TopicPartition) -> ReplicaState:
     broker = process.broker
-    hosted = None if broker is None else broker.replica_manager.partition(where)
+    hosted = None if broker is None else broker.replica_manager.hosted.partition(where)
     stored = process.spec.disk.stored(where)
     records = () if stored is None else _records(stored)
     if hosted is not None and hosted.log is not None:

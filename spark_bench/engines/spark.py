@@ -40,7 +40,7 @@ class SparkEngine:
 
     def __init__(self, session: Any) -> None:
         self.session = session
-        self.slots = 1
+        self.slots: int = 1
         """Runs that go on at a time. The main thread asks the JVM for nothing while it waits:
         what Spark does at Ctrl-C would break into the question."""
 

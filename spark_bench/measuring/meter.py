@@ -31,11 +31,11 @@ class LatencyMeter:
         self._outages = outages
         self._workloads: set[Workload] = set()
         """Those whose clients tell by this meter for what they wait."""
-        self.from_us = 0
+        self.from_us: int = 0
         """What arrived before is part of the warm-up: it is counted, but not measured."""
         self.histograms: dict[str, BucketHistogram] = {}
         self.series: dict[str, dict[int, int]] = {"arrived": {}, "acknowledged": {}, "failed": {}}
-        self.last_ack_us = 0
+        self.last_ack_us: int = 0
         self.samples: Samples | None = [] if keeps_samples else None
         self._waiting: dict[tuple[str, int], int] = {}  # (metric, arrival) -> unanswered records
         self._unread: dict[bytes | None, int] = {}  # value -> arrival, where a client reads

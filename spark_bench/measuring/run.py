@@ -49,7 +49,9 @@ class Run:
         budget = budget or Budget()
         self.seed = seed
         self.sink: Sink | RecordingSink = RecordingSink(budget) if records else Sink(budget)
-        self.meter = LatencyMeter(self._now_us, self.sink.watch.account, keeps_samples)
+        self.meter: LatencyMeter = LatencyMeter(
+            self._now_us, self.sink.watch.account, keeps_samples
+        )
         self.problems: list[str] = []
         self.values: dict[str, Any] = {}
         self.loads: list[Workload] = []

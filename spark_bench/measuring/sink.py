@@ -7,8 +7,10 @@ same beside a whole recording, so a run gives the same row with a trace and with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ...actors.surroundings import RowBuffer
 from ...protocol.control import AlterIsrRequest, LeaderAndIsrRequest
 from ...protocol.data import ProduceRequest, ProduceResponse
 from ...protocol.names import broker_id_of
@@ -32,8 +34,8 @@ class LeadershipWatch:
     __slots__ = ("_leaders", "account", "leader_changes")
 
     def __init__(self) -> None:
-        self.account = OutageAccount()
-        self.leader_changes = 0
+        self.account: OutageAccount = OutageAccount()
+        self.leader_changes: int = 0
         """How often a controller told brokers of another leader of a partition."""
         self._leaders: dict[str, tuple[int, int]] = {}  # partition -> (leader epoch, leader)
 
@@ -83,8 +85,8 @@ class Sink(Fingerprint):
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
-        self.watch = LeadershipWatch()
-        self.now_us = 0
+        self.watch: LeadershipWatch = LeadershipWatch()
+        self.now_us: int = 0
         self._most_events, self._most_us = _limits(budget)
 
     @property
@@ -127,8 +129,8 @@ class RecordingSink(Recorder):
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
-        self.row_buffer = None  # every event passes ``event``
-        self.watch = LeadershipWatch()
+        self.row_buffer: RowBuffer | None = None  # every event passes ``event``
+        self.watch: LeadershipWatch = LeadershipWatch()
         self.outlined = 0
         """Events of the outline so far: those that a ``Sink`` is told."""
         record = self.event
@@ -156,7 +158,7 @@ class RecordingSink(Recorder):
                 raise _exceeded(place - 1, most_events, most_us)
             return seq
 
-        self.event = event  # type: ignore[method-assign]
+        self.event: Callable[..., int] = event
 
 
 def _limits(budget: Budget) -> tuple[int, int]:

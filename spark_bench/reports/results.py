@@ -64,13 +64,13 @@ class BatchResult:
     """What a batch gave; ``rows`` only where it was not written to a directory."""
 
     def __init__(self, plan: BatchPlan, engine: str, *, keeps_rows: bool) -> None:
-        self.suite = plan.source.name
-        self.measures = plan.suite.measures
+        self.suite: str = plan.source.name
+        self.measures: Mapping[str, str] = plan.suite.measures
         self.engine = engine
-        self.planned = len(plan.specs)
+        self.planned: int = len(plan.specs)
         """Runs that were asked for; more than ``runs`` when the batch was ended early."""
-        self.wall_s = 0.0
-        self.setup_s = 0.0
+        self.wall_s: float = 0.0
+        self.setup_s: float = 0.0
         """Time to get the engine ready (a Spark session), not part of ``wall_s``."""
         self.statuses: Counter[str] = Counter()
         self.broken: list[dict[str, Any]] = []

@@ -84,8 +84,8 @@ class ReportSource:
 
     def __init__(self, directory: str | Path) -> None:
         """Raises ``UsageError`` for a directory without a batch, or without a run."""
-        self.tables = BatchTables(directory)
-        self.facts = self.tables.facts
+        self.tables: BatchTables = BatchTables(directory)
+        self.facts: dict[str, Any] = self.tables.facts
         self.suite: str = self.facts["suite"]
         runs = self.tables.runs("arrow")
         self._docs = {
@@ -101,8 +101,8 @@ class ReportSource:
                 label = self.facts["labels"][number]
                 found[number] = ReportConfiguration(number, values, label)
             found[number].rows.append(row)
-        self.configurations = [found[number] for number in sorted(found)]
-        self.columns = [
+        self.configurations: list[ReportConfiguration] = [found[number] for number in sorted(found)]
+        self.columns: list[str] = [
             name for name in runs.column_names
             if name not in _NOT_MEASURED and name not in self.parameters
         ]  # fmt: skip

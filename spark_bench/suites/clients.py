@@ -6,12 +6,14 @@ does not: a client waits for its request timeout.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..measuring.parameters import Count, Milliseconds, Version
 from ..measuring.run import Run
 from .failover import MEASURES as MEASURES
 from .failover import TOPIC, fail_over
 
-MATRIX = [
+MATRIX: list[dict[str, list[Any]]] = [
     {"silently": [False, True], "request_timeout_ms": [30_000, 3_000]},
     {"retry_backoff_ms": [100, 1000, 10]},
     {"max_in_flight": [5, 1]},

@@ -6,12 +6,14 @@ partitions that the broker led, and with the way in which a release talks to Zoo
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...actors.network.costs import PUBLISHED_2018
 from ..measuring.parameters import Count, Version
 from ..measuring.run import Run
 
 TOPIC = "bench"
-MATRIX = {"kafka_version": ["0.10", "1.1", "3.9"], "partitions": [30, 150]}
+MATRIX: dict[str, list[Any]] = {"kafka_version": ["0.10", "1.1", "3.9"], "partitions": [30, 150]}
 HEADLINE = "shutdown_ms"
 MEASURES = {
     "shutdown_ms": "from the request to shut down until the broker was gone",

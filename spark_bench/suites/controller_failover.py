@@ -6,12 +6,14 @@ their work as in 2018 (``PUBLISHED_2018``).
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...actors.network.costs import PUBLISHED_2018
 from ..measuring.parameters import Count, Version
 from ..measuring.run import Run
 
 TOPIC = "bench"
-MATRIX = {
+MATRIX: dict[str, list[Any]] = {
     "kafka_version": ["0.10", "1.1", "3.9"],
     "partitions": [30, 150],
     "crashes": [True, False],

@@ -8,7 +8,7 @@ cost per partition is multiplied instead.
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Any
 
 from ...actors.network.costs import PUBLISHED_2018
 from ..measuring.parameters import AtLeast, AtMost, Count, OneOf, Version
@@ -21,7 +21,7 @@ SHAPES = {
     "failover-100000x1": (100_000, 1, 1),
 }
 """What is measured: topics, partitions of each, replicas."""
-MATRIX = [
+MATRIX: list[dict[str, list[Any]]] = [
     {"what": ["shutdown"], "kafka_version": ["0.10"], "logs": [True, False]},
     {"what": ["shutdown"], "kafka_version": ["1.1"], "in_flight": [10, 1, 2]},
     {"what": ["failover-2000x50", "failover-100000x1"], "kafka_version": ["0.10", "1.1"]},
@@ -32,7 +32,7 @@ MEASURES = {
     "scaled_s": "virtual time of the shutdown or the failover, in seconds, for all topics",
     "partition_ms": "the same for each partition, of a shutdown for each replica of the broker",
 }
-PUBLISHED = [
+PUBLISHED: list[dict[str, Any]] = [
     {
         "title": "controlled shutdown, 10,000 replicas: 1.0.0 / without its log line",
         "above": {"what": "shutdown", "kafka_version": "0.10", "logs": True, "in_flight": 10},

@@ -6,6 +6,8 @@ them; the next controller finds them. Everything measured after that is messages
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...actors.network.costs import PUBLISHED_2018_LATENCY_MS, Costs
 from ...protocol import znode_paths, znode_payloads
 from ...protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
@@ -14,7 +16,7 @@ from ...zkfake.messages import CreateRequest
 from ..measuring.run import Run
 
 _LONG_MS = 3_600_000
-CONFIG = {
+CONFIG: dict[str, Any] = {
     # Nothing is to give up on what the model makes slow.
     "controller.socket.timeout.ms": _LONG_MS,
     "zookeeper.session.timeout.ms": _LONG_MS,

@@ -6,13 +6,18 @@ defaults newer releases detect a crash later, on purpose.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...protocol.versions import JUDGED_VERSIONS
 from ..measuring.parameters import Count, Milliseconds, Version
 from ..measuring.run import Run
 from .failover import MEASURES as MEASURES
 from .failover import TOPIC, fail_over
 
-MATRIX = {"kafka_version": list(JUDGED_VERSIONS), "own_defaults": [False, True]}
+MATRIX: dict[str, list[Any]] = {
+    "kafka_version": list(JUDGED_VERSIONS),
+    "own_defaults": [False, True],
+}
 HEADLINE = "unavailable_ms"
 _SESSION_TIMEOUT_MS = 6000
 _LIMIT_MS = 120_000

@@ -6,7 +6,7 @@ append and 200 MB/s, a link 1 Gb/s. These are round figures of ordinary machines
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from ...actors.network.costs import Costs
 from ...protocol.errors import UsageError
@@ -14,7 +14,7 @@ from ..measuring.parameters import AtLeast, AtMost, Count, Milliseconds, OneOf, 
 from ..measuring.run import Run
 
 TOPIC = "bench"
-MATRIX = [
+MATRIX: list[dict[str, list[Any]]] = [
     {"acks": ["all", "1"], "replication_factor": [3, 1]},
     {"linger_ms": [0, 5, 20]},
     {"linger_ms": [20], "batch_records": [1000, 2]},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...actors.network.costs import Costs
 from ..measuring.parameters import Count, Milliseconds, Version
 from ..measuring.run import Run
 
 TOPIC = "bench"
-MATRIX = [
+MATRIX: list[dict[str, list[Any]]] = [
     {"partitions": [6, 24]},
     {"stored_mb": [20.0, 100.0]},
     {"kafka_version": ["3.9", "1.1"]},

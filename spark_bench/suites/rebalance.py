@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from ...actors.clients.group_consumer import SimulatedGroupConsumer
 from ...protocol.values import TopicPartition
@@ -11,7 +11,7 @@ from ..measuring.parameters import Count, OneOf, Version
 from ..measuring.run import Run
 
 TOPIC, GROUP = "bench", "group"
-MATRIX = [
+MATRIX: list[dict[str, list[Any]]] = [
     {"change": ["join", "leave", "crash"], "assignor": ["range", "cooperative-sticky"]},
     {"members": [4, 12]},
     {"session_timeout_ms": [45_000, 10_000], "change": ["crash"]},

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..measuring.parameters import Count, Milliseconds, Version
 from ..measuring.run import Run
 
 TOPIC = "bench"
-MATRIX = [{"in_control": [True, False]}, {"pause_ms": [5_000, 0]}, {"partitions": [12, 60]}]
+MATRIX: list[dict[str, list[Any]]] = [
+    {"in_control": [True, False]},
+    {"pause_ms": [5_000, 0]},
+    {"partitions": [12, 60]},
+]
 HEADLINE = "total_ms"
 MEASURES = {
     "total_ms": "from the first shutdown until every replica was in sync again",

@@ -7,11 +7,13 @@ partition waits for the old leader.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..measuring.parameters import Count, Milliseconds, Version
 from ..measuring.run import Run
 
 TOPIC = "bench"
-MATRIX = {"unclean": [False, True], "kafka_version": ["0.10", "3.9"]}
+MATRIX: dict[str, list[Any]] = {"unclean": [False, True], "kafka_version": ["0.10", "3.9"]}
 HEADLINE = "lost"
 MEASURES = {
     "lost": "acknowledged records that cannot be read at the end",

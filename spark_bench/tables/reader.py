@@ -18,11 +18,11 @@ class BatchTables:
 
     def __init__(self, directory: str | Path) -> None:
         """Raises ``UsageError`` for a directory without a batch."""
-        self.directory = Path(directory)
+        self.directory: Path = Path(directory)
         path = self.directory / FACTS
         if not path.exists():
             raise UsageError(f"{directory} has no batch: there is no {path}")
-        self.facts = read_facts(self.directory)
+        self.facts: dict[str, Any] = read_facts(self.directory)
 
     def table(self, name: str, like: Any = "arrow") -> Any:
         """A table: ``like`` is "arrow", "pandas", "polars" or a Spark session."""

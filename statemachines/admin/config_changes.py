@@ -77,7 +77,7 @@ class ConfigChanges:
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
         self._preprocessed = parts.behaviour.config_changes_preprocessed
-        self.log_levels = dict(_LOG_LEVELS)
+        self.log_levels: dict[str, str] = dict(_LOG_LEVELS)
         """Levels by logger (KIP-412); they are kept and change nothing."""
 
     @property

@@ -15,19 +15,12 @@ from .topics import TopicAdmin
 
 
 class AdminManager:
-    """Serves admin requests: each of its functions takes a request and answers its response."""
+    """The parts that serve admin requests: each function of theirs takes a request and answers its
+    response."""
 
     def __init__(self, parts: AdminParts) -> None:
-        config_changes = ConfigChanges(parts)
-        configs = ConfigDescriptions(parts, config_changes)
-        topics = TopicAdmin(parts, configs)
-        partitions = PartitionAdmin(parts)
-        self.create_topics = topics.create_topics
-        self.delete_topics = topics.delete_topics
-        self.create_partitions = topics.create_partitions
-        self.elect_leaders = partitions.elect_leaders
-        self.alter_partition_reassignments = partitions.alter_partition_reassignments
-        self.list_partition_reassignments = partitions.list_partition_reassignments
-        self.describe_configs = configs.describe_configs
-        self.alter_configs = config_changes.alter_configs
-        self.auto_creation = AutoCreation(parts, topics)
+        self.config_changes: ConfigChanges = ConfigChanges(parts)
+        self.configs: ConfigDescriptions = ConfigDescriptions(parts, self.config_changes)
+        self.topics: TopicAdmin = TopicAdmin(parts, self.configs)
+        self.partitions: PartitionAdmin = PartitionAdmin(parts)
+        self.auto_creation: AutoCreation = AutoCreation(parts, self.topics)

@@ -35,7 +35,7 @@ class Wait(Protocol):
         self,
         predicate: Callable[[], object],
         timeout_ms: float,
-        peers: Callable[[], Sequence[str]] = ...,
+        peers: Callable[[], Sequence[str]] = list,
     ) -> Awaitable[bool]: ...
 
 
@@ -65,14 +65,14 @@ class AdminParts:
         wait: Wait,
         surroundings: Mapping[str, str] | None = None,
     ) -> None:
-        self.host = host
-        self.config = config
-        self.behaviour = behaviour
-        self.zk = zk
-        self.controller = controller
-        self.metadata = metadata
-        self.wait = wait
-        self.surroundings = surroundings or {}
+        self.host: Host = host
+        self.config: BrokerConfig = config
+        self.behaviour: Behaviour = behaviour
+        self.zk: KafkaZkClient = zk
+        self.controller: KafkaController = controller
+        self.metadata: MetadataView = metadata
+        self.wait: Wait = wait
+        self.surroundings: Mapping[str, str] | dict[str, str] = surroundings or {}
         """Configurations that a broker's settings file would have and that are given otherwise."""
 
     def hosts_of(self, partitions: Iterable[TopicPartition]) -> list[str]:

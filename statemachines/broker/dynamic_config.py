@@ -81,7 +81,7 @@ class DynamicConfigManager:
         self._is_following = False
         self._default: dict[str, str] = {}
         self._own: dict[str, str] = {}
-        self.followed = ChangeNotifications(
+        self.followed: ChangeNotifications = ChangeNotifications(
             host, zk, znode_paths.CONFIG_CHANGES, self._apply_change, log
         )
         """The notifications of changed configurations, of users and clients too."""

@@ -21,7 +21,7 @@ class ControlRequests:
         context: ControllerContext,
         trigger_controller_move: Callable[[], Awaitable[None]],
     ) -> None:
-        self.batch = batch
+        self.batch: ControllerBrokerRequestBatch = batch
         self._context = context
         self._trigger_controller_move = trigger_controller_move
 

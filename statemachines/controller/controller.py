@@ -100,26 +100,27 @@ class KafkaController:
         self.broker_id = broker_id
         self.zk = zk
         self.log = log
-        self.tenure = Tenure(broker_id)
-        self.registration = BrokerRegistration(zk, host, broker_info)
-        self.context = ControllerContext(behaviour, host.state_listener)
+        self.tenure: Tenure = Tenure(broker_id)
+        self.registration: BrokerRegistration = BrokerRegistration(zk, host, broker_info)
+        self.context: ControllerContext = ControllerContext(behaviour, host.state_listener)
         preempts = behaviour.preempt_queued_events
-        self.event_manager = ControllerEventManager(
+        self.event_manager: ControllerEventManager = ControllerEventManager(
             host, self, mailbox, preempt_queued_events=preempts, log=log
         )
         watches = ControllerWatches(zk, self.event_manager)
         responses = ResponsesToEvents(self.event_manager)
-        self.batch, partition_batch, replica_batch = (
+        batch, partition_batch, replica_batch = (
             ControllerBrokerRequestBatch(
                 broker_id, behaviour, self.context, channels, responses, log
             )
             for _ in range(3)
         )
-        requests = ControlRequests(self.batch, self.context, self.trigger_controller_move)
-        self.partition_state_machine = PartitionStateMachine(
+        self.batch: ControllerBrokerRequestBatch = batch
+        requests = ControlRequests(batch, self.context, self.trigger_controller_move)
+        self.partition_state_machine: PartitionStateMachine = PartitionStateMachine(
             config, behaviour, self.context, zk, partition_batch, log, work
         )
-        self.replica_state_machine = ReplicaStateMachine(
+        self.replica_state_machine: ReplicaStateMachine = ReplicaStateMachine(
             config, behaviour, self.context, zk, replica_batch, log
         )
         topic_deletion = TopicDeletionManager(
@@ -131,7 +132,7 @@ class KafkaController:
             behaviour=behaviour,
             log=log,
         )
-        self.parts = parts = ControllerParts(
+        parts = ControllerParts(
             host=host,
             config=config,
             behaviour=behaviour,
@@ -148,7 +149,8 @@ class KafkaController:
             replica_state_machine=self.replica_state_machine,
             topic_deletion=topic_deletion,
         )
-        self.metrics = ControllerMetrics(parts)
+        self.parts: ControllerParts = parts
+        self.metrics: ControllerMetrics = ControllerMetrics(parts)
         self._session_watcher = SessionWatcher(behaviour, self.event_manager)
         self._handlers = self._make_handlers(parts)
 
@@ -165,7 +167,7 @@ class KafkaController:
         brokers = BrokerChanges(parts, features, reassignments)
         isr_changes = IsrChanges(parts, reassignments)
         elections = Elections(parts)
-        self.rebalance = Rebalance(parts, elections)
+        self.rebalance: Rebalance = Rebalance(parts, elections)
         failover = Failover(
             parts,
             features=features,
@@ -175,7 +177,8 @@ class KafkaController:
             elections=elections,
             rebalance=self.rebalance,
         )
-        self.election = election = ControllerElection(parts, self.registration, failover)
+        election = ControllerElection(parts, self.registration, failover)
+        self.election: ControllerElection = election
         return {
             events.Startup: election.process_startup,
             events.ControllerChange: election.process_controller_change,

@@ -16,11 +16,11 @@ class Histogram:
         self.clear()
 
     def clear(self) -> None:
-        self.count = 0
-        self.total = 0
-        self.minimum = 0
+        self.count: int = 0
+        self.total: int = 0
+        self.minimum: int = 0
         """0 while nothing was recorded."""
-        self.maximum = 0
+        self.maximum: int = 0
         self._recent: deque[int] | None = None
 
     def update(self, value: int) -> None:

@@ -66,19 +66,19 @@ class ControllerParts:
         replica_state_machine: ReplicaStateMachine,
         topic_deletion: TopicDeletionManager,
     ) -> None:
-        self.host = host
-        self.config = config
-        self.behaviour = behaviour
-        self.zk = zk
-        self.channels = channels
-        self.broker_info = broker_info
-        self.log = log
-        self.tenure = tenure
-        self.context = context
-        self.event_manager = event_manager
-        self.watches = watches
-        self.requests = requests
+        self.host: Host = host
+        self.config: BrokerConfig = config
+        self.behaviour: Behaviour = behaviour
+        self.zk: KafkaZkClient = zk
+        self.channels: BrokerChannels = channels
+        self.broker_info: Callable[[], BrokerInfo] = broker_info
+        self.log: Log = log
+        self.tenure: Tenure = tenure
+        self.context: ControllerContext = context
+        self.event_manager: ControllerEventManager = event_manager
+        self.watches: ControllerWatches = watches
+        self.requests: ControlRequests = requests
         self.batch: ControllerBrokerRequestBatch = requests.batch
-        self.partition_state_machine = partition_state_machine
-        self.replica_state_machine = replica_state_machine
-        self.topic_deletion = topic_deletion
+        self.partition_state_machine: PartitionStateMachine = partition_state_machine
+        self.replica_state_machine: ReplicaStateMachine = replica_state_machine
+        self.topic_deletion: TopicDeletionManager = topic_deletion

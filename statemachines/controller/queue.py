@@ -71,11 +71,11 @@ class QueuedEvent:
         self, manager: ControllerEventManager, event: ControllerEvent, enqueued_at_ms: int
     ) -> None:
         self._manager = manager
-        self.event = event
-        self.enqueued_at_ms = enqueued_at_ms
+        self.event: ControllerEvent = event
+        self.enqueued_at_ms: int = enqueued_at_ms
         self.letter: Any = None
         """The message that carries the event; of the mailbox."""
-        self.spent = False
+        self.spent: bool = False
         """Processing has started, or the event was preempted or dropped."""
         self._started: Pending[None] | None = None
 
@@ -134,7 +134,7 @@ class ControllerEventManager:
         self._queue_time_reset_ms = queue_time_reset_ms
         self._queue_times = Histogram()
         self._idle_since_ms = host.now_ms()
-        self.state = ControllerState.IDLE
+        self.state: ControllerState = ControllerState.IDLE
         """Kind of the event being processed."""
         self.current: ControllerEvent | None = None
         """The event being processed."""

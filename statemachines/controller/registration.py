@@ -27,7 +27,7 @@ class BrokerRegistration:
         self._zk = zk
         self._host = host
         self._broker_info = broker_info
-        self.broker_epoch = -1
+        self.broker_epoch: int = -1
         """Epoch (czxid) of this broker's registration; -1 before it registered."""
 
     async def check_vacant(self) -> None:

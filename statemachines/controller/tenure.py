@@ -11,8 +11,8 @@ class Tenure:
     __slots__ = ("active_controller_id", "broker_id")
 
     def __init__(self, broker_id: int) -> None:
-        self.broker_id = broker_id
-        self.active_controller_id = NO_CONTROLLER
+        self.broker_id: int = broker_id
+        self.active_controller_id: int = NO_CONTROLLER
 
     @property
     def is_active(self) -> bool:

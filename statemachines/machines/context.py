@@ -33,17 +33,17 @@ class ControllerContext:
     )
 
     def __init__(self, behaviour: Behaviour, state_listener: StateListener | None = None) -> None:
-        self.behaviour = behaviour
-        self.state_listener = state_listener
-        self.epoch = 0
+        self.behaviour: Behaviour = behaviour
+        self.state_listener: StateListener | None = state_listener
+        self.epoch: int = 0
         """Controller epoch of this tenure; 0 when not controller."""
-        self.epoch_zk_version = 0
+        self.epoch_zk_version: int = 0
         """Version of ``/controller_epoch`` this tenure's writes are guarded by."""
-        self.unclean_leader_elections = 0
+        self.unclean_leader_elections: int = 0
         """Elections of a leader outside the ISR, ever (``UncleanLeaderElectionsPerSec``)."""
-        self.brokers = RegisteredBrokers()
-        self.topics = KnownTopics(behaviour, self.brokers, state_listener)
-        self.states = MachineStates(behaviour, self.topics, state_listener)
+        self.brokers: RegisteredBrokers = RegisteredBrokers()
+        self.topics: KnownTopics = KnownTopics(behaviour, self.brokers, state_listener)
+        self.states: MachineStates = MachineStates(behaviour, self.topics, state_listener)
 
     def reset_context(self) -> None:
         """Forget everything except the count of unclean elections (at resignation)."""

@@ -58,7 +58,7 @@ class KnownTopics:
         self.forget()
 
     def forget(self) -> None:
-        self.all_topics = SortedNames()
+        self.all_topics: SortedNames = SortedNames()
         self.topic_ids: dict[str, str] = {}
         """Base64 id by topic name."""
         self.partitions_being_reassigned: OrderedSet[TopicPartition] = OrderedSet()
@@ -68,7 +68,7 @@ class KnownTopics:
         """Queued topics that are not deleted, though brokers are told so (KAFKA-3175)."""
         self.topics_with_deletion_started: OrderedSet[str] = OrderedSet()
         self.topics_ineligible_for_deletion: OrderedSet[str] = OrderedSet()
-        self.preferred_replica_imbalance_count = 0
+        self.preferred_replica_imbalance_count: int = 0
         """Partitions not led by their first replica, topics queued for deletion left out."""
         self._assignments: dict[TopicPartition, ReplicaAssignment] = {}
         self._partitions: dict[str, TopicPartition | list[TopicPartition]] = {}

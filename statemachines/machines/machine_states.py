@@ -56,11 +56,13 @@ class MachineStates:
         self._topics = topics
         self._state_listener = state_listener
         self.listeners: list[PartitionListener] = []
-        self.replica_predecessors = replica_predecessors(behaviour)
+        self.replica_predecessors: Mapping[ReplicaState, tuple[ReplicaState, ...]] = (
+            replica_predecessors(behaviour)
+        )
         self.forget()
 
     def forget(self) -> None:
-        self.offline_partition_count = 0
+        self.offline_partition_count: int = 0
         """Partitions in state Offline, frozen for topics whose deletion has started."""
         self._partition_states: dict[TopicPartition, PartitionState] = {}
         self._replica_states: dict[int, dict[TopicPartition, ReplicaState]] = {}

@@ -32,7 +32,7 @@ class ChangeNotifications:
     ) -> None:
         self._host = host
         self._zk = zk
-        self.path = path
+        self.path: str = path
         """The parent of the notifications."""
         self._apply = apply
         self._log = log

@@ -27,13 +27,13 @@ class KafkaZkClient:
     def __init__(
         self, client: AsyncZooKeeperClient, behaviour: Behaviour, work: Work = ignore_work
     ) -> None:
-        self.requests = ZkRequests(client, behaviour, work)
+        self.requests: ZkRequests = ZkRequests(client, behaviour, work)
         """Nodes by their path, and handlers of what happens to them."""
-        self.brokers = ZkBrokers(self.requests)
+        self.brokers: ZkBrokers = ZkBrokers(self.requests)
         """The controller's nodes, registrations and what the cluster has one of."""
-        self.topics = ZkTopics(self.requests)
+        self.topics: ZkTopics = ZkTopics(self.requests)
         """Assignments and the leadership of partitions."""
-        self.admin = ZkAdmin(self.requests)
+        self.admin: ZkAdmin = ZkAdmin(self.requests)
         """Configurations, requests made by znode, notifications."""
-        self.consumers = ZkConsumers(self.requests)
+        self.consumers: ZkConsumers = ZkConsumers(self.requests)
         """Offsets of old consumers."""

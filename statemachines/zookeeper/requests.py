@@ -65,8 +65,8 @@ class ZkRequests:
     def __init__(
         self, client: AsyncZooKeeperClient, behaviour: Behaviour, work: Work = ignore_work
     ) -> None:
-        self.client = client
-        self.behaviour = behaviour
+        self.client: AsyncZooKeeperClient = client
+        self.behaviour: Behaviour = behaviour
         self._work = work
         self._registered_session_id = -1
         """Session in which this process last made an ephemeral node; -1: none yet."""

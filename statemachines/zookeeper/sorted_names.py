@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
+from typing import ClassVar
 
 _FEW = 16
 
@@ -40,13 +41,13 @@ class SortedNames(Collection[str]):
     __slots__ = ("names",)
 
     def __init__(self, names: Sequence[str] = ()) -> None:
-        self.names = names
+        self.names: Sequence[str] = names
         """Never changed in place: whoever made the listing may keep it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SortedNames) and list(self.names) == list(other.names)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):

@@ -45,7 +45,7 @@ class ZkTopics:
 
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests
-        self.shared = SharedValues()
+        self.shared: SharedValues = SharedValues()
         """Decoded and encoded values that partitions have in common."""
 
     # --- topics

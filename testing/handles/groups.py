@@ -60,7 +60,7 @@ class Groups:
 
     def _high_watermark(self, partition: TopicPartition) -> int | None:
         for broker in self._running.living_brokers():
-            hosted = broker.replica_manager.partition(partition)
+            hosted = broker.replica_manager.hosted.partition(partition)
             if hosted is not None and hosted.is_leader and hosted.log is not None:
                 return hosted.log.high_watermark
         return None

@@ -89,8 +89,8 @@ class Plan:
     __slots__ = ("answer", "request")
 
     def __init__(self, request: Any, answer: Callable[[Any], Any]) -> None:
-        self.request = request
-        self.answer = answer
+        self.request: Any = request
+        self.answer: Callable[[Any], Any] = answer
 
 
 def plan_answer(request: Any, errors: Errors, whole: ErrorCode) -> Plan:

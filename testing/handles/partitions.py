@@ -90,7 +90,7 @@ class Partitions:
 
         def look() -> ReplicaView:
             log_dir = process.spec.disk.directory_of(key)
-            hosted = None if broker is None else broker.replica_manager.partition(key)
+            hosted = None if broker is None else broker.replica_manager.hosted.partition(key)
             log = None if hosted is None else hosted.log
             if log is None:
                 return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, (), log_dir)
@@ -229,7 +229,7 @@ def _state_name(state: Any) -> str:
 
 
 def _stored_batches(broker: Broker, key: TopicPartition) -> list[Any]:
-    hosted = broker.replica_manager.partition(key)
+    hosted = broker.replica_manager.hosted.partition(key)
     log = None if hosted is None else hosted.log
     if log is None:
         raise NotThereYet(f"broker {broker.broker_id} holds no replica of {key}")

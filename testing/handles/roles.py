@@ -41,14 +41,14 @@ class BrokerReference:
     __slots__ = ("key", "nth", "partition", "role", "text", "topic", "value")
 
     def __init__(self, value: int | str) -> None:
-        self.text = str(value)
-        self.value = value if isinstance(value, int) else None
-        self.role = "id"
-        self.topic = ""
-        self.partition = -1
-        self.nth = 1
+        self.text: str = str(value)
+        self.value: int | None = value if isinstance(value, int) else None
+        self.role: str = "id"
+        self.topic: str = ""
+        self.partition: int = -1
+        self.nth: int = 1
         """Which of the living followers, in the order of the assignment; from 1."""
-        self.key = ""
+        self.key: str = ""
         """The group or transactional id of a coordinator."""
         if isinstance(value, str):
             self._parse(value)

@@ -27,7 +27,7 @@ class ZooKeeperShell(Node):
         self, runtime: Runtime, name: str, process: Process, servers: tuple[str, ...]
     ) -> None:
         super().__init__(runtime, name, process)
-        self.client = ZooKeeperClient(self, servers, _SESSION_TIMEOUT_MS)
+        self.client: ZooKeeperClient = ZooKeeperClient(self, servers, _SESSION_TIMEOUT_MS)
 
     def handle(self, delivery: Delivery) -> None:
         if not self.client.on_message(delivery.sender.name, delivery.message):

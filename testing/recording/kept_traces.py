@@ -39,7 +39,7 @@ class Emulated:
 
     def __init__(self, cluster: EmulatedCluster) -> None:
         self.cluster: Any = cluster
-        self.failures_before = len(cluster.failures)
+        self.failures_before: int = len(cluster.failures)
 
     @property
     def is_simulated(self) -> bool:

@@ -114,7 +114,7 @@ def test_a_broker_that_bounces_unseen_is_told_everything_again(
         cluster.run_for(500)
         broker = cluster.processes[2].broker
         assert broker is not None
-        hosted = broker.replica_manager.partition(TopicPartition("t", 0))
+        hosted = broker.replica_manager.hosted.partition(TopicPartition("t", 0))
         if is_noticed:
             in_sync(cluster, 1, 2)
             assert hosted is not None

@@ -40,7 +40,7 @@ def took_effect(simulation: Simulation, kind: str) -> bool:
     broker = simulation.processes[2].broker
     assert broker is not None
     if kind == "LeaderAndIsr":
-        hosted = broker.replica_manager.partition(NEW)
+        hosted = broker.replica_manager.hosted.partition(NEW)
         return hosted is not None and hosted.is_leader
     if kind == "UpdateMetadata":
         return broker.metadata_cache.contains(NEW)

@@ -104,7 +104,7 @@ def test_every_replica_dates_its_segments_and_markers_are_dated(simulation: Simu
     for number in (1, 2):
         broker = simulation.processes[number].broker
         assert broker is not None
-        hosted = broker.replica_manager.partition(TopicPartition("orders", 0))
+        hosted = broker.replica_manager.hosted.partition(TopicPartition("orders", 0))
         assert hosted is not None
         assert hosted.log is not None
         assert is_dated(simulation, hosted.log.active.last_modified_ms)

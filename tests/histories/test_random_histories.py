@@ -170,7 +170,7 @@ def test_what_0_10_cuts_at_its_high_watermark_is_excused() -> None:
     assert judge.record_problems()[0].startswith("2 acknowledged records are lost")
     leader = present(simulation.partition(*where).leader)
     manager = present(simulation.processes[leader].broker).replica_manager
-    log = present(present(manager.partition(where)).log)
+    log = present(present(manager.hosted.partition(where)).log)
     with judge.watching():
         log.truncate_to(log.high_watermark)
         assert excuses.cut_from == {}, "nothing was cut"

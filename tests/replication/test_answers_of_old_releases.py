@@ -77,7 +77,7 @@ def test_a_record_without_a_key_was_corrupt(version: str, error: ErrorCode) -> N
     cluster = led(version, brokers=1, topic={"cleanup.policy": "compact"})
     answers: list[ProduceResponse] = []
     request = ProduceRequest(1, 1000, (ProducePartition(TP, encode("a")),))
-    cluster[0].manager.append_records(request, RequestContext(), answers.append)
+    cluster[0].manager.produce.append_records(request, RequestContext(), answers.append)
     assert answers[0].partitions[0].error is error
 
 

@@ -33,21 +33,21 @@ def requests(cluster: ReplicaCluster, controller_epoch: int, broker_epoch: int) 
     stop = StopReplicaPartitionState("nowhere", 0, -1, False)
     yield (
         lambda: (
-            manager.become_leader_or_follower(
+            manager.roles.become_leader_or_follower(
                 LeaderAndIsrRequest(9, controller_epoch, broker_epoch, (state,))
             ).error
         )
     )
     yield (
         lambda: (
-            manager.stop_replicas(
+            manager.roles.stop_replicas(
                 StopReplicaRequest(9, controller_epoch, broker_epoch, (stop,))
             ).error
         )
     )
     yield (
         lambda: (
-            manager.update_metadata(
+            manager.roles.update_metadata(
                 UpdateMetadataRequest(9, controller_epoch, broker_epoch, (), ())
             )[0].error
         )
@@ -121,7 +121,7 @@ def told(cluster: ReplicaCluster, epoch: int, topic_id: str) -> ErrorCode:
     ids = (("t", topic_id),) if topic_id else ()
     state = cluster.partition_state(leader_epoch=epoch)
     request = LeaderAndIsrRequest(9, 1, -1, (state,), (), ids)
-    return error_of(cluster[0].manager.become_leader_or_follower(request))
+    return error_of(cluster[0].manager.roles.become_leader_or_follower(request))
 
 
 @pytest.mark.parametrize("version", ["2.8", "3.9"])
@@ -141,7 +141,7 @@ def test_topic_ids(version: str) -> None:
 def test_when_a_new_log_gets_its_topic_id(version: str, first: str) -> None:
     """With its partition's first request; in 2.8 with the second, which finds an opened log."""
     cluster = led(version)
-    cluster[0].manager.stop_replicas(
+    cluster[0].manager.roles.stop_replicas(
         StopReplicaRequest(9, 1, -1, (StopReplicaPartitionState("t", 0, -1, True),))
     )
     assert told(cluster, 1, "id") is ErrorCode.NONE
@@ -220,7 +220,7 @@ def test_no_leftovers_after_a_reassignment() -> None:
     """DP-50: a broker that dropped its replica keeps no partition object of the topic."""
     cluster = led()
     assert cluster.stop_replica(0, delete=True, leader_epoch=1) is ErrorCode.NONE
-    assert cluster[0].manager.partition(TP) is None
+    assert cluster[0].manager.hosted.partition(TP) is None
     assert cluster[0].manager.partition_count == 0
     assert list(cluster[0].manager.hosted) == []
 
@@ -255,7 +255,7 @@ def test_stop_replica_epochs(version: str, leader_epoch: int, error: ErrorCode) 
         cluster = led(version)
         cluster.elect(0)
         assert cluster.stop_replica(0, delete, leader_epoch) is error
-        gone = cluster[0].manager.partition(TP) is None
+        gone = cluster[0].manager.hosted.partition(TP) is None
         assert gone is (delete and error is ErrorCode.NONE)
 
 
@@ -289,7 +289,7 @@ def test_deletion_of_a_long_name_fails_the_directory_of_1_1(version: str, length
     cluster.create((0, 1), long)
     directory = cluster[0].log(long).directory
     stop = StopReplicaPartitionState(long.topic, 0, -1, True)
-    response = cluster[0].manager.stop_replicas(StopReplicaRequest(9, 1, -1, (stop,)))
+    response = cluster[0].manager.roles.stop_replicas(StopReplicaRequest(9, 1, -1, (stop,)))
     fails = version == "1.1" and length == 214
     assert error_of(response) is (ErrorCode.KAFKA_STORAGE_ERROR if fails else ErrorCode.NONE)
     assert (directory in cluster[0].disk.offline_dirs) is fails
@@ -305,9 +305,9 @@ def test_mixed_stop_replica_twice() -> None:
         StopReplicaPartitionState("u", 0, -1, False),
     )
     for _ in range(2):
-        response = cluster[0].manager.stop_replicas(StopReplicaRequest(9, 1, -1, states))
+        response = cluster[0].manager.roles.stop_replicas(StopReplicaRequest(9, 1, -1, states))
         assert response.partitions == ((TP, ErrorCode.NONE), (OTHER, ErrorCode.NONE))
-    assert cluster[0].manager.partition(OTHER) is not None
+    assert cluster[0].manager.hosted.partition(OTHER) is not None
 
 
 def test_stop_without_delete_only_stops_fetching() -> None:

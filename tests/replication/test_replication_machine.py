@@ -166,7 +166,7 @@ class Replication(RuleBasedStateMachine):
         for node in self.cluster.nodes.values():
             if node.is_alive and node.log() is not None:
                 node.log().flush()
-                node.manager.checkpoint_high_watermarks()
+                node.manager.upkeep.checkpoint_high_watermarks()
 
     # -- invariants -------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class Replication(RuleBasedStateMachine):
         for _, log in self.logs():
             assert log is not None
         for broker_id in BROKERS:
-            partition = self.cluster[broker_id].manager.partition(TP)
+            partition = self.cluster[broker_id].manager.hosted.partition(TP)
             if self.alive(broker_id) and partition is not None and partition.is_leader:
                 assert broker_id in partition.isr
                 assert set(partition.isr) <= set(partition.maximal_isr)

@@ -252,7 +252,7 @@ class Leader:
         entries = () if offset is None else (FetchPartition(TP, offset, 0, 1 << 20),)
         request = FetchRequest(1, max_wait_ms, 1, 1 << 20, entries, 0, *self.session)
         answers: list[FetchResponse] = []
-        self.cluster[0].manager.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
+        self.cluster[0].manager.fetch.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
         return answers
 
     def copied(self, answers: list[FetchResponse]) -> list[int]:
@@ -351,6 +351,6 @@ def test_a_fetch_gets_what_is_not_throttled() -> None:
     entries = tuple(FetchPartition(tp, 0, 0, 1 << 20) for tp in (TP, OTHER))
     answers: list[FetchResponse] = []
     request = FetchRequest(1, 500, 1, 1 << 20, entries, 0, 0, 0)
-    leader.cluster[0].manager.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
+    leader.cluster[0].manager.fetch.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
     (answer,) = answers
     assert [len(p.records) for p in answer.partitions] == [0, 1]

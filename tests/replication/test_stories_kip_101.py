@@ -138,7 +138,7 @@ def test_kip_101_scenario_b(protocol: Protocol) -> None:
     assert answers[0].error is ErrorCode.NONE
     cluster[0].log().flush()
     for broker in (0, 1):
-        cluster[broker].manager.checkpoint_high_watermarks()
+        cluster[broker].manager.upkeep.checkpoint_high_watermarks()
         cluster[broker].power_off()
     cluster[1].start()
     cluster.elect(1, isr=(1,))

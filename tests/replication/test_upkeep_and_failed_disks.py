@@ -212,9 +212,9 @@ def test_the_last_failed_directory_ends_the_process() -> None:
     reported: list[Any] = []
     manager = cluster[0].manager
     manager.failures.on_log_dir_failure = reported.append
-    assert manager.handle_log_dir_failure("one") is False
+    assert manager.failures.handle_log_dir_failure("one") is False
     assert cluster[0].halted is None
-    assert manager.handle_log_dir_failure("two") is True
+    assert manager.failures.handle_log_dir_failure("two") is True
     assert cluster[0].halted == "every log directory has failed"
     assert reported == ["one"]
 
@@ -283,7 +283,7 @@ def put(cluster: ReplicaCluster, tp: TopicPartition, values: list[bytes]) -> Non
     """One batch of one record of the same key for each value."""
     for value in values:
         records = build_batch([Record(0, cluster.clock.now_ms, b"k", value)])
-        cluster[0].manager.append_records(
+        cluster[0].manager.produce.append_records(
             ProduceRequest(1, 1000, (ProducePartition(tp, records),)),
             INTERNAL_CONTEXT,
             lambda response: None,

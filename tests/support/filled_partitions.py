@@ -41,7 +41,7 @@ def multi(
     """A fetch of several partitions; the list holds the answer once it came."""
     answers: list[FetchResponse] = []
     values: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, **more}
-    cluster[broker].manager.fetch_messages(
+    cluster[broker].manager.fetch.fetch_messages(
         FetchRequest(replica_id=replica_id, partitions=tuple(specs), **values),
         context,
         answers.append,

@@ -89,7 +89,9 @@ class Replicas:
             takes_offsets=self._takes_offsets,
         )
         self.looks_at_topics_only = False
-        self.hosted: dict[TopicPartition, Any] = {}
+        self.led: dict[TopicPartition, Any] = {}
+        self.hosted = SimpleNamespace(partition=self.led.get)
+        self.produce = SimpleNamespace(append_records=self._append_records)
         self.appended: list[ProduceRequest] = []
         self.is_held = False
         """True: appends are answered by ``answer`` only."""
@@ -101,10 +103,7 @@ class Replicas:
             return any(known.topic == partition.topic for known in self.known)
         return partition in self.known
 
-    def partition(self, where: TopicPartition) -> Any:
-        return self.hosted.get(where)
-
-    def append_records(
+    def _append_records(
         self,
         request: ProduceRequest,
         _context: Any,
@@ -114,7 +113,7 @@ class Replicas:
         assert origin == "coordinator"
         self.appended.append(request)
         (entry,) = request.partitions
-        offset = self.hosted[entry.topic_partition].log.append(entry.records)
+        offset = self.led[entry.topic_partition].log.append(entry.records)
         self._waiting.append((offset, respond))
         if not self.is_held:
             self.answer(self.error)
@@ -128,7 +127,7 @@ class Replicas:
     def lead(self, number: int, epoch: int, log: StubLog) -> Any:
         where = TopicPartition(OFFSETS_TOPIC, number)
         hosted = SimpleNamespace(topic_partition=where, log=log, leader_epoch=epoch, is_leader=True)
-        self.hosted[where] = hosted
+        self.led[where] = hosted
         return hosted
 
 
@@ -179,7 +178,7 @@ class GroupDesk:
 
     def follow(self, number: int = 0, epoch: int = 1) -> None:
         """Become follower and forget."""
-        hosted = self.replicas.hosted[TopicPartition(OFFSETS_TOPIC, number)]
+        hosted = self.replicas.led[TopicPartition(OFFSETS_TOPIC, number)]
         hosted.is_leader, hosted.leader_epoch = False, epoch
         self.coordinator.leadership_changed([], [hosted])
         self.host.advance(0)

@@ -41,7 +41,7 @@ def send_async(
 ) -> list[ProducePartitionResponse]:
     """The list holds the answer for the partition once it came."""
     answers: list[ProducePartitionResponse] = []
-    cluster[broker].manager.append_records(
+    cluster[broker].manager.produce.append_records(
         ProduceRequest(acks, 1000, (ProducePartition(tp, records),)),
         context,
         lambda r: answers.extend(r.partitions),

@@ -118,7 +118,7 @@ class ReplicaCluster:
         )
         for node in self.nodes.values():
             if node.is_alive and (to is None or node.broker_id in to):
-                node.manager.update_metadata(
+                node.manager.roles.update_metadata(
                     UpdateMetadataRequest(9, self.controller_epoch, -1, states, self.live())
                 )
 
@@ -157,12 +157,12 @@ class ReplicaCluster:
             (self.partition_state(tp, is_new, **fields),),
             self.live(),
         )
-        return self.nodes[broker_id].manager.become_leader_or_follower(request)
+        return self.nodes[broker_id].manager.roles.become_leader_or_follower(request)
 
     def stop_replica(
         self, broker_id: int, delete: bool, leader_epoch: int = -1, tp: TopicPartition = TP
     ) -> ErrorCode:
-        response = self.nodes[broker_id].manager.stop_replicas(
+        response = self.nodes[broker_id].manager.roles.stop_replicas(
             StopReplicaRequest(
                 9,
                 self.controller_epoch,
@@ -226,7 +226,7 @@ class ReplicaCluster:
         """Produce one batch; the list holds the answer once it came."""
         answers: list[ProducePartitionResponse] = []
         records = encode(*values, timestamp=self.clock.now_ms)
-        self.nodes[broker_id].manager.append_records(
+        self.nodes[broker_id].manager.produce.append_records(
             ProduceRequest(acks, timeout_ms, (ProducePartition(tp, records),)),
             context,
             lambda response: answers.extend(response.partitions),
@@ -257,7 +257,7 @@ class ReplicaCluster:
     ) -> list[Any]:
         """One fetch of one partition; the list holds the partition's answer once it came."""
         answers: list[Any] = []
-        self.nodes[broker_id].manager.fetch_messages(
+        self.nodes[broker_id].manager.fetch.fetch_messages(
             FetchRequest(
                 replica_id,
                 max_wait_ms,
@@ -299,14 +299,16 @@ class ReplicaCluster:
                 return request
             answers: list[Any] = []
             if isinstance(request, FetchRequest):
-                leader.manager.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
+                leader.manager.fetch.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
                 if not answers and answered:
                     self.clock.advance(request.max_wait_ms)
             elif isinstance(request, OffsetForLeaderEpochRequest):
-                answers.append(leader.manager.offsets_for_leader_epoch(request, INTERNAL_CONTEXT))
+                answers.append(
+                    leader.manager.offsets.offsets_for_leader_epoch(request, INTERNAL_CONTEXT)
+                )
             else:
                 assert isinstance(request, ListOffsetsRequest)
-                answers.append(leader.manager.list_offsets(request, INTERNAL_CONTEXT))
+                answers.append(leader.manager.offsets.list_offsets(request, INTERNAL_CONTEXT))
             if answered:
                 candidate.on_response(request, answers[0])
             else:

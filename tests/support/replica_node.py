@@ -125,7 +125,7 @@ class Node:
         self.host.is_alive = False
 
     def partition(self, tp: TopicPartition = TP) -> Partition:
-        return present(self.manager.partition(tp))
+        return present(self.manager.hosted.partition(tp))
 
     def log(self, tp: TopicPartition = TP) -> Log:
         return present(self.partition(tp).log)

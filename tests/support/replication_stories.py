@@ -44,5 +44,5 @@ def restart(cluster: ReplicaCluster, broker: int) -> None:
 
 
 def checkpoint_and_kill(cluster: ReplicaCluster, broker: int) -> None:
-    cluster[broker].manager.checkpoint_high_watermarks()
+    cluster[broker].manager.upkeep.checkpoint_high_watermarks()
     cluster[broker].kill()

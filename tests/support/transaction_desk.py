@@ -67,7 +67,8 @@ class Desk:
             partition_state=self._partition_state,
             is_alive=lambda broker_id: broker_id in self.alive,
         )
-        replicas = SimpleNamespace(metadata_cache=metadata_cache, append_records=self._append)
+        produce = SimpleNamespace(append_records=self._append)
+        replicas = SimpleNamespace(metadata_cache=metadata_cache, produce=produce)
         self.coordinator = TransactionCoordinator(
             self.host,
             BrokerConfig({"broker.id": 1, **config}, version),

@@ -173,7 +173,7 @@ def test_producer_ids_are_not_given_out_twice(tmp_path: Path) -> None:
             assert producer.flush(30) == 0
             broker = cluster.processes[1].broker
             assert broker is not None
-            log = present(broker.replica_manager.partition(_key("orders"))).log
+            log = present(broker.replica_manager.hosted.partition(_key("orders"))).log
             assert log is not None
             ids.append(tuple(present(present(log).producers).entries))
     assert len(ids[-1]) == 3

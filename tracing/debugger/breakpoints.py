@@ -41,9 +41,9 @@ class Moment:
     __slots__ = ("event", "more", "state")
 
     def __init__(self, event: Event, state: Mapping[str, Any], more: Mapping[str, Any]) -> None:
-        self.event = event
-        self.state = state
-        self.more = more
+        self.event: Event = event
+        self.state: Mapping[str, Any] = state
+        self.more: Mapping[str, Any] = more
 
 
 class Breakpoint:
@@ -61,7 +61,7 @@ class Breakpoint:
         time_us: int | None = None,
     ) -> None:
         self.text = text
-        self.columns = dict(columns or {})
+        self.columns: dict[str, str] = dict(columns or {})
         self.needs_change = needs_change
         """Tells of a path whether the event must have changed it, or another such."""
         self.is_plain = is_plain
@@ -227,7 +227,9 @@ class Watcher:
     def __init__(
         self, breakpoints: list[Breakpoint], state: dict[str, Any], time_us: int = -1
     ) -> None:
-        self.breakpoints = [point for point in breakpoints if point.condition is None]
+        self.breakpoints: list[Breakpoint] = [
+            point for point in breakpoints if point.condition is None
+        ]
         self.state = state
         self._before_us = time_us
         self._codes: list[tuple[Breakpoint, list[tuple[int, Any]], dict[int, bool]]]

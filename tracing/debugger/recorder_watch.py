@@ -14,7 +14,7 @@ class RecorderWatch:
     def __init__(self, recorder: Recorder, watcher: Watcher) -> None:
         self._recorder = recorder
         self._watcher = watcher
-        self.seen = len(recorder)
+        self.seen: int = len(recorder)
         """Number of the first event that was not shown yet."""
         self.met: tuple[int, Breakpoint, str] | None = None
         """The event after which a breakpoint stops, the breakpoint, and why."""

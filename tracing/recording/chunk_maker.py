@@ -36,7 +36,7 @@ class PlainValue:
     __slots__ = ("fields",)
 
     def __init__(self, fields: tuple[Any]) -> None:
-        self.fields = fields
+        self.fields: tuple[Any, ...] = fields
 
 
 class Made(NamedTuple):
@@ -69,13 +69,13 @@ class ChunkMaker:
 
     def __init__(self, record_bytes_limit: int, declared: dict[str, FieldShapes]) -> None:
         """``declared`` has the fields of the types in ``Taken.declared``."""
-        self.first = 0
+        self.first: int = 0
         """Number of the first event that is in no chunk."""
-        self.packer = PayloadPacker(record_bytes_limit)
+        self.packer: PayloadPacker = PayloadPacker(record_bytes_limit)
         self.packer.extractors[PlainValue] = lambda value: value.fields
-        self.tables = ChunkTables(self.packer)
-        self.outline = Fingerprint()
-        self.state = RecordedState()
+        self.tables: ChunkTables = ChunkTables(self.packer)
+        self.outline: Fingerprint = Fingerprint()
+        self.state: RecordedState = RecordedState()
         self._declared = declared
         self._operations = Operations()
         self._snapshot_due = SNAPSHOT_EVENTS

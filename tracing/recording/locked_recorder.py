@@ -11,7 +11,7 @@ from .recorder import RECORD_BYTES_LIMIT, Recorder
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Surroundings
+    from ...actors.surroundings import RowBuffer, Surroundings
     from ...protocol.host import LogListener, LogOffsets, StateListener
 
 
@@ -28,7 +28,7 @@ class LockedRecorder(Recorder):
     ) -> None:
         self._lock = threading.RLock()
         super().__init__(writer, keep, record_bytes_limit)
-        self.row_buffer = None
+        self.row_buffer: RowBuffer | None = None
 
     def event(self, *args: Any, **kwargs: Any) -> int:
         with self._lock:

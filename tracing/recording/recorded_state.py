@@ -47,9 +47,9 @@ class ActorState(dict[str, tuple[int, Any]]):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.name = name
-        self.whole_paths = _WholePaths(name)
-        self.is_born = False
+        self.name: str = name
+        self.whole_paths: _WholePaths = _WholePaths(name)
+        self.is_born: bool = False
         """It started in this recording and knew nothing: what it had before is no value."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]

@@ -20,7 +20,7 @@ class RowView:
     __slots__ = ("_next_seq", "_settled", "strings")
 
     def __init__(self) -> None:
-        self.strings = Strings()
+        self.strings: Strings = Strings()
         self._next_seq = 0  # after the events that were looked at last
         self._settled = 0  # changes that were known then
 

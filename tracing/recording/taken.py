@@ -27,20 +27,20 @@ class Taken:
     )  # fmt: skip
 
     def __init__(self, cut: Callable[[], object]) -> None:
-        self.cut = cut
+        self.cut: Callable[[], object] = cut
         """Called by whoever writes the event ``last_of_chunk``."""
-        self.first = 0
-        self.last_of_chunk = CHUNK_EVENTS - 1
+        self.first: int = 0
+        self.last_of_chunk: int = CHUNK_EVENTS - 1
         self._forgotten_us = 0
         self._begin()
 
     def _begin(self) -> None:
         self.rows: list[Row | Sent] = []
-        self.rows_whole = 0
+        self.rows_whole: int = 0
         """So many of them, from the first on, are each a ``Row``."""
         self.told: Told = []
         """Changes of state in the order in which they were told."""
-        self.told_settled = 0
+        self.told_settled: int = 0
         """So many of them are in the state already."""
         self.unseen: list[int] = []
         """Events that are no part of the outline."""

@@ -34,7 +34,7 @@ class TraceWriter:
     def __init__(self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd") -> None:
         if codec not in CODECS:
             raise UsageError(f"unknown codec {codec!r}; use one of {', '.join(CODECS)}")
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._codec = CODECS[codec]
         self._chunks: list[ChunkInfo] = []
         self._places: list[list[int] | None] = []

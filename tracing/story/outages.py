@@ -194,7 +194,7 @@ class OutageAccount:
 
     def __init__(self) -> None:
         self.outages: list[Outage] = []
-        self.disturbances = Disturbances()
+        self.disturbances: Disturbances = Disturbances()
         self.modelled: set[str] = set()
         """Clients that tell themselves for what they wait; their requests are not counted."""
         self._partitions: dict[str, _Partition] = {}

@@ -77,8 +77,8 @@ class Api:
     __slots__ = ("_flexible_from", "_readers", "_writers", "_writes", "key", "reads")
 
     def __init__(self, key: int, reads: Reads, writes: Writes) -> None:
-        self.key = key
-        self.reads = reads
+        self.key: int = key
+        self.reads: Reads = reads
         self._writes = writes
         self._readers: dict[int, Reader] = {}
         self._writers: dict[int, Writer] = {}

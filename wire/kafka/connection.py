@@ -35,7 +35,7 @@ from .paced_queue import PacedQueue
 from .security.authenticator import AuthenticationStep, Authenticator
 from .service import BrokerService
 
-logger = logging.getLogger("fakekafka.wire")
+logger: logging.Logger = logging.getLogger("fakekafka.wire")
 
 _SIZE = Struct(">i")
 _OWN_BUFFER_BYTES_MIN = 4096
@@ -86,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         self._listener = listener
         self._service = service
         self._transport: asyncio.Transport | None = None
-        self.name = ""
+        self.name: str = ""
         """As Kafka names connections: ``local:port-peer:port-index``."""
         self._peer = "?"
         self._rest = b""  # the begin of a small frame that is not complete yet

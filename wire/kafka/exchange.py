@@ -28,8 +28,8 @@ class Exchange:
 
     def __init__(self, responder: Responder, header: RequestHeader, request: Any) -> None:
         self._responder = responder
-        self.header = header
-        self.request = request
+        self.header: RequestHeader = header
+        self.request: Any = request
 
     def respond(self, response: Any) -> None:
         """Answer with a response message, or close the connection with an exception."""

@@ -18,7 +18,7 @@ class KafkaListener(AcceptingListener[Connection]):
         self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: BrokerService
     ) -> None:
         super().__init__(loop, host, port, f"broker {service.broker_id}", service.security.tls)
-        self.service = service
+        self.service: BrokerService = service
 
     def _make_connection(self) -> Connection:
         return Connection(self, self.service)

@@ -40,7 +40,7 @@ class TcpOperation:
         self._client = client
         self._name = operation_name(type(request).__name__)
         self._respond = respond
-        self.number = recorder.event(
+        self.number: int = recorder.event(
             runtime.now_us(), "client_invoke", client, None, self._name, None, None, client_id
         )
 

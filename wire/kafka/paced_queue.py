@@ -37,7 +37,7 @@ class PacedQueue(Generic[T]):
         self._take = take
         self._under_way: deque[tuple[float, int, T]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self.bytes_held = 0
+        self.bytes_held: int = 0
         """Bytes of all that is under way."""
 
     def __len__(self) -> int:

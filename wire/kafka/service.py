@@ -76,15 +76,15 @@ class BrokerService:
         ``queued.max.request.bytes``; without a ``link`` nothing is delayed; an
         ``observer`` hears what clients ask.
         """
-        self.broker_id = broker_id
-        self.backend = backend
-        self.listener_name = listener_name
-        self.max_request_bytes = max_request_bytes
-        self.idle_ms = idle_ms
-        self.security = security
-        self.link = link
-        self.observer = observer
-        self.codec = Codec(
+        self.broker_id: int = broker_id
+        self.backend: Backend = backend
+        self.listener_name: str = listener_name
+        self.max_request_bytes: int = max_request_bytes
+        self.idle_ms: int = idle_ms
+        self.security: ListenerSecurity = security
+        self.link: ClientLink | None = link
+        self.observer: ClientObserver | None = observer
+        self.codec: Codec = Codec(
             backend.kafka_version,
             BrokerTopicNames(backend, broker_id),
             listener_name,
@@ -92,8 +92,8 @@ class BrokerService:
         )
         self.connection_delay_ms: Callable[[str], int] = _taken_at_once
         """After how many milliseconds a new connection from an address is closed; 0 takes it."""
-        self.memory = RequestMemory(loop, queued_bytes_max)
-        self.receive_buffer = memoryview(b"")
+        self.memory: RequestMemory = RequestMemory(loop, queued_bytes_max)
+        self.receive_buffer: memoryview = memoryview(b"")
         """Where all connections receive, one at a time; made for the first one."""
         self._connection_count = 0
 

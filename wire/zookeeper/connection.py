@@ -35,7 +35,7 @@ from .jute import AUTH, AUTH_XID, PING, Call, Connect
 from .jute_answers import encode_connected, encode_event, encode_reply, encode_response
 from .service import ZooKeeperService
 
-logger = logging.getLogger("fakekafka.wire")
+logger: logging.Logger = logging.getLogger("fakekafka.wire")
 
 _SIZE = Struct(">i")
 _PING_XID = -2

@@ -50,10 +50,10 @@ class ZooKeeperPort:
         on_message: Callable[[Any], None],
         on_lost: Callable[[], None],
     ) -> None:
-        self.name = zookeeper_client_name(index)
-        self.connection_id = _FIRST_CONNECTION_ID + index
-        self.blocked = False
-        self.stopped = False
+        self.name: str = zookeeper_client_name(index)
+        self.connection_id: int = _FIRST_CONNECTION_ID + index
+        self.blocked: bool = False
+        self.stopped: bool = False
         self._runtime = runtime
         self._server_name = server_name
         self._server_told = False  # that there is a connection with this id

@@ -71,8 +71,8 @@ class JuteReader:
     __slots__ = ("at", "data")
 
     def __init__(self, data: bytes, at: int = 0) -> None:
-        self.data = data
-        self.at = at
+        self.data: bytes = data
+        self.at: int = at
         """0 <= at <= len(data)."""
 
     @property
@@ -144,16 +144,17 @@ class Connect:
         """Raises ``ClientError`` when the frame is not a connect request."""
         reader = JuteReader(frame)
         try:
-            version, self.last_zxid_seen, self.session_timeout_ms, self.session_id = reader.unpack(
-                _CONNECT
-            )
-            self.password = reader.buffer() or b""
+            version, last_zxid_seen, session_timeout_ms, session_id = reader.unpack(_CONNECT)
+            self.last_zxid_seen: int = last_zxid_seen
+            self.session_timeout_ms: int = session_timeout_ms
+            self.session_id: int = session_id
+            self.password: bytes = reader.buffer() or b""
         except (StructError, ClientError):
             raise ClientError(f"{len(frame)} bytes that are no connect request") from None
         if version != 0:
             raise ClientError(f"protocol version {version}; only 0 is known")
         # Clients before 3.4 do not send the flag and do not expect it in the answer.
-        self.offers_read_only = reader.left > 0
+        self.offers_read_only: bool = reader.left > 0
 
     @property
     def is_authentic(self) -> bool:
@@ -170,18 +171,20 @@ class Call:
         """Raises ``ClientError`` when the frame is no request that ZooKeeper knows."""
         self.request: Any = None
         """For the server; None for a ping and for what is answered here, with ``code``."""
-        self.code = ZkCode.OK
+        self.code: ZkCode = ZkCode.OK
         self.details: tuple[int, ...] = ()
         """Of a multi the opcodes of its operations, of a setACL the expected version."""
         reader = JuteReader(frame)
         try:
-            self.xid, self.opcode = reader.unpack(_CALL)
+            xid, opcode = reader.unpack(_CALL)
         except StructError:
             raise ClientError(f"a request of {len(frame)} bytes") from None
-        if self.opcode in NOT_MODELLED:
+        self.xid: int = xid
+        self.opcode: int = opcode
+        if opcode in NOT_MODELLED:
             self.code = ZkCode.UNIMPLEMENTED
             return
-        decode = _DECODERS.get(self.opcode)
+        decode = _DECODERS.get(opcode)
         if decode is None:
             raise ClientError(f"opcode {self.opcode} is unknown")
         try:

@@ -18,7 +18,7 @@ class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
         self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: ZooKeeperService
     ) -> None:
         super().__init__(loop, host, port, f"ZooKeeper server {service.server_id}")
-        self.service = service
+        self.service: ZooKeeperService = service
 
     def _make_connection(self) -> ZooKeeperConnection:
         return ZooKeeperConnection(self, self.service)

@@ -29,8 +29,8 @@ class ZooKeeperService:
         max_packet_bytes: int = MAX_PACKET_BYTES,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
     ) -> None:
-        self.server_id = server_id
-        self.backend = backend
-        self.max_packet_bytes = max_packet_bytes
-        self.memory = RequestMemory(loop, UNPROCESSED_BYTES_MAX)
-        self.connect_timeout_ms = connect_timeout_ms
+        self.server_id: int = server_id
+        self.backend: ZooKeeperBackend = backend
+        self.max_packet_bytes: int = max_packet_bytes
+        self.memory: RequestMemory = RequestMemory(loop, UNPROCESSED_BYTES_MAX)
+        self.connect_timeout_ms: int = connect_timeout_ms

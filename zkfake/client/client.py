@@ -64,8 +64,8 @@ class ZooKeeperClient(HandlerRegistry):
             raise UsageError("a ZooKeeper client needs at least one server")
         super().__init__()
         self.host = host
-        self.state = ClientState.NOT_STARTED
-        self.session_id = 0
+        self.state: ClientState = ClientState.NOT_STARTED
+        self.session_id: int = 0
         """0 while there is none."""
         self._servers = list(servers)
         self._server_index = -1
@@ -77,7 +77,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._watches = ClientWatches()
         self._last_zxid = 0
         self._connection_id = 0
-        self.server = ""
+        self.server: str = ""
         """Name of the server connected to, or tried last."""
         self._sent = 0
         self._received = 0

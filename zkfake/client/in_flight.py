@@ -15,10 +15,10 @@ class Batch:
     __slots__ = ("answered", "done", "next_index", "requests", "responses")
 
     def __init__(self, requests: Sequence[SessionRequest]) -> None:
-        self.requests = requests
+        self.requests: Sequence[SessionRequest] = requests
         self.responses: list[ZkResponse | None] = [None] * len(requests)
-        self.answered = 0
-        self.next_index = 0
+        self.answered: int = 0
+        self.next_index: int = 0
         """Requests before this one were sent."""
         self.done: Pending[list[ZkResponse]] = Pending()
 
@@ -41,8 +41,8 @@ class InFlight:
     __slots__ = ("max_in_flight", "next_xid", "sent", "waiting")
 
     def __init__(self, max_in_flight: int) -> None:
-        self.max_in_flight = max_in_flight
-        self.next_xid = 1
+        self.max_in_flight: int = max_in_flight
+        self.next_xid: int = 1
         self.sent: deque[tuple[int, Batch | None, int, SessionRequest]] = deque()
         """xid, batch (None: the client's own request), index in the batch, request."""
         self.waiting: deque[Batch] = deque()

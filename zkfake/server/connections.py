@@ -26,13 +26,13 @@ class ClientConnection:
 
     def __init__(self, host: Host, source: str, connection_id: int) -> None:
         self._host = host
-        self.source = source
+        self.source: str = source
         """Name of the client's node."""
-        self.connection_id = connection_id
-        self.session_id = 0
+        self.connection_id: int = connection_id
+        self.session_id: int = 0
         """0 until the session is created or found alive."""
-        self.is_open = True
-        self.received = 0
+        self.is_open: bool = True
+        self.received: int = 0
         """Number the next packet must carry."""
         self._sent = 0
         self.queue: deque[tuple[int, SessionRequest]] = deque()

@@ -54,10 +54,10 @@ class FastLeaderElection:
         self._server_id = server_id
         self._peers = peers
         self._on_elected = on_elected
-        self.state = ServerState.LOOKING
-        self.round = 0
+        self.state: ServerState = ServerState.LOOKING
+        self.round: int = 0
         """Number of the election this server is, or was last, part of."""
-        self.vote = Vote(0, 0, server_id)
+        self.vote: Vote = Vote(0, 0, server_id)
         """The leader proposed while looking, else the one found."""
         self._initial_vote = self.vote
         self._votes: dict[int, _Heard] = {}  # of this round, by sender

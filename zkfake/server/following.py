@@ -48,7 +48,7 @@ class Following:
     def __init__(self, server: RoleOwner, leader_id: int) -> None:
         self._server = server
         self._leader = server.peers[leader_id]
-        self.is_serving = False
+        self.is_serving: bool = False
         self._link = ServerLink(server.host, self._leader, 0)
         self._is_accepted = False  # the leader has answered on this link
         self._attempts = 0

@@ -48,8 +48,8 @@ class Leading:
 
     def __init__(self, server: RoleOwner) -> None:
         self._server = server
-        self.is_serving = False
-        self.epoch = 0
+        self.is_serving: bool = False
+        self.epoch: int = 0
         """0 until a quorum of followers has been heard."""
         self._followers: dict[int, Follower] = {}  # by link id
         self._accepted_epochs = {server.server_id: server.storage.accepted_epoch}

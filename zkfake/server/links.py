@@ -15,9 +15,9 @@ class ServerLink:
 
     def __init__(self, host: Host, peer: str, link_id: int) -> None:
         self._host = host
-        self.peer = peer
-        self.link_id = link_id
-        self.last_heard_ms = host.now_ms()
+        self.peer: str = peer
+        self.link_id: int = link_id
+        self.last_heard_ms: int = host.now_ms()
         self._sent = 0
         self._received = 0
 
@@ -47,11 +47,11 @@ class Follower:
                  "server_id")  # fmt: skip
 
     def __init__(self, server_id: int, link: ServerLink) -> None:
-        self.server_id = server_id
-        self.link = link
-        self.has_acked_epoch = False
-        self.is_sent_history = False
+        self.server_id: int = server_id
+        self.link: ServerLink = link
+        self.has_acked_epoch: bool = False
+        self.is_sent_history: bool = False
         """History and ``NewLeader`` are sent; proposals and commits follow them."""
-        self.is_active = False
+        self.is_active: bool = False
         """It has acknowledged ``NewLeader``: its acknowledgements count."""
-        self.acked_zxid = 0
+        self.acked_zxid: int = 0

@@ -75,13 +75,17 @@ class ZooKeeperServer:
         invariant(1 <= server_id <= 127, f"server id {server_id} is not within 1 to 127")
         self.host = host
         self.server_id = server_id
-        self.peers = {sid: name for sid, name in sorted(peers.items()) if sid != server_id}
+        self.peers: dict[int, str] = {
+            sid: name for sid, name in sorted(peers.items()) if sid != server_id
+        }
         self.storage = storage
-        self.config = config or ZooKeeperConfig()
+        self.config: ZooKeeperConfig = config or ZooKeeperConfig()
         storage.tree.add_own_nodes(self.config.own_paths)
-        self.connections = ConnectionTable(host)
-        self.watches = WatchManager(self._deliver_event)
-        self.election = FastLeaderElection(host, server_id, self.peers, self._on_elected)
+        self.connections: ConnectionTable = ConnectionTable(host)
+        self.watches: WatchManager = WatchManager(self._deliver_event)
+        self.election: FastLeaderElection = FastLeaderElection(
+            host, server_id, self.peers, self._on_elected
+        )
         self.role: Role = self._first_role()
         self._running = False
         wall_ms = host.wall_ms()

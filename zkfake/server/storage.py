@@ -31,11 +31,11 @@ class ZooKeeperStorage:
                  "former_sessions", "journal", "log", "next_session_id", "tree")  # fmt: skip
 
     def __init__(self) -> None:
-        self.tree = ZnodeTree()
+        self.tree: ZnodeTree = ZnodeTree()
         self.log: list[Txn] = []
         self._accepted_epoch = 0
         self._current_epoch = 0
-        self.next_session_id = 0
+        self.next_session_id: int = 0
         self.journal: Journal | None = None
         self.former_sessions: dict[int, None] = {}
         """Sessions of a former process, which no client comes back for: whoever decides about

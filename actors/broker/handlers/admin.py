@@ -42,34 +42,34 @@ class AdminHandlers:
 
     async def create_topics(self, request: CreateTopicsRequest, delivery: Delivery) -> Any:
         client_id = "" if delivery.context is None else delivery.context.client_id
-        return await self._admin.create_topics(request, client_id)
+        return await self._admin.topics.create_topics(request, client_id)
 
     async def delete_topics(self, request: DeleteTopicsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.delete_topics(request)
+        return await self._admin.topics.delete_topics(request)
 
     async def create_partitions(self, request: CreatePartitionsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.create_partitions(request)
+        return await self._admin.topics.create_partitions(request)
 
     async def elect_leaders(self, request: ElectLeadersRequest, _delivery: Delivery) -> Any:
-        return await self._admin.elect_leaders(request)
+        return await self._admin.partitions.elect_leaders(request)
 
     async def alter_partition_reassignments(
         self, request: AlterPartitionReassignmentsRequest, _delivery: Delivery
     ) -> Any:
-        return await self._admin.alter_partition_reassignments(request)
+        return await self._admin.partitions.alter_partition_reassignments(request)
 
     async def list_partition_reassignments(
         self, request: ListPartitionReassignmentsRequest, _delivery: Delivery
     ) -> Any:
-        return await self._admin.list_partition_reassignments(request)
+        return await self._admin.partitions.list_partition_reassignments(request)
 
     async def describe_configs(self, request: DescribeConfigsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.describe_configs(request)
+        return await self._admin.configs.describe_configs(request)
 
     async def alter_configs(self, request: AlterConfigsRequest, delivery: Delivery) -> Any:
         """No client is answered that names a resource twice: ``AlterConfigsResponse.errors``, which
         the metrics of the response need, throws."""
-        response = await self._admin.alter_configs(request)
+        response = await self._admin.config_changes.alter_configs(request)
         if delivery.context is not None and not request.incremental:
             named = [resource for resource, _, _ in response.results]
             if len(set(named)) < len(named):

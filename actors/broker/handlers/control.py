@@ -74,7 +74,7 @@ class ControlHandlers:
         topics = dict.fromkeys(state.topic for state in request.partition_states)
         unknown = [topic for topic in topics if not self._dynamic_config.knows(topic)]
         if not unknown:
-            return self._replica_manager.become_leader_or_follower(request)
+            return self._replica_manager.roles.become_leader_or_follower(request)
         self._node.start_task(self._become_with_configs(request, delivery, unknown))
         return None
 
@@ -82,10 +82,10 @@ class ControlHandlers:
         self, request: LeaderAndIsrRequest, delivery: Delivery, topics: list[str]
     ) -> None:
         await self._dynamic_config.fetch(topics)
-        self._node.reply(delivery, self._replica_manager.become_leader_or_follower(request))
+        self._node.reply(delivery, self._replica_manager.roles.become_leader_or_follower(request))
 
     def stop_replica(self, request: StopReplicaRequest, _delivery: Delivery) -> StopReplicaResponse:
-        response = self._replica_manager.stop_replicas(request)
+        response = self._replica_manager.roles.stop_replicas(request)
         for_good = {s.topic_partition: s.delete_partition for s in request.partition_states}
         stopped = [
             partition
@@ -99,7 +99,7 @@ class ControlHandlers:
     def update_metadata(
         self, request: UpdateMetadataRequest, _delivery: Delivery
     ) -> UpdateMetadataResponse:
-        response, deleted = self._replica_manager.update_metadata(request)
+        response, deleted = self._replica_manager.roles.update_metadata(request)
         for topic in dict.fromkeys(partition.topic for partition in deleted):
             if not self._metadata_cache.contains_topic(topic):
                 self._dynamic_config.forget(topic)

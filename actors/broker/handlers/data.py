@@ -107,7 +107,7 @@ class DataHandlers:
                 error = ClosingAnswer(failure, whole)
             self._node.reply(delivery, error)
 
-        self._replica_manager.append_records(
+        self._replica_manager.produce.append_records(
             changed(request, partitions=rest), delivery.context or INTERNAL_CONTEXT, close
         )
 
@@ -117,7 +117,7 @@ class DataHandlers:
         append = (
             manager.verified_produce.append
             if self._config["transaction.partition.verification.enable"]
-            else manager.append_records
+            else manager.produce.append_records
         )
         append(request, delivery.context or INTERNAL_CONTEXT, partial(self._node.answer, delivery))
 
@@ -140,7 +140,7 @@ class DataHandlers:
         self, request: FetchRequest, delivery: Delivery, response: FetchResponse
     ) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        hosted = self._replica_manager.partition
+        hosted = self._replica_manager.hosted.partition
         steps = conversion(request, response, context.api_version, hosted)
         self._node.reply_with(self._converted(steps), delivery)
 
@@ -154,17 +154,19 @@ class DataHandlers:
             await sleep(self._node, 0)
 
     def list_offsets(self, request: ListOffsetsRequest, delivery: Delivery) -> ListOffsetsResponse:
-        return self._replica_manager.list_offsets(request, delivery.context or INTERNAL_CONTEXT)
+        return self._replica_manager.offsets.list_offsets(
+            request, delivery.context or INTERNAL_CONTEXT
+        )
 
     def offset_for_leader_epoch(
         self, request: OffsetForLeaderEpochRequest, delivery: Delivery
     ) -> OffsetForLeaderEpochResponse:
-        return self._replica_manager.offsets_for_leader_epoch(
+        return self._replica_manager.offsets.offsets_for_leader_epoch(
             request, delivery.context or INTERNAL_CONTEXT
         )
 
     def delete_records(self, request: DeleteRecordsRequest, delivery: Delivery) -> None:
-        self._replica_manager.delete_records(
+        self._replica_manager.offsets.delete_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
             partial(self._node.answer, delivery),

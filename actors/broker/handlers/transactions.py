@@ -240,7 +240,7 @@ class TransactionHandlers:
         """Partitions without a log here, and those whose messages know no transactions."""
         refused: _Errors = {}
         for name in partitions:
-            hosted = self._replica_manager.partition(name)
+            hosted = self._replica_manager.hosted.partition(name)
             if hosted is None or hosted.log is None:
                 refused[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             elif hosted.log.settings.record_version != 2:
@@ -270,7 +270,7 @@ class TransactionHandlers:
                 self._groups.transaction_completed(marker.producer_id, written, marker.is_commit)
             appended.set_result(errors)
 
-        self._replica_manager.append_records(
+        self._replica_manager.produce.append_records(
             ProduceRequest(
                 ACKS_ALL,
                 self._config["request.timeout.ms"],
@@ -301,7 +301,7 @@ class TransactionHandlers:
             return DescribedProducers(
                 name, unknown, error_message=_UNKNOWN_PARTITION_TEXT if says_why else None
             )
-        hosted = self._replica_manager.partition(name)
+        hosted = self._replica_manager.hosted.partition(name)
         if hosted is None:
             return DescribedProducers(name, self._replica_manager.hosted.lookup_error(name))
         if hosted.log is None:  # a follower tells what it knows

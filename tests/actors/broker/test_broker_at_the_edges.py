@@ -111,7 +111,7 @@ def test_a_session_that_ends_under_a_request_is_no_bug(
     """The asker gets UNKNOWN_SERVER_ERROR, as from Kafka; nothing is reported as a failure."""
     controller = simulation.processes[simulation.controller.id or 0].broker
     assert controller is not None
-    monkeypatch.setattr(controller.admin, "describe_configs", ending)
+    monkeypatch.setattr(controller.admin.configs, "describe_configs", ending)
     with pytest.raises(KafkaError, match="SESSIONEXPIRED") as raised:
         ask(simulation, DescribeConfigsRequest(()))
     assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
@@ -144,7 +144,7 @@ def test_a_log_that_cannot_be_compacted_is_named_in_one_line(
     leader = present(simulation.partition(*name).leader)
     broker = present(simulation.processes[leader].broker)
     assert broker is not None
-    log = present(present(broker.replica_manager.partition(name)).log)
+    log = present(present(broker.replica_manager.hosted.partition(name)).log)
     simulation.alter_config("a", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"})
     data = bytearray(build_batch([Record(0, 0, b"k", b"v")]))
     data[57:61] = (9).to_bytes(4, "big")

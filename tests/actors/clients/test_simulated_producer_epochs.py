@@ -27,7 +27,9 @@ def numbers(simulation: Simulation, partition: int = 0) -> list[tuple[int, int]]
     """(producer epoch, base sequence) of every batch the leader has."""
     leader = present(simulation.partition("t", partition).leader)
     broker = present(simulation.processes[leader].broker)
-    log = present(present(broker.replica_manager.partition(TopicPartition("t", partition))).log)
+    log = present(
+        present(broker.replica_manager.hosted.partition(TopicPartition("t", partition))).log
+    )
     batches = log.read(0, 1 << 20, log.log_end_offset, True).batches
     return [(batch.producer_epoch, batch.base_sequence) for batch in batches]
 

@@ -24,7 +24,7 @@ def deleted(
     timeout_ms: int = 1000,
 ) -> Any:
     answers: list[Any] = []
-    cluster[broker].manager.delete_records(
+    cluster[broker].manager.offsets.delete_records(
         DeleteRecordsRequest(timeout_ms, ((tp, offset),)),
         INTERNAL_CONTEXT,
         lambda r: answers.extend((error, low) for _, error, low in r.partitions),

@@ -40,8 +40,10 @@ def old_fetch(
     request = FetchRequest(replica_id, 0, 1, ROOM, (spec,))
     manager = cluster[0].manager
     answers: list[Any] = []
-    manager.fetch_messages(request, RequestContext("c", api_version), answers.append)
-    (answer,) = down_converted(request, answers[0], api_version, manager.partition).partitions
+    manager.fetch.fetch_messages(request, RequestContext("c", api_version), answers.append)
+    (answer,) = down_converted(
+        request, answers[0], api_version, manager.hosted.partition
+    ).partitions
     return answer
 
 
@@ -276,7 +278,7 @@ def test_old_producers_write_what_new_consumers_read(api_version: int) -> None:
     magic = 1 if api_version == 2 else 0
     old = b"".join(build_message(0, magic, None, value, 50) for value in (b"a", b"b"))
     answers: list[Any] = []
-    cluster[0].manager.append_records(
+    cluster[0].manager.produce.append_records(
         ProduceRequest(-1, 1000, (ProducePartition(TP, old),)),
         RequestContext("c", api_version),
         lambda response: answers.extend(response.partitions),
@@ -296,7 +298,7 @@ def test_a_message_set_is_no_longer_taken_from_v3_on() -> None:
     cluster = alone()
     old = build_message(0, 1, None, b"a", 50)
     answers: list[Any] = []
-    cluster[0].manager.append_records(
+    cluster[0].manager.produce.append_records(
         ProduceRequest(-1, 1000, (ProducePartition(TP, old),)),
         RequestContext("c", 3),
         lambda response: answers.extend(response.partitions),

@@ -274,7 +274,7 @@ def test_an_answered_fetch_keeps_nothing_while_it_stays_listed() -> None:
     request = FetchRequest(-1, 500, 1, 1 << 20, (FetchPartition(TP, 6), FetchPartition(OTHER, 0)))
     alone = sys.getrefcount(request)
     answers: list[FetchResponse] = []
-    cluster[0].manager.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
+    cluster[0].manager.fetch.fetch_messages(request, INTERNAL_CONTEXT, answers.append)
     assert sys.getrefcount(request) > alone
     cluster.produce(0, "g")
     assert [offsets(partition) for partition in answers[0].partitions] == [[6], []]

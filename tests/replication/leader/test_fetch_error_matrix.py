@@ -21,7 +21,7 @@ CODE = ErrorCode
 
 
 def failed_disk(cluster: ReplicaCluster) -> None:
-    cluster[0].manager.handle_log_dir_failure(cluster[0].log().directory)
+    cluster[0].manager.failures.handle_log_dir_failure(cluster[0].log().directory)
 
 
 class Row(NamedTuple):
@@ -75,10 +75,10 @@ def fetched(cluster: ReplicaCluster, row: Row, **session: Any) -> Any:
     request = FetchRequest(row.replica_id, 500, 1, 1 << 20, (spec,), **session)
     manager = cluster[0].manager
     answers: list[Any] = []
-    manager.fetch_messages(request, RequestContext("c", row.api_version), answers.append)
+    manager.fetch.fetch_messages(request, RequestContext("c", row.api_version), answers.append)
     (response,) = answers
     if row.api_version <= NEWEST_OLD_FETCH:
-        response = down_converted(request, response, row.api_version, manager.partition)
+        response = down_converted(request, response, row.api_version, manager.hosted.partition)
     return response
 
 

@@ -48,7 +48,7 @@ class Session:
     def fetch(self, *changed: Any, max_wait_ms: int = 500, log_start: int = 0) -> Any:
         answers: list[Any] = []
         wanted = tuple(FetchPartition(tp, self.offsets[tp], log_start) for tp in changed)
-        self.manager.fetch_messages(
+        self.manager.fetch.fetch_messages(
             FetchRequest(
                 1,
                 max_wait_ms,
@@ -65,7 +65,7 @@ class Session:
         return answers
 
     def replica(self, tp: TopicPartition = TP) -> Any:
-        return self.manager.partition(tp).replica(1)
+        return self.manager.hosted.partition(tp).replica(1)
 
 
 def names(response: Any) -> Any:
@@ -88,7 +88,7 @@ def test_a_request_to_two_partitions_answers_with_both() -> None:
     session = Session()
     answers = session.fetch()
     entries = tuple(ProducePartition(TPS[n], encode("a")) for n in (3, 1))
-    session.manager.append_records(
+    session.manager.produce.append_records(
         ProduceRequest(1, 1000, entries), INTERNAL_CONTEXT, lambda _response: None
     )
     assert sorted(names(answers[0])) == [1, 3]
@@ -126,9 +126,9 @@ def test_idle_follower_is_not_shrunk_by_time_alone() -> None:
     for _ in range(40):
         session.cluster.clock.advance(500)
         session.fetch(max_wait_ms=0)
-    assert session.manager.partition(TP).isr == (0, 1)
+    assert session.manager.hosted.partition(TP).isr == (0, 1)
     session.cluster.clock.advance(15001)
-    assert session.manager.partition(TP).isr == (0,)
+    assert session.manager.hosted.partition(TP).isr == (0,)
 
 
 def test_log_start_is_told() -> None:
@@ -142,7 +142,7 @@ def test_log_start_is_told() -> None:
     session.fetch(max_wait_ms=0)
     assert session.leader_session.active == {}
     deleted: list[Any] = []
-    session.manager.delete_records(
+    session.manager.offsets.delete_records(
         DeleteRecordsRequest(1000, ((TP, 1),)), INTERNAL_CONTEXT, deleted.append
     )
     (response,) = session.fetch(max_wait_ms=0)
@@ -207,11 +207,11 @@ def test_news_of_a_forgotten_partition_are_not_answered() -> None:
 def test_forgotten_and_closed_sessions_let_go() -> None:
     """A partition forgotten, or whose session is replaced, is watched by nobody any more."""
     session = Session()
-    assert len(session.manager.partition(TP).fetch_entries) == 1
+    assert len(session.manager.hosted.partition(TP).fetch_entries) == 1
     session.leader_session.update((), (TP,))
-    assert session.manager.partition(TP).fetch_entries == []
+    assert session.manager.hosted.partition(TP).fetch_entries == []
     session.manager.fetch.sessions.remove(session.session_id)
-    assert all(not session.manager.partition(tp).fetch_entries for tp in TPS)
+    assert all(not session.manager.hosted.partition(tp).fetch_entries for tp in TPS)
 
 
 def test_idle_fetch_reads_nothing() -> None:

@@ -30,7 +30,7 @@ NOWHERE = TopicPartition("nowhere", 0)
 
 def append(cluster: ReplicaCluster, *values: str, timestamp: int, **more: Any) -> None:
     records = encode(*values, timestamp=timestamp, **more)
-    cluster[0].manager.append_records(
+    cluster[0].manager.produce.append_records(
         ProduceRequest(1, 1000, (ProducePartition(TP, records),)), INTERNAL_CONTEXT, lambda r: None
     )
 
@@ -49,14 +49,18 @@ def listed(
         replica_id, (ListOffsetsPartition(tp, timestamp, epoch),), isolation
     )
     context = RequestContext("c", version)
-    return cluster[broker].manager.list_offsets(request, context).partitions[0]
+    return cluster[broker].manager.offsets.list_offsets(request, context).partitions[0]
 
 
 def ended(
     cluster: ReplicaCluster, epoch: int, broker: int = 0, tp: TopicPartition = TP, current: int = -1
 ) -> Any:
     request = OffsetForLeaderEpochRequest(-1, (OffsetForLeaderEpochPartition(tp, epoch, current),))
-    return cluster[broker].manager.offsets_for_leader_epoch(request, INTERNAL_CONTEXT).partitions[0]
+    return (
+        cluster[broker]
+        .manager.offsets.offsets_for_leader_epoch(request, INTERNAL_CONTEXT)
+        .partitions[0]
+    )
 
 
 # -- ListOffsets --------------------------------------------------------------------------------
@@ -194,7 +198,7 @@ def test_special_times_belong_to_versions(
     entries = (ListOffsetsPartition(TP, timestamp),)
     (answer,) = (
         cluster[0]
-        .manager.list_offsets(
+        .manager.offsets.list_offsets(
             ListOffsetsRequest(-1, entries), RequestContext(api_version=api_version)
         )
         .partitions
@@ -207,7 +211,7 @@ def test_the_first_local_offset_needs_no_record(is_special: bool, expected: int)
     """-4 is where the log starts (KIP-405); before, a time like others, that no record has."""
     cluster = led("2.8", brokers=1, flags={"earliest_local_lookup": is_special})
     request = ListOffsetsRequest(-1, (ListOffsetsPartition(TP, -4),))
-    (answer,) = cluster[0].manager.list_offsets(request, INTERNAL_CONTEXT).partitions
+    (answer,) = cluster[0].manager.offsets.list_offsets(request, INTERNAL_CONTEXT).partitions
     assert (answer.error, answer.offset) == (ErrorCode.NONE, expected)
 
 
@@ -218,7 +222,7 @@ def test_repeated_partition() -> None:
     entries = tuple(ListOffsetsPartition(tp, LATEST) for tp in (TP, OTHER, TP))
     answers = (
         cluster[0]
-        .manager.list_offsets(ListOffsetsRequest(-1, entries), INTERNAL_CONTEXT)
+        .manager.offsets.list_offsets(ListOffsetsRequest(-1, entries), INTERNAL_CONTEXT)
         .partitions
     )
     assert [a.error for a in answers] == [

@@ -37,7 +37,11 @@ def listed(
 ) -> Any:
     entry = ListOffsetsPartition(tp, timestamp, epoch, offsets_max)
     context = RequestContext("c", api_version)
-    return cluster[0].manager.list_offsets(ListOffsetsRequest(-1, (entry,)), context).partitions[0]
+    return (
+        cluster[0]
+        .manager.offsets.list_offsets(ListOffsetsRequest(-1, (entry,)), context)
+        .partitions[0]
+    )
 
 
 def of_list_offsets(cluster: ReplicaCluster, tp: TopicPartition, epoch: int) -> Any:
@@ -49,20 +53,20 @@ def of_epochs(cluster: ReplicaCluster, tp: TopicPartition, epoch: int) -> Any:
     entry = OffsetForLeaderEpochPartition(tp, 0, epoch)
     request = OffsetForLeaderEpochRequest(-1, (entry,))
     manager = cluster[0].manager
-    (answer,) = manager.offsets_for_leader_epoch(request, INTERNAL_CONTEXT).partitions
+    (answer,) = manager.offsets.offsets_for_leader_epoch(request, INTERNAL_CONTEXT).partitions
     return answer.error, (answer.end_offset, -1, answer.leader_epoch)
 
 
 def of_delete_records(cluster: ReplicaCluster, tp: TopicPartition, _epoch: int) -> Any:
     answers: list[Any] = []
     request = DeleteRecordsRequest(1000, ((tp, 1),))
-    cluster[0].manager.delete_records(request, INTERNAL_CONTEXT, answers.append)
+    cluster[0].manager.offsets.delete_records(request, INTERNAL_CONTEXT, answers.append)
     ((_, error, low_watermark),) = answers[0].partitions
     return error, (low_watermark, -1, -1)
 
 
 def failed_disk(cluster: ReplicaCluster) -> None:
-    cluster[0].manager.handle_log_dir_failure(cluster[0].log().directory)
+    cluster[0].manager.failures.handle_log_dir_failure(cluster[0].log().directory)
 
 
 def led_again(cluster: ReplicaCluster) -> None:

@@ -148,14 +148,14 @@ def test_who_is_about_to_join_acknowledges_a_produce(names: tuple[TopicPartition
     (docs/kafka/produce.md#acknowledgement)."""
     cluster = expanding()
     answers: list[ProducePartitionResponse] = []
-    cluster[0].manager.append_records(
+    cluster[0].manager.produce.append_records(
         ProduceRequest(-1, 1000, tuple(ProducePartition(name, encode("a")) for name in names)),
         INTERNAL_CONTEXT,
         lambda response: answers.extend(response.partitions),
     )
     cluster.topic_overrides["min.insync.replicas"] = "2"
     for name in names:
-        cluster[0].manager.update_topic_config(name.topic)
+        cluster[0].manager.hosted.update_topic_config(name.topic)
     for name in names:
         assert answers == []
         cluster.fetch(0, 1, replica_id=1, tp=name)
@@ -179,8 +179,10 @@ def waiting(version: str) -> tuple[ReplicaCluster, list[str]]:
     cluster = led(version)
     answered: list[str] = []
     wanted = FetchRequest(-1, 1000, 1, 1 << 20, (FetchPartition(TP, 0, 0, 1 << 20, -1),))
-    cluster[0].manager.fetch_messages(wanted, INTERNAL_CONTEXT, lambda _: answered.append("fetch"))
-    cluster[0].manager.append_records(
+    cluster[0].manager.fetch.fetch_messages(
+        wanted, INTERNAL_CONTEXT, lambda _: answered.append("fetch")
+    )
+    cluster[0].manager.produce.append_records(
         ProduceRequest(-1, 1000, (ProducePartition(TP, encode("a")),)),
         INTERNAL_CONTEXT,
         lambda _: answered.append("produce"),
@@ -273,7 +275,7 @@ def test_good_partitions_of_a_request_are_appended() -> None:
     cluster = led()
     cluster.create((0, 1), OTHER)
     answers: list[Any] = []
-    cluster[0].manager.append_records(
+    cluster[0].manager.produce.append_records(
         ProduceRequest(
             -1,
             1000,
@@ -354,7 +356,7 @@ def test_config_change_takes_effect_without_an_election() -> None:
     cluster = led(isr=(0,))
     assert send(cluster, encode("a"), acks=-1).error is ErrorCode.NONE
     cluster.topic_overrides["min.insync.replicas"] = "2"
-    cluster[0].manager.update_topic_config("t")
+    cluster[0].manager.hosted.update_topic_config("t")
     assert send(cluster, encode("a"), acks=-1).error is ErrorCode.NOT_ENOUGH_REPLICAS
 
 

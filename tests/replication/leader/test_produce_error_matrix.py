@@ -63,7 +63,7 @@ def open_transaction(cluster: ReplicaCluster) -> None:
 
 def failed_disk(cluster: ReplicaCluster) -> None:
     manager = cluster[0].manager
-    manager.handle_log_dir_failure(cluster[0].log().directory)
+    manager.failures.handle_log_dir_failure(cluster[0].log().directory)
 
 
 def damaged() -> bytes:
@@ -172,7 +172,7 @@ MATRIX = {
 def send(cluster: ReplicaCluster, row: Row) -> list[Any]:
     """The answers for the partition under test and for a good one of the same request."""
     answers: list[Any] = []
-    cluster[0].manager.append_records(
+    cluster[0].manager.produce.append_records(
         ProduceRequest(
             row.acks, 1000, (ProducePartition(row.tp, row.data), ProducePartition(GOOD, VALID))
         ),
@@ -197,7 +197,7 @@ def test_an_error_is_told_and_nothing_appended(what: str) -> None:
     (docs/kafka/produce.md#answers)."""
     row = MATRIX[what]
     cluster = prepared(row)
-    partition = cluster[0].manager.partition(TP)  # None where the disk has failed
+    partition = cluster[0].manager.hosted.partition(TP)  # None where the disk has failed
     log = None if partition is None else partition.log
     before = None if log is None else log.log_end_offset
     answer, good = send(cluster, row)

@@ -143,7 +143,7 @@ def test_the_first_high_watermark_is_the_checkpointed_one(
     log = cluster[0].log()
     if checkpointed is not None:
         log.high_watermark = checkpointed
-        cluster[0].manager.checkpoint_high_watermarks()
+        cluster[0].manager.upkeep.checkpoint_high_watermarks()
     cluster[0].kill()
     cluster[0].start()
     cluster.update_metadata()

@@ -226,7 +226,7 @@ def test_high_watermark_starts_from_the_checkpoint() -> None:
     cluster.produce(0, *"abcdef")
     follower_fetch(cluster, 1, 4, log_start_offset=0)
     follower_fetch(cluster, 2, 4, log_start_offset=0)
-    cluster[0].manager.checkpoint_high_watermarks()
+    cluster[0].manager.upkeep.checkpoint_high_watermarks()
     cluster[0].kill()
     cluster[0].start()
     cluster.elect(0)
@@ -239,7 +239,7 @@ def test_config_is_read_when_the_log_is_created() -> None:
     cluster.create((0,))
     assert partition(cluster).settings.min_insync_replicas == 2
     cluster.topic_overrides["min.insync.replicas"] = "1"
-    cluster[0].manager.update_topic_config("t")
+    cluster[0].manager.hosted.update_topic_config("t")
     assert partition(cluster).settings.min_insync_replicas == 1
 
 

@@ -51,7 +51,7 @@ def altered(
     cluster: ControllerCluster, resource: ConfigResource, *entries: Any, incremental: bool = True
 ) -> tuple[ErrorCode, str | None]:
     request = AlterConfigsRequest(((resource, entries),), incremental)
-    (result,) = cluster.ask(cluster.admin().alter_configs(request)).results
+    (result,) = cluster.ask(cluster.admin().config_changes.alter_configs(request)).results
     return result[1], result[2]
 
 
@@ -59,7 +59,7 @@ def described(
     cluster: ControllerCluster, resource: ConfigResource, *names: str
 ) -> DescribeConfigsResult:
     request = DescribeConfigsRequest(((resource, names or None),), True, True)
-    (result,) = cluster.ask(cluster.admin().describe_configs(request)).results
+    (result,) = cluster.ask(cluster.admin().configs.describe_configs(request)).results
     assert isinstance(result, DescribeConfigsResult)
     return result
 
@@ -150,7 +150,7 @@ def test_a_resource_appears_at_most_once() -> None:
     cluster = clustered("3.9")
     entry = (("retention.ms", SET, "1"),)
     request = AlterConfigsRequest(((TOPIC, entry), (OWN, ()), (TOPIC, entry)))
-    results = cluster.ask(cluster.admin().alter_configs(request)).results
+    results = cluster.ask(cluster.admin().config_changes.alter_configs(request)).results
     refused = (TOPIC, REQUEST, "Each resource must appear at most once.")
     assert results == (refused, (OWN, ErrorCode.NONE, None), refused)
 
@@ -192,7 +192,7 @@ def test_a_topics_values_are_checked_by_the_bounds_of_the_release(
 ) -> None:
     cluster = clustered(kafka_version)
     request = CreateTopicsRequest((NewTopic("u", 1, 1, (), ((name, value),)),), 1000)
-    (result,) = cluster.ask(cluster.admin().create_topics(request), 1000).topics
+    (result,) = cluster.ask(cluster.admin().topics.create_topics(request), 1000).topics
     if message is None:
         assert (result.error, result.error_message) == (ErrorCode.NONE, None)
     else:
@@ -287,14 +287,14 @@ def test_log_levels_are_described_and_changed_one_by_one() -> None:
     describe = DescribeConfigsRequest(((LOGGERS, ("kafka.controller",)),))
 
     def level() -> str | None:
-        (result,) = cluster.ask(admin.describe_configs(describe)).results
+        (result,) = cluster.ask(admin.configs.describe_configs(describe)).results
         (entry,) = result.entries
         assert entry.source == 6
         return str(entry.value)
 
     def change(*entry: object) -> tuple[ErrorCode, str | None]:
         request = AlterConfigsRequest(((LOGGERS, (entry,)),))  # type: ignore[arg-type]
-        (result,) = cluster.ask(admin.alter_configs(request)).results
+        (result,) = cluster.ask(admin.config_changes.alter_configs(request)).results
         return result[1], result[2]
 
     assert level() == "TRACE"
@@ -311,7 +311,7 @@ def test_log_levels_are_described_and_changed_one_by_one() -> None:
 def test_a_request_for_a_resource_that_nobody_knows_is_refused_as_a_whole() -> None:
     cluster = clustered("3.9")
     request = DescribeConfigsRequest(((TOPIC, None), (ConfigResource(5, "x"), None)))
-    results = cluster.ask(cluster.admin().describe_configs(request)).results
+    results = cluster.ask(cluster.admin().configs.describe_configs(request)).results
     assert [result.error for result in results] == [REQUEST] * 2
     assert (results[0].error_message or "").startswith("This most likely occurs because")
 
@@ -381,7 +381,7 @@ def test_passwords_need_a_secret_of_the_brokers(kafka_version: str) -> None:
         f"Invalid config value for resource {shown}: Password encoder secret not configured",
     )
     request = AlterConfigsRequest(((OWN, (entry,)),), True, validate_only=True)
-    (result,) = cluster.ask(cluster.admin().alter_configs(request)).results
+    (result,) = cluster.ask(cluster.admin().config_changes.alter_configs(request)).results
     assert result[1] is ErrorCode.NONE
     assert entry[0] not in entries_of(cluster, OWN)
 
@@ -502,5 +502,5 @@ def test_a_topics_values_go_together(values: dict[str, str], told: str | None) -
     assert altered(clustered("3.9"), TOPIC, *entries) == expected
     wanted = AlterConfigsRequest(((TOPIC, tuple(entries)),), incremental=False)
     cluster = clustered("3.9")
-    (result,) = cluster.ask(cluster.admin().alter_configs(wanted)).results
+    (result,) = cluster.ask(cluster.admin().config_changes.alter_configs(wanted)).results
     assert (result[1], result[2]) == expected

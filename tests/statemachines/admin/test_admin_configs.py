@@ -35,7 +35,7 @@ def describe(
     cluster: ControllerCluster, resource: ConfigResource, *names: str, **options: Any
 ) -> Any:
     request = DescribeConfigsRequest(((resource, names),), **options)
-    return cluster.ask(cluster.admin().describe_configs(request)).results[0]
+    return cluster.ask(cluster.admin().configs.describe_configs(request)).results[0]
 
 
 def alter(
@@ -45,7 +45,7 @@ def alter(
     **options: Any,
 ) -> ErrorCode:
     request = AlterConfigsRequest(((resource, entries),), **options)
-    response = cluster.ask(cluster.admin().alter_configs(request))
+    response = cluster.ask(cluster.admin().config_changes.alter_configs(request))
     error: ErrorCode = response.results[0][1]
     return error
 
@@ -76,7 +76,7 @@ def test_brokers_were_described_before_they_could_be_altered() -> None:
     own = ConfigResource(BROKER_RESOURCE, "1")
     assert describe(cluster, own).error is ErrorCode.NONE
     request = AlterConfigsRequest(((own, (("background.threads", SET, "5"),)),))
-    ((_, error, text),) = cluster.ask(cluster.admin().alter_configs(request)).results
+    ((_, error, text),) = cluster.ask(cluster.admin().config_changes.alter_configs(request)).results
     assert (error, text) == (
         ErrorCode.INVALID_REQUEST,
         "AlterConfigs is only supported for topics, but resource type is BROKER",
@@ -193,5 +193,5 @@ def test_a_resource_named_twice_is_refused(kafka_version: str, errors: list[Erro
     cluster.create_topic("t", (1,))
     entries = (("retention.ms", SET, "1"),)
     request = AlterConfigsRequest(((T, entries), (T, entries)))
-    results = cluster.ask(cluster.admin().alter_configs(request)).results
+    results = cluster.ask(cluster.admin().config_changes.alter_configs(request)).results
     assert [error for _, error, _ in results] == errors

@@ -18,7 +18,9 @@ def cluster() -> ControllerCluster:
 
 def delete(cluster: ControllerCluster, *names: str, **options: Any) -> list[ErrorCode]:
     request = DeleteTopicsRequest(names, **options)
-    response = cluster.ask(cluster.admin().delete_topics(request), max(0, request.timeout_ms))
+    response = cluster.ask(
+        cluster.admin().topics.delete_topics(request), max(0, request.timeout_ms)
+    )
     return [result.error for result in response.topics]
 
 
@@ -48,7 +50,7 @@ def test_topics_are_deleted_by_id(cluster: ControllerCluster) -> None:
     cluster.create_topic("t", (1, 2))
     topic_id = cluster.active.context.topics.topic_ids["t"]
     request = DeleteTopicsRequest((), 1000, (topic_id, "nothing"))
-    results = cluster.ask(cluster.admin().delete_topics(request), 1000).topics
+    results = cluster.ask(cluster.admin().topics.delete_topics(request), 1000).topics
     assert [(r.name, r.error) for r in results] == [
         ("t", ErrorCode.NONE),
         ("", ErrorCode.UNKNOWN_TOPIC_ID),
@@ -65,7 +67,7 @@ def test_a_refused_deletion_tells_topics_as_they_were_asked_for(refusal: str) ->
     request = DeleteTopicsRequest(("u",), 1000, (topic_id,), 1, (("t", topic_id),))
     other = next(b for b in (1, 2) if b != cluster.active.broker_id)
     asked = other if refusal == "NOT_CONTROLLER" else cluster.active.broker_id
-    results = cluster.ask(cluster.admin(asked).delete_topics(request), 1000).topics
+    results = cluster.ask(cluster.admin(asked).topics.delete_topics(request), 1000).topics
     assert {r.error for r in results} == {ErrorCode[refusal]}
     assert [(r.name, r.topic_id) for r in results] == [
         ("u", ""),
@@ -80,7 +82,7 @@ def test_a_name_beside_an_id_refuses_the_whole_deletion(cluster: ControllerClust
     cluster.create_topic("t", (1, 2))
     topic_id = cluster.active.context.topics.topic_ids["t"]
     request = DeleteTopicsRequest(("t",), 1000, (), 0, (("t", topic_id),))
-    results = cluster.ask(cluster.admin().delete_topics(request), 1000).topics
+    results = cluster.ask(cluster.admin().topics.delete_topics(request), 1000).topics
     assert {result.error for result in results} == {ErrorCode.INVALID_REQUEST}
     assert cluster.topics() == ["t"]
 

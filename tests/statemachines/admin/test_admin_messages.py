@@ -20,7 +20,7 @@ def created(
     cluster: ControllerCluster, topic: NewTopic, broker_id: int | None = None
 ) -> TopicResult:
     request = CreateTopicsRequest((topic,), 1000)
-    (result,) = cluster.ask(cluster.admin(broker_id).create_topics(request), 1000).topics
+    (result,) = cluster.ask(cluster.admin(broker_id).topics.create_topics(request), 1000).topics
     assert isinstance(result, TopicResult)
     return result
 
@@ -121,6 +121,6 @@ def test_a_bad_assignment_of_added_partitions_names_the_partition(
     cluster = ControllerCluster([1, 2, 3])
     cluster.create_topic("t", (1, 2), (2, 3), (3, 1))
     request = CreatePartitionsRequest((NewPartitions("t", 3 + len(lists), lists),), 1000)
-    (result,) = cluster.ask(cluster.admin().create_partitions(request), 1000).topics
+    (result,) = cluster.ask(cluster.admin().topics.create_partitions(request), 1000).topics
     expected = ErrorCode.NONE if message is None else ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert (result.error, result.error_message) == (expected, message)

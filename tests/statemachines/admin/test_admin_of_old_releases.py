@@ -23,7 +23,7 @@ NOBODY = ConfigResource(TOPIC_RESOURCE, "nope")
 
 def created(cluster: ControllerCluster, topic: NewTopic) -> tuple[ErrorCode, str | None]:
     request = CreateTopicsRequest((topic,), timeout_ms=1000)
-    (result,) = cluster.ask(cluster.admin().create_topics(request), 1000).topics
+    (result,) = cluster.ask(cluster.admin().topics.create_topics(request), 1000).topics
     return result.error, result.error_message
 
 
@@ -57,9 +57,9 @@ def test_configs_of_an_unknown_topic(version: str, is_old: bool) -> None:
     cluster = ControllerCluster([1, 2, 3], version)
     admin = cluster.admin()
     asked = DescribeConfigsRequest(((NOBODY, None),))
-    (result,) = cluster.ask(admin.describe_configs(asked)).results
+    (result,) = cluster.ask(admin.configs.describe_configs(asked)).results
     change = AlterConfigsRequest(((NOBODY, (("retention.ms", SET, "1"),)),), incremental=False)
-    ((_, error, message),) = cluster.ask(admin.alter_configs(change)).results
+    ((_, error, message),) = cluster.ask(admin.config_changes.alter_configs(change)).results
     if is_old:
         assert (result.error, bool(result.entries)) == (ErrorCode.NONE, True)
         assert error is ErrorCode.UNKNOWN_SERVER_ERROR
@@ -75,7 +75,7 @@ def test_deletion_that_is_disabled(version: str, is_old: bool) -> None:
     cluster = ControllerCluster([1, 2, 3], version, delete_topic_enable=False)
     created(cluster, NewTopic("t", 1, 1))
     request = DeleteTopicsRequest(("t",), timeout_ms=1000)
-    (result,) = cluster.ask(cluster.admin().delete_topics(request), 1000).topics
+    (result,) = cluster.ask(cluster.admin().topics.delete_topics(request), 1000).topics
     late, refused = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.TOPIC_DELETION_DISABLED
     assert result.error is (late if is_old else refused)
     assert cluster.zookeeper.get("/brokers/topics/t") is not None
@@ -106,7 +106,7 @@ def test_an_empty_list_of_names(version: str, is_old: bool) -> None:
     cluster = ControllerCluster([1, 2, 3], version)
     cluster.create_topic("t", (1,))
     asked = DescribeConfigsRequest(((ConfigResource(TOPIC_RESOURCE, "t"), ()),))
-    (result,) = cluster.ask(cluster.admin().describe_configs(asked)).results
+    (result,) = cluster.ask(cluster.admin().configs.describe_configs(asked)).results
     assert (result.entries == ()) == is_old
 
 
@@ -119,7 +119,7 @@ def test_words_of_1_1_about_configurations() -> None:
     def told(resource: ConfigResource, value: str | None = "x") -> tuple[ErrorCode, str | None]:
         change = (resource, (("min.insync.replicas", SET, value),))
         request = AlterConfigsRequest((change,), incremental=False)
-        (answer,) = cluster.ask(admin.alter_configs(request)).results
+        (answer,) = cluster.ask(admin.config_changes.alter_configs(request)).results
         return answer[1], answer[2]
 
     shown = "Resource(type=TOPIC, name='t'}"

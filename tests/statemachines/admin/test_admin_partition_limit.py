@@ -40,7 +40,7 @@ def test_a_topic_of_too_many_partitions_is_refused(
 ) -> None:
     """POLICY_VIOLATION names the setting, also when it would only be validated."""
     request = CreateTopicsRequest((topic, NewTopic("u", 1, 1)), 0, validate_only)
-    refused, other = cluster.ask(cluster.admin().create_topics(request)).topics
+    refused, other = cluster.ask(cluster.admin().topics.create_topics(request)).topics
     assert (refused.error, refused.error_message) == (ErrorCode.POLICY_VIOLATION, TEXT)
     assert other.error in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
 
@@ -51,7 +51,7 @@ def test_the_topics_of_a_request_count_together(cluster: ControllerCluster) -> N
     cluster.processes[1].config.set_dynamic({})
     topics = tuple(NewTopic(name, count, 1) for name, count in (("a", 3), ("b", 3), ("c", 2)))
     request = CreateTopicsRequest(topics, 0)
-    results = cluster.ask(cluster.admin().create_topics(request)).topics
+    results = cluster.ask(cluster.admin().topics.create_topics(request)).topics
     assert [result.error for result in results] == [
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.POLICY_VIOLATION,
@@ -67,5 +67,5 @@ def test_a_topic_grows_by_no_more_either(
     """Only the partitions added count."""
     cluster.create_topic("t", (1,), (1,))
     request = CreatePartitionsRequest((NewPartitions("t", count),), 0, validate_only)
-    (result,) = cluster.ask(cluster.admin().create_partitions(request)).topics
+    (result,) = cluster.ask(cluster.admin().topics.create_partitions(request)).topics
     assert (result.error, result.error_message) == (ErrorCode.POLICY_VIOLATION, TEXT)

@@ -31,7 +31,7 @@ def elect(
     cluster: ControllerCluster, kind: int, partitions: tuple[TopicPartition, ...] | None
 ) -> dict[TopicPartition, ErrorCode]:
     request = ElectLeadersRequest(kind, partitions, 1000)
-    response = cluster.ask(cluster.admin().elect_leaders(request), 1000)
+    response = cluster.ask(cluster.admin().partitions.elect_leaders(request), 1000)
     assert response.error is ErrorCode.NONE
     return {tp: error for tp, error, _ in response.partitions}
 
@@ -70,7 +70,7 @@ def test_an_election_of_what_never_had_a_leader_is_not_answered(
     cluster.kill(3)
     cluster.create_topic("t", (3,))
     request = ElectLeadersRequest(PREFERRED, (TP,), 1000)
-    task = Task(cluster.admin().elect_leaders(request))
+    task = Task(cluster.admin().partitions.elect_leaders(request))
     cluster.host.advance(100_000)
     assert not task.done
     assert any("no leadership" in text for _, level, text in cluster.log if level == "error")
@@ -81,29 +81,29 @@ def test_reassignments_pass_through_to_the_controller(cluster: ControllerCluster
     cluster.create_topic("t", (1,))
     admin = cluster.admin()
     alter = AlterPartitionReassignmentsRequest(((TP, (2,)), (TopicPartition("x", 0), None)))
-    response = cluster.ask(admin.alter_partition_reassignments(alter))
+    response = cluster.ask(admin.partitions.alter_partition_reassignments(alter))
     assert [(tp, error) for tp, error, _ in response.partitions] == [
         (TP, ErrorCode.NONE),
         (TopicPartition("x", 0), ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
     ]
     listing = ListPartitionReassignmentsRequest(None)
-    (ongoing,) = cluster.ask(admin.list_partition_reassignments(listing)).reassignments
+    (ongoing,) = cluster.ask(admin.partitions.list_partition_reassignments(listing)).reassignments
     assert (ongoing.replicas, ongoing.adding, ongoing.removing) == ((2, 1), (2,), (1,))
     cancel = AlterPartitionReassignmentsRequest(((TP, None),))
-    cluster.ask(admin.alter_partition_reassignments(cancel))
-    assert cluster.ask(admin.list_partition_reassignments(listing)).reassignments == ()
+    cluster.ask(admin.partitions.alter_partition_reassignments(cancel))
+    assert cluster.ask(admin.partitions.list_partition_reassignments(listing)).reassignments == ()
 
 
 def test_elsewhere_reassignments_are_answered_not_controller(cluster: ControllerCluster) -> None:
     admin = cluster.admin(2)
     alter = AlterPartitionReassignmentsRequest(((TP, (2,)),))
-    response = cluster.ask(admin.alter_partition_reassignments(alter))
+    response = cluster.ask(admin.partitions.alter_partition_reassignments(alter))
     assert response.error is ErrorCode.NOT_CONTROLLER
     listing = ListPartitionReassignmentsRequest(None)
-    response = cluster.ask(admin.list_partition_reassignments(listing))
+    response = cluster.ask(admin.partitions.list_partition_reassignments(listing))
     assert response.error is ErrorCode.NOT_CONTROLLER
     request = ElectLeadersRequest(PREFERRED, (TP,))
-    response = cluster.ask(admin.elect_leaders(request))
+    response = cluster.ask(admin.partitions.elect_leaders(request))
     assert response.partitions[0][1] is ErrorCode.NOT_CONTROLLER
 
 
@@ -116,17 +116,19 @@ def test_versions_without_these_apis_write_the_znodes() -> None:
     cluster.start(2)
     cluster.catch_up("t")
     admin = cluster.admin()
-    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
+    response = cluster.ask(admin.partitions.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
     assert response.partitions == ((TP, ErrorCode.NONE, None),)
     assert cluster.state("t").leader == 2
-    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
+    response = cluster.ask(admin.partitions.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
     assert response.error is ErrorCode.UNSUPPORTED_VERSION
     alter = AlterPartitionReassignmentsRequest(((TP, (3, 1)),))
-    assert cluster.ask(admin.alter_partition_reassignments(alter)).error is ErrorCode.NONE
-    response = cluster.ask(admin.alter_partition_reassignments(alter))
+    assert (
+        cluster.ask(admin.partitions.alter_partition_reassignments(alter)).error is ErrorCode.NONE
+    )
+    response = cluster.ask(admin.partitions.alter_partition_reassignments(alter))
     assert response.error is ErrorCode.REASSIGNMENT_IN_PROGRESS
     cancel = AlterPartitionReassignmentsRequest(((TP, None),))
-    response = cluster.ask(admin.alter_partition_reassignments(cancel))
+    response = cluster.ask(admin.partitions.alter_partition_reassignments(cancel))
     assert response.error is ErrorCode.UNSUPPORTED_VERSION
 
 
@@ -137,9 +139,9 @@ def test_at_first_only_preferred_leaders_could_be_asked_for() -> None:
     cluster.start(1)
     cluster.create_topic("t", (1,))
     admin = cluster.admin()
-    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
+    response = cluster.ask(admin.partitions.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
     assert response.error is ErrorCode.UNSUPPORTED_VERSION
-    response = cluster.ask(admin.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
+    response = cluster.ask(admin.partitions.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
     assert response.partitions[0][1] is ErrorCode.ELECTION_NOT_NEEDED
 
 

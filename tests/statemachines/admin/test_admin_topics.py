@@ -37,7 +37,7 @@ def cluster() -> ControllerCluster:
 def create(cluster: ControllerCluster, *topics: NewTopic, **options: Any) -> list[TopicResult]:
     request = CreateTopicsRequest(topics, **options)
     advance_ms = max(0, request.timeout_ms)
-    return list(cluster.ask(cluster.admin().create_topics(request), advance_ms).topics)
+    return list(cluster.ask(cluster.admin().topics.create_topics(request), advance_ms).topics)
 
 
 def create_one(cluster: ControllerCluster, topic: NewTopic, **options: Any) -> ErrorCode:
@@ -78,7 +78,7 @@ def test_a_topic_is_not_created_while_its_deletion_is_marked(
 
     async def create_in_between(zk: ZkAdmin, *arguments: Any) -> Any:
         request = CreateTopicsRequest((NewTopic("t", 1, 1),), 0, True)
-        answers.extend((await cluster.admin().create_topics(request)).topics)
+        answers.extend((await cluster.admin().topics.create_topics(request)).topics)
         return await original(zk, *arguments)
 
     cluster.create_topic("t", (1, 2))
@@ -167,13 +167,13 @@ def test_names_are_compared_with_those_that_came_since(
 
     def created(*names: str) -> list[ErrorCode]:
         topics = tuple(NewTopic(name, 1, 1) for name in names)
-        response = cluster.ask(admin.create_topics(CreateTopicsRequest(topics)))
+        response = cluster.ask(admin.topics.create_topics(CreateTopicsRequest(topics)))
         return [result.error for result in response.topics]
 
     assert created(*(f"many.{at}" for at in range(20))) == [ErrorCode.NONE] * 20
     assert created("many_7") == [ErrorCode.INVALID_TOPIC_EXCEPTION]
     assert len(made) == 1
-    cluster.ask(admin.delete_topics(DeleteTopicsRequest(("many.7",))))
+    cluster.ask(admin.topics.delete_topics(DeleteTopicsRequest(("many.7",))))
     cluster.settle()
     assert created("many_7", "many.7") == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
     assert len(made) == 2
@@ -193,10 +193,10 @@ def test_a_topic_that_appears_meanwhile_does_not_collide_with_itself(
 
     monkeypatch.setattr(ZkTopics, "topic_exists", appears)
     request = CreateTopicsRequest((NewTopic("a.b", 1, 1),))
-    (result,) = cluster.ask(admin.create_topics(request)).topics
+    (result,) = cluster.ask(admin.topics.create_topics(request)).topics
     assert result.error is ErrorCode.TOPIC_ALREADY_EXISTS
     request = CreateTopicsRequest((NewTopic("plain", 1, 1),))
-    (result,) = cluster.ask(admin.create_topics(request)).topics
+    (result,) = cluster.ask(admin.topics.create_topics(request)).topics
     assert result.error is ErrorCode.TOPIC_ALREADY_EXISTS
 
 
@@ -217,11 +217,11 @@ def test_only_the_controller_creates(cluster: ControllerCluster) -> None:
     """Data plane 15.5: NOT_CONTROLLER for every topic."""
     admin = cluster.admin(2)
     request = CreateTopicsRequest((NewTopic("t", 1, 1),))
-    assert run_now(admin.create_topics(request)).topics[0].error is ErrorCode.NOT_CONTROLLER
+    assert run_now(admin.topics.create_topics(request)).topics[0].error is ErrorCode.NOT_CONTROLLER
     delete = DeleteTopicsRequest(("t",))
-    assert run_now(admin.delete_topics(delete)).topics[0].error is ErrorCode.NOT_CONTROLLER
+    assert run_now(admin.topics.delete_topics(delete)).topics[0].error is ErrorCode.NOT_CONTROLLER
     grow = CreatePartitionsRequest((NewPartitions("t", 2),))
-    assert run_now(admin.create_partitions(grow)).topics[0].error is ErrorCode.NOT_CONTROLLER
+    assert run_now(admin.topics.create_partitions(grow)).topics[0].error is ErrorCode.NOT_CONTROLLER
 
 
 def test_validating_creates_nothing(cluster: ControllerCluster) -> None:
@@ -240,7 +240,7 @@ def test_a_partition_without_leader_makes_the_answer_late(cluster: ControllerClu
     """Waits until every partition has a leader in the local metadata
     (docs/kafka/topics.md#creation)."""
     topic = NewTopic("t", -1, -1, ((0, (9,)), (1, (1,))))
-    task = Task(cluster.admin().create_topics(CreateTopicsRequest((topic,), 1000)))
+    task = Task(cluster.admin().topics.create_topics(CreateTopicsRequest((topic,), 1000)))
     cluster.host.advance(999)
     assert not task.done
     cluster.host.advance(1)
@@ -263,7 +263,9 @@ def test_racks_are_used_when_every_broker_has_one() -> None:
 
 def grow(cluster: ControllerCluster, *topics: NewPartitions, **options: Any) -> list[ErrorCode]:
     request = CreatePartitionsRequest(topics, **options)
-    response = cluster.ask(cluster.admin().create_partitions(request), max(0, request.timeout_ms))
+    response = cluster.ask(
+        cluster.admin().topics.create_partitions(request), max(0, request.timeout_ms)
+    )
     return [result.error for result in response.topics]
 
 
@@ -317,7 +319,7 @@ def test_a_topic_without_partition_zero_cannot_grow(cluster: ControllerCluster) 
     run_now(cluster.zk.topics.create_topic_assignment("t", {1: ReplicaAssignment((1,))}))
     cluster.settle()
     request = CreatePartitionsRequest((NewPartitions("t", 3),))
-    (result,) = cluster.ask(cluster.admin().create_partitions(request)).topics
+    (result,) = cluster.ask(cluster.admin().topics.create_partitions(request)).topics
     assert result.error is ErrorCode.UNKNOWN_SERVER_ERROR
     assert "partition id 0 is missing" in (result.error_message or "")
 

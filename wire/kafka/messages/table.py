@@ -37,13 +37,13 @@ class Field:
     )
 
     def __init__(self, name: str, kind: str, versions: Versions) -> None:
-        self.name = name
-        self.kind = kind
+        self.name: str = name
+        self.kind: str = kind
         """Kafka's name of the type; ``[]`` before that of elements, ``{}`` for a structure."""
-        self.versions = versions
-        self.nullable = NO_VERSIONS
-        self.tag = -1
-        self.tagged = NO_VERSIONS
+        self.versions: Versions = versions
+        self.nullable: Versions = NO_VERSIONS
+        self.tag: int = -1
+        self.tagged: Versions = NO_VERSIONS
         """The versions in which it is a tagged field (KIP-482)."""
         self.default_text: str | None = None
         self.children: list[Field] = []
@@ -85,10 +85,10 @@ class Message:
     __slots__ = ("fields", "flexible", "name", "versions")
 
     def __init__(self, name: str, versions: Versions, flexible: Versions) -> None:
-        self.name = name
+        self.name: str = name
         """Such as ``FetchRequest``."""
-        self.versions = versions
-        self.flexible = flexible
+        self.versions: Versions = versions
+        self.flexible: Versions = flexible
         self.fields: list[Field] = []
 
     @property

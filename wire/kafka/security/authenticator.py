@@ -78,7 +78,7 @@ class Authenticator:
         self._begun_again_at_ms = 0
         self.principal: str | None = None
         """None until the client is known."""
-        self.is_token_authenticated = False
+        self.is_token_authenticated: bool = False
 
     def receive(self, frame: memoryview) -> AuthenticationStep | None:
         """Take a frame; None if it is a request of a client that is known."""

@@ -71,7 +71,7 @@ class CertificateAuthority:
 
         self._folder = tempfile.TemporaryDirectory(prefix="fakekafka-tls-")
         self._count = 0
-        self.name = name
+        self.name: str = name
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._certificate = self._sign_itself()
         self.certificate_path.write_bytes(_pem(self._certificate))

@@ -29,8 +29,8 @@ class OAuthBearerServer:
         self._wall_ms = wall_ms
         self._refusal = ""
         """What the client was told; it acknowledges it with a single byte, and then it fails."""
-        self.is_complete = False
-        self.user = ""
+        self.is_complete: bool = False
+        self.user: str = ""
         self.expires_at_ms: int | None = None
 
     def evaluate(self, token: bytes) -> bytes:

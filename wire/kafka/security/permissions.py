@@ -35,9 +35,9 @@ class Permissions:
     ) -> None:
         self._authorizer = authorizer
         self._context = context
-        self.behaviour = behaviour
-        self.is_known_topic = is_known_topic
-        self.topic_name = topic_name
+        self.behaviour: Behaviour = behaviour
+        self.is_known_topic: Callable[[str], bool] = is_known_topic
+        self.topic_name: Callable[[str], str | None] = topic_name
         """Of an id; None for one that the broker does not know."""
 
     @property

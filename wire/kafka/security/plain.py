@@ -16,8 +16,8 @@ class PlainServer:
         """``tells_malformed``: whether a client is told what is wrong with its token."""
         self._credentials = credentials
         self._tells = SaslAuthenticationError if tells_malformed else SaslError
-        self.is_complete = False
-        self.user = ""
+        self.is_complete: bool = False
+        self.user: str = ""
         self.expires_at_ms: int | None = None
 
     def evaluate(self, token: bytes) -> bytes:

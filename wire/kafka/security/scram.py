@@ -57,9 +57,9 @@ class ScramServer:
         self._server_first = ""
         self._nonce = ""
         self._credential: ScramCredential | None = None
-        self.is_complete = False
-        self.user = ""
-        self.is_token_authenticated = False
+        self.is_complete: bool = False
+        self.user: str = ""
+        self.is_token_authenticated: bool = False
         self.expires_at_ms: int | None = None
 
     def evaluate(self, token: bytes) -> bytes:
