@@ -61,16 +61,17 @@ class RowBuffer(Protocol):
     cut: Callable[[], object]
 
 
-class StateSink(TraceSink, Protocol):
-    """A sink that also takes changes of state."""
+class StateObserver(Protocol):
+    """Takes changes of state; one that takes events, too, is a sink that keeps a whole trace."""
 
-    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
-        """Return the listener of an actor's changes: they join the event that is being handled."""
+    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener | None:
+        """Return the listener of an actor's changes: they join the event that is being handled.
+        None for an actor of no interest."""
         ...
 
     def log_listener(
         self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
-    ) -> LogListener:
+    ) -> LogListener | None:
         """Return the listener of the offsets of an actor's log."""
         ...
 

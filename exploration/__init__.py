@@ -1,1 +1,1 @@
-"""Exploration: histories of a cluster from a seed, and judges of what became of it."""
+"""Exploration: histories of a cluster from a seed, and the promises that they have to keep."""

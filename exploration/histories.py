@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .history import JUDGES, History, Outcome, read_history, run, shrunk
+from .history import TARGETS, History, Outcome, read_history, run
+from .shrinking import shrunk
 from .step import parse_step
 
 
@@ -24,22 +25,22 @@ def tell(outcome: Outcome, at_length: bool) -> None:
     history = outcome.history
     if at_length:
         print("\n".join(outcome.told))
-    if outcome.problems:
-        print(f"seed {history.seed} ({history.judge.name}, {history.kafka_version}): not whole")
-        for problem in outcome.problems:
-            print(f"  {problem[:1000]}")
+    if outcome.violations:
+        print(f"seed {history.seed} ({history.target.name}, {history.kafka_version}): not whole")
+        for violation in outcome.violations:
+            print(f"  {str(violation)[:1000]}")
         print(f"  {history.command}", flush=True)
 
 
 def _histories(chosen: argparse.Namespace) -> list[History]:
     if chosen.file is not None:
         return [read_history(chosen.file)[1]]
-    judge, version = JUDGES[chosen.judge], chosen.version
+    target, version = TARGETS[chosen.target], chosen.version
     if chosen.steps is not None:
         steps = tuple(parse_step(line) for line in chosen.steps.split(";") if line.strip())
-        return [History(judge, version, chosen.seed, steps)]
+        return [History(target, version, chosen.seed, steps)]
     seeds = range(chosen.seed, chosen.seed + chosen.runs)
-    return [History(judge, version, seed) for seed in seeds]
+    return [History(target, version, seed) for seed in seeds]
 
 
 def _judge(outcomes: Iterator[Outcome], chosen: argparse.Namespace) -> int:
@@ -47,16 +48,16 @@ def _judge(outcomes: Iterator[Outcome], chosen: argparse.Namespace) -> int:
     began = time.monotonic()
     for number, outcome in enumerate(outcomes, 1):
         figures.update(dict(outcome.figures))
-        if outcome.problems:
-            failed += 1
+        failed += bool(outcome.unexplained)
+        if outcome.violations:
             if chosen.shrink:
-                outcome = shrunk(outcome)
+                outcome = shrunk(outcome, outcome.violations[0].signature).outcome
             if chosen.keep is not None:
                 chosen.keep.mkdir(parents=True, exist_ok=True)
-                file = chosen.keep / f"{outcome.history.judge.name}_{outcome.history.seed}.txt"
-                about = f"{outcome.problems[0][:90]}."
+                file = chosen.keep / f"{outcome.history.target.name}_{outcome.history.seed}.txt"
+                about = f"{str(outcome.violations[0])[:90]}."
                 file.write_text(outcome.resolved.written(about), encoding="utf-8")
-        tell(outcome, chosen.tell or (chosen.shrink and bool(outcome.problems)))
+        tell(outcome, chosen.tell or (chosen.shrink and bool(outcome.violations)))
         if number % 100 == 0 and number < chosen.runs:
             print(f"{number} of {chosen.runs} so far, {failed} not whole", flush=True)
     told = ", ".join(f"{count} {name}" for name, count in figures.items())
@@ -67,7 +68,7 @@ def _judge(outcomes: Iterator[Outcome], chosen: argparse.Namespace) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Random histories that have to end whole.")
-    parser.add_argument("--judge", default="whole", choices=JUDGES)
+    parser.add_argument("--target", default="cluster", choices=TARGETS)
     parser.add_argument("--version", default="3.9")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=1)

@@ -8,6 +8,7 @@ from typing import Any
 from ..protocol.awaiting import Task
 from ..protocol.errors import FakeKafkaError
 from ..protocol.values import TopicPartition
+from ..replication.partition.partition import Partition
 from ..testing.handles.admin import AdminClient
 from ..testing.simulation import Simulation
 from ..testing.views import PartitionView
@@ -15,6 +16,9 @@ from ..testing.views import PartitionView
 
 class World:
     """A running cluster, as far as steps and choices have to know it."""
+
+    has_modern_groups = False
+    """Whether its groups are of the consumer protocol (KIP-848)."""
 
     def __init__(self, simulation: Simulation, alive_min: int = 0) -> None:
         self.simulation = simulation
@@ -27,6 +31,7 @@ class World:
         self.requests: list[tuple[str, Task[Any]]] = []
         self.paused: set[int] = set()
         self.troubled_network = False
+        self.brokers: frozenset[int] = frozenset(simulation.broker_ids)
 
     def alive(self) -> list[int]:
         simulation = self.simulation
@@ -54,6 +59,27 @@ class World:
                     yield simulation.partition(topic, number)
                 except FakeKafkaError:
                     continue
+
+    def topics(self) -> list[str]:
+        """The topics there are.
+
+        A broker that was cut off while a topic was deleted may know it until it restarts: Kafka's
+        brokers forget a topic by the request that tells of its end (``ZkMetadataCache``).
+        """
+        return self.simulation.zookeeper.children("/brokers/topics")
+
+    def views(self, topic: str) -> list[PartitionView]:
+        return [self.simulation.partition(topic, number) for number in range(self.count(topic))]
+
+    def hosted(self, broker_id: int, where: TopicPartition) -> Partition | None:
+        """What a broker has of a partition."""
+        broker = self.simulation.processes[broker_id].broker
+        return None if broker is None else broker.replica_manager.hosted.partition(where)
+
+    def controller_of(self, broker_id: int) -> Any:
+        """The controller of a broker, active or not; None while the broker is down."""
+        broker = self.simulation.processes[broker_id].broker
+        return None if broker is None or broker.controller_node.stopped else broker.controller
 
     def leader(self, topic: str, partition: int) -> int | None:
         """Who leads a partition; None where nobody does, or the topic is not there yet."""

@@ -63,7 +63,8 @@ class Simulation(EmulatedCluster):
     9092, the others behind it.
 
     ``recorder`` is an object with the ``event`` method of ``tracing.Recorder``; the default
-    records in memory. ``recorder=None`` with ``trace=False`` runs without recording.
+    records in memory. One with ``state_listener`` and ``log_listener`` alone hears of changes of
+    state. ``recorder=None`` with ``trace=False`` runs without recording.
     """
 
     def __init__(

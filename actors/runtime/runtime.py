@@ -22,7 +22,7 @@ from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
 from ..silence import Silence, Waited, words_of_wait
-from ..surroundings import Process, Resident, RowBuffer, TraceSink
+from ..surroundings import Process, Resident, RowBuffer, StateObserver, TraceSink
 from .timer_chains import TimerChains
 from .virtual_timer import name_of
 
@@ -78,6 +78,7 @@ class Runtime(abc.ABC):
         self._incarnation = 0
         self.network: Network = self._create_network()
         self.recorder: TraceSink | None = None
+        self._observer: TraceSink | StateObserver | None = None
         self.row_buffer: RowBuffer | None = None
         self.timer_chains: TimerChains = TimerChains()
 
@@ -254,13 +255,13 @@ class Runtime(abc.ABC):
         logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)
 
     def state_listener(self, actor: str) -> StateListener | None:
-        """Return the listener of an actor's changes of state: a recorder that keeps them."""
-        listener_of = getattr(self.recorder, "state_listener", None)
+        """Return the listener of an actor's changes of state, where somebody hears of them."""
+        listener_of = getattr(self._observer, "state_listener", None)
         return None if listener_of is None else listener_of(self, actor)
 
     def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
-        """Return the listener of the offsets of an actor's log: a recorder that keeps them."""
-        listener_of = getattr(self.recorder, "log_listener", None)
+        """Return the listener of the offsets of an actor's log, where somebody hears of them."""
+        listener_of = getattr(self._observer, "log_listener", None)
         return None if listener_of is None else listener_of(self, actor, paths)
 
     def note(self, kind: str, actor: str, text: str) -> None:
@@ -278,9 +279,15 @@ class Runtime(abc.ABC):
             cause = self.begin_step()
             recorder.event(self.now_us(), kind, actor, None, None, None, cause, text)
 
-    def record(self, recorder: TraceSink | None) -> None:
-        """Hand events to a recorder from now on; with None to none."""
-        self.recorder = recorder
+    def record(self, recorder: TraceSink | StateObserver | None) -> None:
+        """Hand events to a recorder from now on; with None to none.
+
+        One without ``event`` only hears of changes of state: that costs little, as no event is
+        made.
+        """
+        self._observer = recorder
+        events: Any = recorder
+        self.recorder = events if hasattr(events, "event") else None
         self.network.watchers_changed()
 
     def begin_step(self) -> int | None:

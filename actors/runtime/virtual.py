@@ -26,7 +26,7 @@ from ..delivery import Delivery, Link
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..surroundings import Resident, RowBuffer, Sent, Surroundings, TraceSink
+from ..surroundings import Resident, RowBuffer, Sent, StateObserver, Surroundings, TraceSink
 from .garbage import garbage
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 from .virtual_timer import VirtualTimer, name_of
@@ -93,8 +93,8 @@ class VirtualRuntime(LoopRuntime):
             return super().create_port(node, machine, handlers)
         return VirtualPort(self, network, node, machine, handlers)
 
-    def record(self, recorder: TraceSink | None) -> None:
-        self.is_recorded = recorder is not None
+    def record(self, recorder: TraceSink | StateObserver | None) -> None:
+        self.is_recorded = hasattr(recorder, "event")
         self.row_buffer: RowBuffer | None = getattr(recorder, "row_buffer", None)
         super().record(recorder)
 

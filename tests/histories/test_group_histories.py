@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from fakekafka.exploration.cluster_steps import Kill
 from fakekafka.exploration.history import History, run
-from fakekafka.exploration.judges.groups import TOPIC, ClassicGroups, ConsumerGroups, Leave
+from fakekafka.exploration.targets.groups import ClassicGroups, ConsumerGroups
+from fakekafka.exploration.worlds.group_world import TOPIC, Leave
 from fakekafka.protocol.values import TopicPartition
 
 
@@ -14,7 +15,7 @@ def test_a_history_of_a_group_ends_whole(seed: int) -> None:
     """DP-135: members join, leave and die, brokers die, often in the middle of a rebalance."""
     version = ("2.8", "3.9", "1.1", "2.8", "3.9", "0.10")[seed % 6]
     outcome = run(History(ClassicGroups, version, seed))
-    assert outcome.problems == (), outcome.history.command
+    assert outcome.unexplained == (), outcome.history.command
     assert dict(outcome.figures)["committed"] > 0
 
 
@@ -22,18 +23,19 @@ def test_a_history_of_a_group_ends_whole(seed: int) -> None:
 def test_a_history_of_a_group_of_the_consumer_protocol_ends_whole(seed: int) -> None:
     """KIP-848: no partition is read by two members at any moment, whichever broker dies."""
     outcome = run(History(ConsumerGroups, "3.9", seed))
-    assert outcome.problems == (), outcome.history.command
+    assert outcome.unexplained == (), outcome.history.command
 
 
 def test_a_second_owner_and_a_lost_offset_are_told() -> None:
-    """The judge notes who owned what, and what the coordinator said it kept."""
-    judge = ClassicGroups("3.9", 1)
+    """The world notes who owned what, and what the coordinator said it kept."""
+    target = ClassicGroups("3.9", 1)
     partition = TopicPartition(TOPIC, 0)
-    judge.world.acknowledged[partition] = 1000
-    judge.world.claims[1, partition] = "another"
-    told = " ".join(judge.end())
-    assert f"{partition} has two owners in generation 1: another and member-1" in told
-    assert f"{partition}: 1000 was committed" in told
+    target.world.acknowledged[partition] = 1000
+    target.world.claims[1, partition] = "another"
+    told = [f"{violation.promise}: {violation.text}" for violation in target.end()]
+    two = f"{partition} has two owners in generation 1: another and member-1"
+    assert f"OneOwner: {two}" in told
+    assert f"CommitsStay: {partition}: 1000 was committed, there is 3" in told
 
 
 def test_the_last_member_stays_and_two_brokers_live() -> None:

@@ -28,11 +28,13 @@ from fakekafka.exploration.cluster_steps import (
     Wait,
 )
 from fakekafka.exploration.generator import Draws, draw, shrink
-from fakekafka.exploration.history import History, Outcome, read_history, shrunk
-from fakekafka.exploration.judges.exactly_once import StartApplication
-from fakekafka.exploration.judges.groups import Join, Records
-from fakekafka.exploration.judges.whole import Whole
+from fakekafka.exploration.history import History, Outcome, read_history
+from fakekafka.exploration.invariants.invariant import Violation
+from fakekafka.exploration.shrinking import shrunk
 from fakekafka.exploration.step import Step, parse_step, read, written
+from fakekafka.exploration.targets.cluster import LoadedCluster
+from fakekafka.exploration.worlds.copying import StartApplication
+from fakekafka.exploration.worlds.group_world import Join, Records
 from fakekafka.protocol.values import TopicPartition
 
 MOVES = ((TopicPartition("a-b", 0), (1, 2)), (TopicPartition("c", 12), (3,)))
@@ -82,16 +84,16 @@ def test_a_file_of_steps_is_read_as_it_was_written() -> None:
     assert read(written("What it is.", steps)) == ("What it is.", steps)
 
 
-def test_a_history_names_its_judge_its_release_and_its_seed(tmp_path: Path) -> None:
+def test_a_history_names_its_target_its_release_and_its_seed(tmp_path: Path) -> None:
     """In its file, and in the command that repeats it."""
-    history = History(Whole, "3.9", 7, (Kill(5), Wait(100)))
+    history = History(LoadedCluster, "3.9", 7, (Kill(5), Wait(100)))
     path = tmp_path / "kept.txt"
     path.write_text(history.written("What it shows."), encoding="utf-8")
     assert read_history(path) == ("What it shows.", history)
     assert "--version 3.9 --seed 7 --steps 'kill 5; wait 100' --tell" in history.command
-    assert History(Whole, "3.9", 7).command.endswith("--seed 7 --tell")
+    assert History(LoadedCluster, "3.9", 7).command.endswith("--seed 7 --tell")
     path.write_text("# What it shows.\n# nobody 3.9 7\nkill 5\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="no judge is called 'nobody'"):
+    with pytest.raises(UsageError, match="no target is called 'nobody'"):
         read_history(path)
 
 
@@ -151,22 +153,44 @@ def test_shrinking_leaves_out_what_is_not_needed() -> None:
     assert found == [Kill(1), Kill(4)]
 
 
-def test_another_kind_of_problem_is_no_shorter_history(monkeypatch: pytest.MonkeyPatch) -> None:
+def _breaks(promise: str) -> tuple[Violation, ...]:
+    return (Violation(promise, "main-1-0: it broke", 5.0),)
+
+
+def test_another_kind_of_violation_is_no_shorter_history(monkeypatch: pytest.MonkeyPatch) -> None:
     """What remains ends as the whole did."""
 
     def run(history: History) -> Outcome:
         steps = history.steps or ()
-        problems = ("lost",) if Kill(1) in steps and Kill(4) in steps else ("another",)
-        return Outcome(history, steps, problems, (), 0.0, ())
+        lost = Kill(1) in steps and Kill(4) in steps
+        violations = _breaks("Lost" if lost else "Another")
+        return Outcome(history, steps, violations, (), 0.0, ())
 
-    monkeypatch.setattr("fakekafka.exploration.history.run", run)
-    history = History(Whole, "3.9", 1, tuple(map(Kill, range(7))))
-    assert shrunk(run(history)).history.steps == (Kill(1), Kill(4))
+    monkeypatch.setattr("fakekafka.exploration.shrinking.run", run)
+    outcome = run(History(LoadedCluster, "3.9", 1, tuple(map(Kill, range(7)))))
+    found = shrunk(outcome, outcome.violations[0].signature)
+    assert found.outcome.history.steps == (Kill(1), Kill(4))
+    assert shrunk(outcome, outcome.violations[0].signature, runs_max=3).runs == 3
+    assert shrunk(outcome, outcome.violations[0].signature, wall_s_max=0).outcome == outcome
+
+
+def test_waits_that_follow_each_other_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what was between them goes, the time stays."""
+
+    def run(history: History) -> Outcome:
+        steps = history.steps or ()
+        waited_ms = sum(step.ms for step in steps if isinstance(step, Wait))
+        violations = _breaks("Late") if waited_ms >= 30 else ()
+        return Outcome(history, steps, violations, (), 0.0, ())
+
+    monkeypatch.setattr("fakekafka.exploration.shrinking.run", run)
+    outcome = run(History(LoadedCluster, "3.9", 1, (Wait(20), Kill(1), Wait(10))))
+    assert shrunk(outcome, outcome.violations[0].signature).outcome.history.steps == (Wait(30),)
 
 
 def test_a_step_that_does_not_apply_is_passed_over_and_told() -> None:
     """As those are whose reason was left out."""
-    world = Whole("3.9", 1).world
+    world = LoadedCluster("3.9", 1).world
     for step in (Start(1), Thaw(1), parse_step("heal"), StartZookeeper(1)):
         assert not step.do(world), step
     assert Kill(1).do(world)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.exploration.history import History, run
-from fakekafka.exploration.judges.exactly_once import ExactlyOnce
+from fakekafka.exploration.invariants.clients import TransactionsAreAtomic
+from fakekafka.exploration.targets.exactly_once import ExactlyOnce
 
 SEEDS = range(1, 11)
 
@@ -14,7 +15,7 @@ SEEDS = range(1, 11)
 def test_the_output_is_the_input_exactly_once(version: str, seed: int) -> None:
     """DP-133: brokers die and zombies come; committed readers find each record once, in order."""
     outcome = run(History(ExactlyOnce, version, seed))
-    assert outcome.problems == (), outcome.history.command
+    assert outcome.unexplained == (), outcome.history.command
     figures = dict(outcome.figures)
     assert figures["records"] > 0
     assert figures["committed"] > 0
@@ -28,16 +29,19 @@ def test_a_seed_decides_all() -> None:
     assert first.told != run(History(ExactlyOnce, "3.9", 3)).told
 
 
-def test_the_judge_sees_what_is_lost_and_what_comes_twice() -> None:
+def test_what_is_lost_and_what_comes_twice_is_told() -> None:
     """An output that lacks a record or has one twice is no copy."""
-    judge = ExactlyOnce("3.9", 1)
-    world = judge.world
+    target = ExactlyOnce("3.9", 1)
+    world = target.world
     world.transformers.pop().halt()
     world.feed(1)
-    problems = judge.end(1000)
-    assert any("0 of 1 records" in problem for problem in problems), problems
+    target.heal(1000)
+    assert any("0 of 1 records" in problem for problem in world.differences())
     for where in world.outputs:
         records = [r for r in world.found[world.inputs[0]] if r.offset == where.partition]
         world.found[where] = records * 2
-    assert any("2 of 1 records" in problem for problem in judge.differences())
+    TransactionsAreAtomic(target.scene).end()
+    violations = target.found.violations()
+    assert {violation.promise for violation in violations} == {"TransactionsAreAtomic"}
+    assert any("2 of 1 records" in violation.text for violation in violations)
     world.simulation.stop()

@@ -65,12 +65,14 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("*",),
     ),
     "exploration": (
-        ("step",),
+        ("step", "watch"),
         ("world",),
         ("cluster_steps",),
         ("generator",),
         ("faults",),
-        ("judges",),
+        ("worlds", "known"),
+        ("invariants",),
+        ("targets",),
         ("*",),
     ),
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from fakekafka import builds
 from fakekafka.exploration.history import Play, drawn_steps
-from fakekafka.exploration.judges.whole import Whole
+from fakekafka.exploration.targets.cluster import LoadedCluster
 from fakekafka.tracing.recording.recorder import Recorder
 
 VERSIONS = ("1.1", "2.4", "2.8", "3.9")
@@ -20,9 +20,9 @@ def fingerprints(seeds: int) -> Iterator[str]:
     """A line for each history: version, seed, fingerprint, the end in virtual ms, problems."""
     for seed in range(1, seeds + 1):
         version = VERSIONS[seed % len(VERSIONS)]
-        judge = Whole(version, seed, True)
-        problems = Play(judge).run(drawn_steps(judge, seed))
-        simulation = judge.world.simulation
+        target = LoadedCluster(version, seed, True)
+        problems = Play(target).run(drawn_steps(target, seed))
+        simulation = target.world.simulation
         recorder = simulation.recorder
         assert isinstance(recorder, Recorder)
         yield f"{version} {seed} {recorder.fingerprint()} {simulation.now_ms} {problems}"

@@ -20,7 +20,7 @@ import pytest
 from fakekafka import Simulation, Trace
 from fakekafka.actors.network.costs import Costs
 from fakekafka.exploration.history import Play, drawn_steps
-from fakekafka.exploration.judges.whole import Whole
+from fakekafka.exploration.targets.cluster import LoadedCluster
 from fakekafka.protocol.admin import (
     CreateTopicsRequest,
     ElectLeadersRequest,
@@ -1327,10 +1327,10 @@ def test_there_is_a_question_over_every_timer_that_fires() -> None:
     fired = {question.text: fired_in(_trace_of(n)) for n, question in enumerate(QUESTIONS)}
     seen = set().union(*fired.values())
     for version, seed in (("3.9", 4), ("3.9", 5), ("2.8", 2), ("1.1", 1), ("0.10", 3)):
-        judge = Whole(version, seed, True)
-        Play(judge).run(drawn_steps(judge, seed))
-        seen |= fired_in(judge.world.simulation.trace())
-        judge.world.simulation.stop()
+        target = LoadedCluster(version, seed, True)
+        Play(target).run(drawn_steps(target, seed))
+        seen |= fired_in(target.world.simulation.trace())
+        target.world.simulation.stop()
     assert seen - set(ASKED) - set(NOT_ASKED) == set(), "ask about it, or say why not"
     for timer, beginning in ASKED.items():
         (text,) = [text for text in fired if text.startswith(beginning)]

@@ -13,34 +13,29 @@ and who goes on from there copies again what was committed since.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ...actors.clients.transformer import SimulatedTransformer
 from ...actors.delivery import Delivery
-from ...protocol.data import READ_COMMITTED
 from ...protocol.groups import OffsetFetchResponse
 from ...protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ...protocol.java_hashing import bucket_of, java_string_hash
 from ...protocol.names import broker_name
-from ...protocol.records.batch import RecordBatch
 from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
 from ...testing.simulation import Simulation
 from .. import cluster_steps as steps
 from ..faults import one_of
-from ..generator import Choices, Choose, Draws
+from ..generator import Choices, Choose
 from ..step import Step
 from ..world import World
-from .judge import Judge
 
 BROKERS = 4
 PARTITIONS = 2
 APPLICATIONS_MAX = 3
 GROUP_ID = "transformers"
-HEALED_MS = 240_000
-"""Virtual time that a healed cluster has to finish."""
 
 
 class CopyWorld(World):
@@ -79,6 +74,34 @@ class CopyWorld(World):
     def leaders(self, topic: str) -> list[int]:
         leaders = (self.leader(topic, number) for number in range(PARTITIONS))
         return [leader for leader in leaders if leader is not None]
+
+    def differences(self) -> list[str]:
+        """What differs between the input and what is read of the output."""
+        found = self.found
+        expected: dict[TopicPartition, dict[int, list[bytes | None]]] = {}
+        for number, where in enumerate(self.inputs):
+            for record in found.get(where, ()):
+                output = self.outputs[record.offset % PARTITIONS]
+                values = expected.setdefault(output, {}).setdefault(number, [])
+                values.append(record.value)
+        stored = {record.value for where in self.inputs for record in found.get(where, ())}
+        problems = []
+        if len(stored) != self.sent:
+            problems.append(f"{len(stored)} of {self.sent} are stored")
+        for where in self.outputs:
+            values = [record.value for record in found.get(where, ())]
+            of_inputs = expected.get(where, {})
+            for number, wanted in of_inputs.items():
+                members = set(wanted)
+                got = [value for value in values if value in members]
+                if got != wanted:
+                    problems.append(
+                        f"{where}, from input {number}: {len(got)} of {len(wanted)} records, "
+                        f"{len(set(got))} different"
+                    )
+            if len(values) > sum(map(len, of_inputs.values())):
+                problems.append(f"{where} has {len(values)} records, too many")
+        return problems
 
 
 @dataclass(frozen=True)
@@ -171,96 +194,3 @@ CHOICES: Choices = {
     "take over": (1, _fed(_take_over)),
     "freeze": (1, _fed(_freeze)),
 }
-
-
-class ExactlyOnce(Judge):
-    """Every record of the input is in the output, once and in its order."""
-
-    name = "exactly-once"
-    draws: Draws = Draws(CHOICES, (6, 14))
-    world: CopyWorld
-
-    def __init__(self, kafka_version: str, seed: int, trace: bool = False) -> None:
-        config = {
-            "offsets.topic.num.partitions": 2,
-            "transaction.state.log.num.partitions": 2,
-            "default.replication.factor": 3,
-            "min.insync.replicas": 2,
-            "zookeeper.session.timeout.ms": 6000,
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 2000,
-        }
-        simulation = Simulation(
-            BROKERS,
-            kafka_version=kafka_version,
-            seed=seed,
-            trace=trace,
-            config=config,
-            topics={"in": PARTITIONS, "out": PARTITIONS},
-        )
-        self.world = CopyWorld(simulation)
-        application(random.Random(f"application {seed}")).do(self.world)
-
-    def figures(self) -> dict[str, int]:
-        world = self.world
-
-        def total(of: Callable[[SimulatedTransformer], int]) -> int:
-            return sum(map(of, world.transformers))
-
-        return {
-            "records": sum(len(world.found.get(where, ())) for where in world.outputs),
-            "committed": total(lambda transformer: transformer.committed),
-            "aborted": total(lambda transformer: transformer.aborted),
-            "fenced": total(lambda transformer: transformer.fenced),
-            "answers of former coordinators": world.former,
-        }
-
-    def end(self, patience_ms: int = HEALED_MS) -> list[str]:
-        world, simulation = self.world, self.world.simulation
-        reader = simulation.consumer(world.inputs + world.outputs, isolation_level=READ_COMMITTED)
-
-        def read(where: TopicPartition, batch: RecordBatch, _position: int) -> None:
-            world.found.setdefault(where, []).extend(batch.records())
-
-        reader.on_batch = read
-        for broker in sorted(world.paused):
-            steps.Thaw(broker).do(world)
-        end_ms = simulation.now_ms + patience_ms
-        while simulation.now_ms < end_ms and self.differences():
-            world.start_all()  # one may still be shutting down
-            simulation.run_for(2000)
-        problems = self.differences()
-        if not problems:  # nothing may come twice later
-            simulation.run_for(20_000)
-            problems = self.differences()
-        problems += [f"{name}: {error!r}" for name, error in simulation.failures]
-        if world.former and all("records" in problem for problem in problems):
-            return []
-        return problems
-
-    def differences(self) -> list[str]:
-        """What differs between the input and what is read of the output."""
-        world, found = self.world, self.world.found
-        expected: dict[TopicPartition, dict[int, list[bytes | None]]] = {}
-        for number, where in enumerate(world.inputs):
-            for record in found.get(where, ()):
-                output = world.outputs[record.offset % PARTITIONS]
-                values = expected.setdefault(output, {}).setdefault(number, [])
-                values.append(record.value)
-        stored = {record.value for where in world.inputs for record in found.get(where, ())}
-        problems = []
-        if len(stored) != world.sent:
-            problems.append(f"{len(stored)} of {world.sent} are stored")
-        for where in world.outputs:
-            values = [record.value for record in found.get(where, ())]
-            of_inputs = expected.get(where, {})
-            for number, wanted in of_inputs.items():
-                members = set(wanted)
-                got = [value for value in values if value in members]
-                if got != wanted:
-                    problems.append(
-                        f"{where}, from input {number}: {len(got)} of {len(wanted)} records, "
-                        f"{len(set(got))} different"
-                    )
-            if len(values) > sum(map(len, of_inputs.values())):
-                problems.append(f"{where} has {len(values)} records, too many")
-        return problems

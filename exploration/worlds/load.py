@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ...testing.simulation import Simulation
+from ..watch import RecordedWatch, Watch, batch_at
 from ..world import World
 
 
@@ -61,7 +63,7 @@ def draw_options(seed: int) -> Options:
     )
 
 
-def build(options: Options, seed: int, kafka_version: str, trace: bool) -> World:
+def build(options: Options, seed: int, kafka_version: str, watch: Watch, trace: bool) -> World:
     """Start the cluster with its topics."""
     config = dict(options.config)
     config["delete.topic.enable"] = True  # else 0.10 leaves the requests (KAFKA-3175)
@@ -75,7 +77,7 @@ def build(options: Options, seed: int, kafka_version: str, trace: bool) -> World
         zookeepers=options.zookeepers,
         latency_ms=options.latency_ms,
         config=config,
-        trace=trace,
+        recorder=RecordedWatch(watch) if trace else watch,
     )
     if options.jitter:
         simulation.network.latency(uniform_ms=(options.latency_ms / 5, options.latency_ms * 4))
@@ -87,22 +89,38 @@ def build(options: Options, seed: int, kafka_version: str, trace: bool) -> World
     return world
 
 
+class Acknowledged(NamedTuple):
+    """A record that its producer was told to be safe."""
+
+    offset: int
+    """-1: stored before, and the broker does not remember where."""
+    value: bytes
+    broker: int
+    """Who led then."""
+    epoch: int
+    batch: Any
+    """The batch as the leader has it; None where there was none."""
+
+    def __str__(self) -> str:
+        return f"acknowledged at offset {self.offset} by broker {self.broker} in epoch {self.epoch}"
+
+
 class Load:
     """Producers and a consumer of the topics that are never deleted."""
 
-    def __init__(self, world: World, options: Options) -> None:
+    def __init__(self, world: World, watch: Watch, options: Options) -> None:
         self._world = world
+        self._watch = watch
         self._interval_ms = options.interval_ms
         self.is_idempotent: bool = options.idempotent
         self.sends = True
         self.sent: int = 0
-        self.acknowledged: list[tuple[TopicPartition, int, bytes]] = []
-        self.renumbered: set[tuple[TopicPartition, bytes | None]] = set()
+        self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {}
+        self._newest: dict[TopicPartition, dict[int, Acknowledged]] = {}
+        self.renumbered: dict[TopicPartition, set[bytes | None]] = {}
         """What a producer sent under one number and then gave one of a new epoch."""
-        self.seen: dict[tuple[TopicPartition, int], bytes | None] = {}
-        """What a consumer read, by partition and offset."""
-        self.read_anew: list[tuple[TopicPartition, int, bytes | None, bytes | None]] = []
-        """Offsets that a consumer read twice, with what it read."""
+        self.on_read: list[Callable[[TopicPartition, Any, int], object]] = []
+        """Called with (partition, batch, position) for what the consumer is given."""
         self.producers: list[Any] = []
         for number in range(options.producers):
             producer = world.simulation.producer(
@@ -115,6 +133,10 @@ class Load:
             self.producers.append(producer)
             self._send_later(producer)
         world.simulation.consumer(world.main).on_batch = self._consumed
+
+    def newest_acknowledged(self, where: TopicPartition) -> Iterable[Acknowledged]:
+        """Of each epoch the acknowledged record with the highest offset."""
+        return self._newest.get(where, {}).values()
 
     def _send_later(self, producer: Any) -> None:
         runtime = self._world.simulation.runtime
@@ -130,17 +152,26 @@ class Load:
 
         def answered(error: ErrorCode, offset: int) -> None:
             if error == ErrorCode.NONE:
-                self.acknowledged.append((where, offset, value))
+                self._note(where, offset, value)
 
         producer.produce(where, value, callback=answered)
         self._send_later(producer)
 
+    def _note(self, where: TopicPartition, offset: int, value: bytes) -> None:
+        leader = self._watch.leader_of(where)
+        batch = None
+        if leader is not None and leader.log is not None:
+            batch = batch_at(leader.log, offset)
+        broker, epoch = (-1, -1) if leader is None else (leader.broker, leader.leader_epoch)
+        told = Acknowledged(offset, value, broker, epoch, batch)
+        self.acknowledged.setdefault(where, []).append(told)
+        newest = self._newest.setdefault(where, {})
+        if batch is not None and (epoch not in newest or newest[epoch].offset < offset):
+            newest[epoch] = told
+
     def _renumbered(self, where: TopicPartition, values: list[bytes | None]) -> None:
-        self.renumbered.update((where, value) for value in values)
+        self.renumbered.setdefault(where, set()).update(values)
 
     def _consumed(self, where: TopicPartition, batch: Any, position: int) -> None:
-        for record in batch.records():
-            if record.offset >= position:
-                before = self.seen.setdefault((where, record.offset), record.value)
-                if before != record.value:
-                    self.read_anew.append((where, record.offset, before, record.value))
+        for hear in self.on_read:
+            hear(where, batch, position)

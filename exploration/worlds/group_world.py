@@ -1,16 +1,14 @@
 """Groups whose members come, go and die, and so do brokers.
 
-At the end every partition has one owner and everything was read. On the way no partition has two
-owners in one generation, and no committed offset is lost. Where the coordinator assigns (KIP-848),
-no partition has two owners at any moment.
+The world notes who owned what, and which offsets the coordinator said it had kept.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from ...actors.clients.group_consumer import AssignmentChange, SimulatedGroupConsumer
 from ...protocol.internal_topics import OFFSETS_TOPIC
@@ -18,20 +16,14 @@ from ...protocol.values import TopicPartition
 from ...testing.simulation import Simulation
 from .. import cluster_steps as steps
 from ..faults import one_of
-from ..generator import Choices, Draws
+from ..generator import Choices
 from ..step import Step
 from ..world import World
-from .judge import Judge
 
 GROUP, TOPIC = "g", "t"
 PARTITIONS = 6
 MEMBERS_MAX = 5
 STATIC = ("s-1", "s-2")
-ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
-SERVER_ASSIGNORS = ("uniform", "range")
-KEEPING_VERSIONS = ("2.8", "3.9")
-"""Those that lose no replicated record when brokers die; older ones may (KIP-101, KIP-279)."""
-_HEALED_MS = 300_000
 
 
 class GroupWorld(World):
@@ -49,12 +41,13 @@ class GroupWorld(World):
         """(generation, partition) -> who owned it then; static members by their instance."""
         self.acknowledged: dict[TopicPartition, int] = {}
         """The largest offset that the coordinator said it has kept."""
-        self.problems: list[str] = []
+        self.on_second_owner: Callable[[str], object] = lambda _text: None
+        """Called where a partition has two owners."""
         self.produced: int = 0
         self.joined: int = 0
 
     @property
-    def is_modern(self) -> bool:
+    def has_modern_groups(self) -> bool:  # type: ignore[override]
         return self.settings.get("group_protocol") == "consumer"
 
     def member(self, name: str) -> SimulatedGroupConsumer | None:
@@ -75,7 +68,7 @@ class GroupWorld(World):
             auto_commit_interval_ms=commit_interval_ms,
             group_instance_id=instance,
         )
-        notes = self._assigned if self.is_modern else self._rebalanced
+        notes = self._assigned if self.has_modern_groups else self._rebalanced
         consumer.on_rebalance = lambda change: notes(consumer, instance or name, change)
         self.members.append(consumer)
 
@@ -91,7 +84,7 @@ class GroupWorld(World):
                 continue  # its session has ended, which it does not know yet
             both = sorted(set(other.owned) & set(change.partitions))
             if other is not consumer and both:
-                self.problems.append(f"{both} have two owners: {consumer.name}, {other.name}")
+                self.on_second_owner(f"{both} have two owners: {consumer.name}, {other.name}")
 
     def _rebalanced(
         self, consumer: SimulatedGroupConsumer, owner: str, change: AssignmentChange
@@ -101,7 +94,7 @@ class GroupWorld(World):
         for partition in consumer.owned:
             other = self.claims.setdefault((change.generation, partition), owner)
             if other != owner:
-                self.problems.append(
+                self.on_second_owner(
                     f"{partition} has two owners in generation {change.generation}: "
                     f"{other} and {owner}"
                 )
@@ -230,7 +223,7 @@ def _die(world: GroupWorld, rng: random.Random) -> Drawn:
         yield Die(member.name)
         instance = member.group_settings.group_instance_id
         if instance is not None:
-            if world.is_modern:
+            if world.has_modern_groups:
                 yield steps.Wait(60_000)
             yield from _join(world, rng, instance)
 
@@ -270,75 +263,3 @@ CHOICES: Choices = {
     "kill": (1, _kill),
     "start": (1, one_of(World.down, steps.Start)),
 }
-
-
-class ClassicGroups(Judge):
-    """A group of the classic protocol."""
-
-    name = "groups"
-    draws: Draws = Draws(CHOICES, (14, 14), (1, 10, 500, 4000, 15_000))
-    world: GroupWorld
-    is_modern: ClassVar[bool] = False
-
-    def __init__(self, kafka_version: str, seed: int, trace: bool = False) -> None:
-        rng = random.Random(f"group history {seed}")
-        config: dict[str, Any] = {
-            "offsets.topic.num.partitions": 1,
-            "min.insync.replicas": rng.choice((1, 2)),
-            "group.initial.rebalance.delay.ms": rng.choice((0, 3000)),
-        }
-        settings: dict[str, Any] = {"assignor": rng.choice(ASSIGNORS)}
-        if self.is_modern:
-            settings = {
-                "group_protocol": "consumer",
-                "group_remote_assignor": rng.choice(SERVER_ASSIGNORS),
-            }
-            config["group.coordinator.rebalance.protocols"] = "classic,consumer"
-            config["group.consumer.min.session.timeout.ms"] = 10_000
-            config["group.consumer.min.heartbeat.interval.ms"] = 500
-            config["group.consumer.session.timeout.ms"] = 10_000
-            config["group.consumer.heartbeat.interval.ms"] = rng.choice((500, 3000))
-        simulation = Simulation(
-            3,
-            seed=seed,
-            kafka_version=kafka_version,
-            topics={TOPIC: {"partitions": PARTITIONS, "replication_factor": 3}},
-            config=config,
-            trace=trace,
-        )
-        keeps_brokers = rng.random() < 0.25 or kafka_version not in KEEPING_VERSIONS
-        self.world = GroupWorld(simulation, settings, keeps_brokers)
-        self.world.produce(tuple(range(PARTITIONS)))
-        self.world.join("member-1", rng.choice((500, 5000)), None)
-
-    def figures(self) -> dict[str, int]:
-        return {"committed": sum(self.world.acknowledged.values()), "joined": self.world.joined}
-
-    def end(self) -> list[str]:
-        world, simulation = self.world, self.world.simulation
-        for broker_id in world.down():
-            simulation.broker(broker_id).start()
-        simulation.run_for(30_000)
-        # A static member whose place was not released when it came is none any more.
-        world.members = [m for m in world.members if m.membership.failure is None]
-        if not world.members:
-            world.join(f"member-{world.joined + 1}", 500, None)
-        world.produce(tuple(range(PARTITIONS)) * 2)
-        simulation.run_until(world.owns_all, _HEALED_MS, every_ms=100)
-        simulation.run_until(world.has_read_all, _HEALED_MS, every_ms=100)
-        simulation.run_for(10_000)
-        world.note_commits()
-        problems, group = list(world.problems), world.group()
-        for partition, offset in sorted(world.acknowledged.items()):
-            value = None if group is None else group.offsets.get(partition)
-            if value is None or value.offset < offset:
-                problems.append(f"{partition}: {offset} was committed, there is {value}")
-        problems += [f"{name}: {error!r}" for name, error in simulation.failures]
-        return problems
-
-
-class ConsumerGroups(ClassicGroups):
-    """A group of the consumer protocol (KIP-848)."""
-
-    name = "consumer-groups"
-    is_modern = True

@@ -1,0 +1,145 @@
+"""What clients are promised: reads, idempotence, transactions, groups and their offsets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ...protocol.values import TopicPartition
+from ..worlds.copying import CopyWorld
+from ..worlds.group_world import GroupWorld
+from .invariant import Invariant, Scene
+
+
+class ReadsArePrefixes(Invariant):
+    """What a consumer reads of a partition is the beginning of its log: without gaps, never
+    another record at the same offset, and all of it is still there in the end."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._seen: dict[tuple[TopicPartition, int], bytes | None] = {}
+        if scene.load is not None:
+            scene.load.on_read.append(self._read)
+
+    def _read(self, where: TopicPartition, batch: Any, position: int) -> None:
+        if batch.base_offset > position:
+            self.tell(
+                f"{where}: a consumer at {position} was given {batch.base_offset}", where, position
+            )
+        for record in batch.records():
+            if record.offset >= position:
+                before = self._seen.setdefault((where, record.offset), record.value)
+                if before != record.value:
+                    self.tell(
+                        f"{where}: offset {record.offset} was read as {before!r} and then as "
+                        f"{record.value!r}",
+                        where,
+                        record.offset,
+                    )
+
+    def end(self) -> None:
+        simulation = self.scene.world.simulation
+        there = {
+            (where, record.offset): record.value
+            for where in self.scene.world.main
+            for record in simulation.records(*where)
+        }
+        for (where, offset), value in self._seen.items():
+            if there.get((where, offset)) != value:
+                found = there.get((where, offset))
+                self.tell(
+                    f"{where}: offset {offset} was read as {value!r}, there is {found!r}",
+                    where,
+                    offset,
+                )
+
+
+class NoDuplicates(Invariant):
+    """A record of an idempotent producer is stored once, and acknowledged ones in their order.
+
+    Left out is what the producer gave a number of another epoch, stored or not, as Kafka's does
+    (``TransactionManager.bumpIdempotentProducerEpoch``, KIP-360). A restarted broker remembers only
+    the last batch of its snapshot, and refuses an earlier one that is sent again: so only
+    acknowledged records have to be in order.
+    """
+
+    def end(self) -> None:
+        load, simulation = self.scene.load, self.scene.world.simulation
+        if load is None or not load.is_idempotent:
+            return
+        for where in self.scene.world.main:
+            renumbered = load.renumbered.get(where, set())
+            found = [r for r in simulation.records(*where) if r.value not in renumbered]
+            acknowledged = {one.value for one in load.acknowledged.get(where, ())}
+            counts: Counter[bytes | None] = Counter()
+            latest: dict[bytes, bytes] = {}
+            for record in found:
+                value = record.value or b""
+                counts[value] += 1
+                if counts[value] == 2:
+                    self.tell(f"{where}: {value!r} is there twice", where, record.offset)
+                    break
+                name = value.partition(b":")[0]
+                if value in acknowledged:
+                    if value <= latest.get(name, b""):
+                        self.tell(
+                            f"{where}: {value!r} comes after {latest[name]!r}", where, record.offset
+                        )
+                        break
+                    latest[name] = value
+
+
+class TransactionsAreAtomic(Invariant):
+    """Readers of committed records find what an application copied in transactions once, whole and
+    in order, whichever broker died and however often another one took its place.
+
+    Kafka breaks it in one way: a broker that does not know yet that it coordinates a group no
+    longer answers with the positions it knows, and who goes on from there copies again what was
+    committed since (docs/kafka/groups-and-transactions.md).
+    """
+
+    def end(self) -> None:
+        world = self.scene.world
+        if not isinstance(world, CopyWorld):
+            return
+        for problem in world.differences():
+            known = "former coordinator" if world.former and "records" in problem else ""
+            self.tell(problem, known=known)
+
+
+class OneOwner(Invariant):
+    """A partition is never owned by two members of a group in one generation; where the coordinator
+    assigns (KIP-848), by no two members at any moment."""
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        if isinstance(scene.world, GroupWorld):
+            scene.world.on_second_owner = self.tell
+
+
+class CommitsStay(Invariant):
+    """An offset that a coordinator said it has kept never goes back, unless a member asks for it.
+
+    It is looked for when another broker begins to coordinate the group, and in the end.
+    """
+
+    def on_group_state(self, group: str, old: str | None, new: str | None) -> None:
+        if old is None and new is not None:
+            self._look()
+
+    def end(self) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        world = self.scene.world
+        if not isinstance(world, GroupWorld):
+            return
+        world.note_commits()
+        group = world.group()
+        if group is None:
+            return
+        for where, offset in sorted(world.acknowledged.items()):
+            value = group.offsets.get(where)
+            if value is None or value.offset < offset:
+                there = "none" if value is None else value.offset
+                self.tell(f"{where}: {offset} was committed, there is {there}")

@@ -1,0 +1,135 @@
+"""Where Kafka itself breaks a promise: what is found is named after it.
+
+Nothing here keeps a violation from being found. It is noted on the way where a release cuts or
+keeps what it should not, and a violation that follows from it is given the name of what mended it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from unittest import mock
+
+from ..protocol.values import ReplicaAssignment, TopicPartition
+from ..protocol.versions import Behaviour
+from ..statemachines.machines.known_topics import KnownTopics
+from .watch import SeenReplica, Stored, Watch
+
+KNOWN: dict[str, str] = {
+    "KIP-101 (loss)": "a follower cuts its log at its high watermark, which lags, and then leads",
+    "KIP-101 (divergence)": "a follower cuts at its high watermark and keeps another's records",
+    "KIP-279": "a follower is told where to cut by a leader that never heard of its epoch",
+    "KIP-320": "a follower does not hear that its leader cut records while another one led",
+    "KIP-497": "the leader moves the high watermark before it knows who has joined the ISR",
+    "KAFKA-1120": "a controller misses that a broker was gone and is back, and tells it nothing",
+    "KAFKA-2729": "a leader whose write of the ISR was not answered changes it no more",
+    "KAFKA-6082": "a controller that was deposed writes leaderships to ZooKeeper",
+    "unanswered AlterIsr": "the same where a leader asks the controller "
+    "(docs/kafka/isr.md#changes-through-the-controller)",
+    "unanswered create": "a controller creates a partition again whose creation was not answered",
+    "truncating deaf": "a follower that truncates does not hear the high watermark "
+    "(docs/kafka/fetch-sessions.md#answers)",
+    "dropped in sync": "a reassignment drops the only replicas in sync "
+    "(docs/kafka/reassignment.md#dropped-in-sync)",
+    "former coordinator": "a broker that coordinates no more answers with old positions "
+    "(docs/kafka/groups-and-transactions.md)",
+}
+"""Names of what Kafka breaks, with what happens then."""
+_LOSSES = frozenset({"AcknowledgedSurvive", "ReadsArePrefixes"})
+_OF_LOGS = _LOSSES | {"WeakIsr", "StrongIsr", "LogMatching", "NoDuplicates", "ReplicasIdentical"}
+"""What is broken where logs are cut or kept wrongly."""
+
+_JOINING_MS = 2_000
+"""So long at most a leader does not know yet that who joins is in the ISR."""
+
+
+class Caveat(NamedTuple):
+    """From an offset of a partition on, nothing is sure."""
+
+    offset: int
+    name: str
+
+
+class Known:
+    """What was noted of one run."""
+
+    def __init__(self, behaviour: Behaviour, watch: Watch, now_ms: Callable[[], float]) -> None:
+        self._behaviour = behaviour
+        self._now_ms = now_ms
+        self._joined_ms: dict[tuple[TopicPartition, int], float] = {}
+        self.notes: dict[TopicPartition, list[Caveat]] = {}
+        self.dropped: dict[TopicPartition, set[int]] = {}
+        """Replicas that were being added and that a later request dropped, in sync or not."""
+        if behaviour.truncation == "high_watermark":
+            watch.hear("on_offsets", self._note_cut)
+        if not behaviour.alter_isr:
+            watch.hear("on_stored", self._note_joined)
+
+    def name_of(self, promise: str, where: TopicPartition | None, offset: int | None) -> str:
+        """What a broken promise is called; empty where nothing known explains it."""
+        notes = self.notes.get(where, []) if where is not None and promise in _OF_LOGS else []
+        for note in notes:
+            if offset is None or offset >= note.offset:
+                if note.name != "KIP-101":
+                    return note.name
+                return f"KIP-101 ({'loss' if promise in _LOSSES else 'divergence'})"
+        return ""
+
+    def name_of_lag(self, where: TopicPartition, member: int) -> str:
+        """What it is called that one in an ISR lacks something below the high watermark: until 2.6
+        the leader goes on by its old ISR while ZooKeeper writes who has joined."""
+        if self._behaviour.alter_isr:
+            return ""
+        joined_ms = self._joined_ms.get((where, member))
+        is_new = joined_ms is not None and self._now_ms() - joined_ms < _JOINING_MS
+        return "KIP-497" if is_new else ""
+
+    def _note_joined(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
+        for member in set(stored.isr).difference(() if before is None else before.isr):
+            self._joined_ms[where, member] = self._now_ms()
+
+    def note(self, where: TopicPartition, offset: int, name: str) -> None:
+        self.notes.setdefault(where, []).append(Caveat(offset, name))
+
+    def _note_cut(self, replica: SeenReplica, end_before: int, _mark_before: int) -> None:
+        """Until 0.10 a follower cuts what is above its high watermark, acknowledged or not."""
+        if replica.end < end_before and replica.end == replica.mark:
+            self.note(replica.where, replica.end, "KIP-101")
+
+    def note_divergence(self, replica: SeenReplica, leader: SeenReplica, offset: int) -> None:
+        """A follower goes on with a log that differs from its leader's from an offset on.
+
+        ``LeaderEpochFileCache.endOffsetFor`` up to 1.1 tells a follower where the next epoch begins
+        that the leader knows, though the follower has the one it asks for from an earlier offset
+        on (KIP-279). Until 2.0 a follower that missed that its leader led no more goes on behind
+        what that leader has cut meanwhile (KIP-320, ``Partition.makeFollower``).
+        """
+        flags = self._behaviour
+        if flags.truncation == "high_watermark":
+            self.note(replica.where, offset, "KIP-101")
+        elif (
+            replica.asks_epoch
+            and replica.leader_epoch == leader.leader_epoch
+            and not flags.epoch_truncation_rounds
+        ):
+            self.note(replica.where, offset, "KIP-279")
+        elif flags.epoch_cache and not flags.fetch_epoch_fencing:
+            self.note(replica.where, offset, "KIP-320")
+
+    def noting(self) -> contextlib.AbstractContextManager[Any]:
+        """Note which replicas ``KafkaController.updateCurrentReassignment`` drops again, as long as
+        this is entered, by one history of the process."""
+        update = KnownTopics.update_partition_full_replica_assignment
+
+        def noting(
+            topics: KnownTopics, where: TopicPartition, assignment: ReplicaAssignment
+        ) -> None:
+            if topics.has_assignment(where):
+                adding = topics.partition_full_replica_assignment(where).adding
+                dropped = self.dropped.setdefault(where, set())
+                dropped.update(adding)
+                dropped.difference_update(assignment.replicas)
+            update(topics, where, assignment)
+
+        return mock.patch.object(KnownTopics, "update_partition_full_replica_assignment", noting)

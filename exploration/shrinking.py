@@ -1,0 +1,65 @@
+"""Leaves out of a history what its violation does not need."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from .cluster_steps import Wait
+from .generator import shrink
+from .history import Outcome, run
+from .step import Step
+
+RUNS_MAX = 200
+WALL_S_MAX = 60.0
+
+
+class _Enough(Exception):
+    """The budget is used up."""
+
+
+class Shorter(NamedTuple):
+    """What is left of a history."""
+
+    outcome: Outcome
+    runs: int
+
+
+def shrunk(
+    outcome: Outcome, signature: str, runs_max: int = RUNS_MAX, wall_s_max: float = WALL_S_MAX
+) -> Shorter:
+    """Leave out steps as long as a violation with this signature remains.
+
+    At most ``runs_max`` runs and about ``wall_s_max`` seconds; what was found by then is kept.
+    """
+    found, runs = outcome, 0
+    begun_s = time.monotonic()
+
+    def still_shows(steps: Sequence[Step[Any]]) -> bool:
+        nonlocal found, runs
+        if runs >= runs_max or time.monotonic() - begun_s >= wall_s_max:
+            raise _Enough
+        runs += 1
+        shorter = run(replace(outcome.history, steps=tuple(steps)))
+        shows = any(violation.signature == signature for violation in shorter.violations)
+        if shows:
+            found = shorter
+        return shows
+
+    with contextlib.suppress(_Enough):
+        shrink(outcome.taken, still_shows, _with_waits_joined)
+    return Shorter(found, runs)
+
+
+def _with_waits_joined(steps: list[Step[Any]]) -> list[Step[Any]]:
+    """Waits that follow each other are one."""
+    joined: list[Step[Any]] = []
+    for step in steps:
+        if isinstance(step, Wait) and joined and isinstance(joined[-1], Wait):
+            joined[-1] = Wait(joined[-1].ms + step.ms)
+        else:
+            joined.append(step)
+    return joined

@@ -1,0 +1,90 @@
+"""A cluster under load: whole after its faults, with all that it promised to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..faults import FAULTS
+from ..generator import Draws
+from ..invariants.clients import NoDuplicates, ReadsArePrefixes
+from ..invariants.control import ControllerKnowsZookeeper, LegalTransitions
+from ..invariants.replication import (
+    AcknowledgedSurvive,
+    EpochsRise,
+    HighWatermarkRises,
+    LeaderInIsr,
+    LogMatching,
+    OneLeaderAnEpoch,
+    StrongIsr,
+    TypeOk,
+    WeakIsr,
+)
+from ..invariants.validations import (
+    BrokersRun,
+    HandlersSucceed,
+    IsrWhole,
+    MetadataAgrees,
+    PartitionsOnline,
+    RecordsAreAnswered,
+    ReplicasIdentical,
+    RequestsEnd,
+)
+from ..watch import Watch
+from ..worlds.load import Load, build, draw_options
+from .healing import Healing
+from .target import Target
+
+REPLICATION = (
+    TypeOk,
+    LeaderInIsr,
+    WeakIsr,
+    StrongIsr,
+    LogMatching,
+    OneLeaderAnEpoch,
+    EpochsRise,
+    HighWatermarkRises,
+    LegalTransitions,
+    ControllerKnowsZookeeper,
+)
+"""What every cluster promises while it runs."""
+
+
+class LoadedCluster(Target):
+    """Producers with ``acks=all`` and a consumer, and every fault."""
+
+    name = "cluster"
+    draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000))
+    promises = (
+        *REPLICATION,
+        AcknowledgedSurvive,
+        ReadsArePrefixes,
+        NoDuplicates,
+        BrokersRun,
+        PartitionsOnline,
+        RequestsEnd,
+        RecordsAreAnswered,
+        MetadataAgrees,
+        IsrWhole,
+        ReplicasIdentical,
+        HandlersSucceed,
+    )
+
+    def __init__(
+        self,
+        kafka_version: str,
+        seed: int,
+        trace: bool = False,
+        only: Collection[str] | None = None,
+    ) -> None:
+        options = draw_options(seed)
+        watch = Watch()
+        world = build(options, seed, kafka_version, watch, trace)
+        self.load: Load = Load(world, watch, options)
+        self._judge(world, watch, self.load, only)
+        self.healing: Healing = Healing(self, self.load)
+
+    def figures(self) -> dict[str, int]:
+        return {"acknowledged": sum(map(len, self.load.acknowledged.values()))}
+
+    def heal(self) -> bool:
+        return self.healing.run()

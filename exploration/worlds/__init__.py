@@ -1,0 +1,1 @@
+"""What is attacked: clusters with their clients, and the steps that concern these."""
