@@ -32,23 +32,23 @@ class SeenReplica:
     )  # fmt: skip
 
     def __init__(self, where: TopicPartition, broker: int) -> None:
-        self.where = where
-        self.broker = broker
+        self.where: TopicPartition = where
+        self.broker: int = broker
         self.role: str | None = None
         """``leader``, ``follower``, or None as long as it is told nothing."""
         self.leader: int | None = None
-        self.leader_epoch = -1
+        self.leader_epoch: int = -1
         self.isr: tuple[int, ...] = ()
         """What a leader takes for the ISR; empty on followers."""
         self.log: Any = None
-        self.end = 0
-        self.mark = 0
+        self.end: int = 0
+        self.mark: int = 0
         """Its high watermark."""
-        self.cuts = 0
+        self.cuts: int = 0
         """How often its log became shorter."""
-        self.asks_epoch = False
+        self.asks_epoch: bool = False
         """Whether it asked its leader, or itself, where to cut since it follows in this epoch."""
-        self.has_news = False
+        self.has_news: bool = False
 
     @property
     def leads(self) -> bool:
@@ -76,7 +76,7 @@ class Watch:
         self.stored: dict[TopicPartition, Stored] = {}
         self.deleted: set[str] = set()
         """Topics that were deleted at least once: a new one of the same name begins anew."""
-        self.controller_epoch = 0
+        self.controller_epoch: int = 0
         """The newest that is stored."""
         self.is_alive: Callable[[int], bool] = lambda _broker: True
         self._queues: dict[int, int] = {}

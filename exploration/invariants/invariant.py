@@ -94,12 +94,12 @@ class Invariant:
     end has ``end``. Both call ``tell``.
     """
 
-    is_validation: ClassVar = False
+    is_validation: ClassVar[bool] = False
     """Whether it is asked at the end only."""
 
     def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.watch = scene.watch
+        self.scene: Scene = scene
+        self.watch: Watch = scene.watch
 
     @classmethod
     def name(cls) -> str:
@@ -150,7 +150,7 @@ class Invariant:
 class Validation(Invariant):
     """Holds once the faults have ended and the cluster has had time to recover."""
 
-    is_validation = True
+    is_validation: ClassVar[bool] = True
 
     def lacking(self) -> str | None:
         """What keeps it from holding now, in words. The run goes on until all lack nothing, or the

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import ClassVar
 
 from ..faults import FAULTS
 from ..generator import Draws
 from ..invariants.clients import NoDuplicates, ReadsArePrefixes
 from ..invariants.control import ControllerKnowsZookeeper, LegalTransitions
+from ..invariants.invariant import Invariant
 from ..invariants.replication import (
     AcknowledgedSurvive,
     EpochsRise,
@@ -34,7 +36,7 @@ from ..worlds.load import Load, build, draw_options
 from .healing import Healing
 from .target import Target
 
-REPLICATION = (
+REPLICATION: tuple[type[Invariant], ...] = (
     TypeOk,
     LeaderInIsr,
     WeakIsr,
@@ -54,7 +56,7 @@ class LoadedCluster(Target):
 
     name = "cluster"
     draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000))
-    promises = (
+    promises: ClassVar[tuple[type[Invariant], ...]] = (
         *REPLICATION,
         AcknowledgedSurvive,
         ReadsArePrefixes,

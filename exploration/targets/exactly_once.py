@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection
+from typing import ClassVar
 
 from ...actors.clients.transformer import SimulatedTransformer
 from ...protocol.data import READ_COMMITTED
@@ -13,6 +14,7 @@ from ...testing.simulation import Simulation
 from .. import cluster_steps as steps
 from ..generator import Draws
 from ..invariants.clients import TransactionsAreAtomic
+from ..invariants.invariant import Invariant
 from ..invariants.validations import HandlersSucceed
 from ..watch import RecordedWatch, Watch
 from ..worlds.copying import BROKERS, CHOICES, PARTITIONS, CopyWorld, application
@@ -28,7 +30,11 @@ class ExactlyOnce(Target):
 
     name = "exactly-once"
     draws: Draws = Draws(CHOICES, (6, 14))
-    promises = (*REPLICATION, TransactionsAreAtomic, HandlersSucceed)
+    promises: ClassVar[tuple[type[Invariant], ...]] = (
+        *REPLICATION,
+        TransactionsAreAtomic,
+        HandlersSucceed,
+    )
     world: CopyWorld
 
     def __init__(

@@ -10,6 +10,7 @@ from ...testing.running import WaitTimeout
 from ...testing.simulation import Simulation
 from ..generator import Draws
 from ..invariants.clients import CommitsStay, OneOwner
+from ..invariants.invariant import Invariant
 from ..invariants.validations import GroupsStable, HandlersSucceed
 from ..watch import RecordedWatch, Watch
 from ..worlds.group_world import CHOICES, PARTITIONS, TOPIC, GroupWorld
@@ -28,7 +29,13 @@ class ClassicGroups(Target):
 
     name = "groups"
     draws: Draws = Draws(CHOICES, (14, 14), (1, 10, 500, 4000, 15_000))
-    promises = (*REPLICATION, OneOwner, CommitsStay, GroupsStable, HandlersSucceed)
+    promises: ClassVar[tuple[type[Invariant], ...]] = (
+        *REPLICATION,
+        OneOwner,
+        CommitsStay,
+        GroupsStable,
+        HandlersSucceed,
+    )
     world: GroupWorld
     is_modern: ClassVar[bool] = False
 
