@@ -1,15 +1,27 @@
-"""How far a batch is: a bar on a terminal, plain lines elsewhere."""
+"""How far many runs are: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-if TYPE_CHECKING:
-    from ..spark_bench.planning.schedule import ProgressReport
+
+class HowFar(Protocol):
+    """What is shown; as text all of it."""
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
+
+    @property
+    def work(self) -> float:
+        """Part of the work that is done, 0 to 1."""
+        ...
 
 
 class BatchProgress:
@@ -46,7 +58,7 @@ class BatchProgress:
         elif not self._quiet:
             sys.stderr.write(f"{self._title}: {text}\n")
 
-    def update(self, report: ProgressReport) -> None:
+    def update(self, report: HowFar) -> None:
         """Show where the batch is."""
         if self._bar is not None:
             self._bar.update(self._task, completed=report.work, told=str(report))

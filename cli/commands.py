@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "debug": "Step through a run: forward, back, to breakpoints; inject faults.",
     "scenarios": "List the scenarios and stories that run by name.",
     "bench": "Run batches of simulated clusters.",
+    "explore": "Look for broken promises: random faults in virtual time, watched by invariants.",
     "questions": "Nine questions about leader election, each answered and shown in runs.",
 }
 """Name to the line that ``fakekafka --help`` shows, in the order shown."""
@@ -40,7 +41,7 @@ EXTRA_OF_PACKAGE: dict[str, str] = {
 }
 """Top-level module to the extra of this package that installs it."""
 
-_MODULES = {"debug": "debug.command"}
+_MODULES = {"debug": "debug.command", "explore": "explore.command"}
 """Commands that have a folder of their own."""
 
 PACKAGE = __name__.rpartition(".")[0]

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 from ..protocol.admin import (
     PREFERRED,
+    SET,
+    TOPIC_RESOURCE,
+    AlterConfigsRequest,
     AlterPartitionReassignmentsRequest,
+    ConfigResource,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -322,6 +326,21 @@ class Grow(Step[World]):
     def do(self, world: World) -> bool:
         grown = NewPartitions(self.topic, self.partitions, ())
         world.request(str(self), CreatePartitionsRequest((grown,), _TIMEOUT_MS))
+        return True
+
+
+@dataclass(frozen=True)
+class Configure(Step[World]):
+    """A topic gets another value of a configuration."""
+
+    topic: str
+    name: str
+    value: str
+
+    def do(self, world: World) -> bool:
+        entries = ((self.name, SET, self.value),)
+        resource = ConfigResource(TOPIC_RESOURCE, self.topic)
+        world.request(str(self), AlterConfigsRequest(((resource, entries),)))
         return True
 
 

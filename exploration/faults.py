@@ -15,6 +15,12 @@ from .world import World
 T = TypeVar("T")
 W = TypeVar("W", bound=World)
 Drawn = Iterator[Step[Any]]
+_CONFIGS = (
+    ("segment.bytes", ("1500", "1048576")),
+    ("max.message.bytes", ("100000", "1000012")),
+    ("flush.messages", ("1", "1000")),
+    ("message.timestamp.type", ("CreateTime", "LogAppendTime")),
+)
 _HEARD_AFTER_MS = 200
 """A session that was just expired changes the ISR within this time."""
 
@@ -75,6 +81,15 @@ def _cut(world: World, rng: random.Random) -> Drawn:
     yield steps.Cut((one,), (other,), rng.random() < 0.5)
 
 
+def _bridge(world: World, rng: random.Random) -> Drawn:
+    """Two groups of brokers hear nothing of each other, and one broker hears both."""
+    brokers = list(world.simulation.broker_ids)
+    rng.shuffle(brokers)
+    rest = list(map(broker_name, brokers[1:]))  # the first one is the bridge
+    half = len(rest) // 2
+    yield steps.Cut(tuple(sorted(rest[:half])), tuple(sorted(rest[half:])), True)
+
+
 def _cut_zookeeper(world: World, rng: random.Random) -> Drawn:
     broker = broker_name(rng.choice(world.simulation.broker_ids))
     servers = sorted(world.simulation.zookeepers)
@@ -109,6 +124,22 @@ def _create(world: World, rng: random.Random) -> Drawn:
     if deleted and rng.random() < 0.5:
         name = rng.choice(deleted)
     yield steps.CreateTopic(name, rng.randint(1, 3), rng.choice((1, 2, 3)))
+
+
+def _recreate(world: World, rng: random.Random) -> Drawn:
+    """A topic goes and comes again, perhaps before every broker has heard of its end."""
+    if world.created:
+        name = rng.choice(world.created)
+        yield steps.Delete(name)
+        yield steps.Wait(rng.choice((0, 10, 200, 2000)))
+        yield steps.CreateTopic(name, rng.randint(1, 3), rng.choice((1, 2, 3)))
+
+
+def _configure(world: World, rng: random.Random) -> Drawn:
+    """Configurations that promise nothing else; those of other topics come with the topic."""
+    topic = rng.choice(sorted({where.topic for where in world.main}))
+    name, values = rng.choice(_CONFIGS)
+    yield steps.Configure(topic, name, rng.choice(values))
 
 
 def _grow(world: World, rng: random.Random) -> Drawn:
@@ -162,6 +193,7 @@ FAULTS: Choices = {
         ),
     ),
     "cut": (3, _cut),
+    "bridge": (1, _bridge),
     "cut ZooKeeper": (3, _cut_zookeeper),
     "heal": (6, _heal),
     "expire": (4, one_of(World.alive, steps.Expire)),
@@ -171,6 +203,8 @@ FAULTS: Choices = {
     "reassign": (5, _reassign),
     "cancel": (1, one_of(lambda world: world.main, lambda where: steps.Cancel(*where))),
     "create": (4, _create),
+    "recreate": (1, _recreate),
+    "configure": (2, _configure),
     "delete": (3, one_of(lambda world: world.created, steps.Delete)),
     "grow": (2, _grow),
     "elect": (2, _elect),
@@ -179,3 +213,5 @@ FAULTS: Choices = {
     "latency": (2, _latency),
 }
 """Every fault and every admin request, with its weight."""
+UNDONE: frozenset[str] = frozenset({"start", "thaw", "heal", "start ZooKeeper"})
+"""Those that undo others."""

@@ -25,6 +25,26 @@ class Draws(NamedTuple):
     """The least and the most choices."""
     pauses_ms: Sequence[int] = ()
     """One of these passes after each choice."""
+    always: frozenset[str] = frozenset()
+    """Choices that are always on: they undo what others do."""
+
+
+_OFTEN = (1, 3, 9)
+"""How often a choice that is on comes in one history, beside its weight."""
+
+
+def swarmed(draws: Draws, rng: random.Random) -> Draws:
+    """Draw which choices are on in one history, and how often each comes.
+
+    A fault that is rare among many others is frequent where few are on, and some show only
+    where others are missing (Groce et al., *Swarm testing*).
+    """
+    on = {}
+    for name, (weight, choose) in draws.choices.items():
+        is_on, often = rng.random() < 0.5, rng.choice(_OFTEN)
+        if is_on or name in draws.always:
+            on[name] = weight * often, choose
+    return draws._replace(choices=on or draws.choices)
 
 
 def draw(draws: Draws, world: Any, rng: random.Random) -> Iterator[Step[Any]]:
@@ -33,6 +53,7 @@ def draw(draws: Draws, world: Any, rng: random.Random) -> Iterator[Step[Any]]:
     Every choice has a generator of its own: one that draws more than before leaves the others as
     they were.
     """
+    draws = swarmed(draws, random.Random(rng.randrange(1 << 24)))
     names = list(draws.choices)
     weights = [weight for weight, _ in draws.choices.values()]
     for _ in range(rng.randint(*draws.counts)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import traceback
 from collections.abc import Collection, Iterable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol.errors import UsageError
+from .coverage import SAMPLED, Coverage
 from .generator import draw
 from .invariants.invariant import Violation
 from .step import Step, read, written
@@ -38,10 +40,14 @@ class History:
 
     @property
     def command(self) -> str:
-        shown = f"--target {self.target.name} --version {self.kafka_version} --seed {self.seed}"
+        """What repeats it in a shell."""
+        words = [
+            "fakekafka explore replay",
+            f"--target {self.target.name} --kafka-version {self.kafka_version} --seed {self.seed}",
+        ]
         if self.steps is not None:
-            shown += f" --steps '{'; '.join(map(str, self.steps))}'"
-        return f"python -m fakekafka.exploration.histories {shown} --tell"
+            words.append(f"--steps '{'; '.join(map(str, self.steps))}'")
+        return " ".join(words)
 
     def written(self, about: str) -> str:
         """A file that ``read_history`` reads."""
@@ -73,6 +79,8 @@ class Outcome:
     told: tuple[str, ...]
     virtual_ms: float
     figures: tuple[tuple[str, int], ...]
+    reached: frozenset[str] = frozenset()
+    """What it covers, where that was asked for."""
 
     @property
     def resolved(self) -> History:
@@ -88,7 +96,8 @@ class Outcome:
 class Play:
     """A target's world while a history happens to it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, coverage: Coverage | None = None) -> None:
+        self._coverage = coverage
         self.target = target
         self.taken: list[Step[Any]] = []
         self.told: list[str] = []
@@ -96,7 +105,9 @@ class Play:
     def run(self, steps: Iterable[Step[Any]]) -> list[Violation]:
         """Let it happen and heal; answers what was violated. Each step is done before the next is
         asked for, and one that does not apply is passed over."""
-        with self.target.watching():
+        coverage = self._coverage
+        noting = contextlib.nullcontext() if coverage is None else coverage.noting()
+        with self.target.watching(), noting:
             for step in steps:
                 at_ms = self.target.world.simulation.now_ms
                 self.taken.append(step)
@@ -104,6 +115,8 @@ class Play:
                 if not step.do(self.target.world):
                     self.taken.pop()
                     self.told[-1] += " (not possible)"
+                elif self._coverage is not None:
+                    self._coverage.took(step)
             self._tell("heal")
             violations = self.target.end()
             self._tell("judged")
@@ -117,13 +130,25 @@ def drawn_steps(target: Target, seed: int) -> Iterator[Step[Any]]:
     return draw(target.draws, target.world, random.Random(f"steps-{seed}"))
 
 
-def run(history: History, trace: str | None = None, only: Collection[str] | None = None) -> Outcome:
-    """Run it; an exception of the emulation is a violation, too."""
+def run(
+    history: History,
+    trace: str | None = None,
+    only: Collection[str] | None = None,
+    covers: bool = False,
+) -> Outcome:
+    """Run it; an exception of the emulation is a violation, too.
+
+    ``trace`` names the file that it is recorded to, ``only`` the promises that are watched;
+    ``covers`` has it told what it reached.
+    """
     violations: list[Violation] = []
     play: Play | None = None
+    coverage: Coverage | None = None
     try:
         target = history.target(history.kafka_version, history.seed, trace is not None, only)
-        play = Play(target)
+        if covers:
+            coverage = Coverage(target, history.seed % SAMPLED == 0)
+        play = Play(target, coverage)
         steps = history.steps
         violations = play.run(drawn_steps(target, history.seed) if steps is None else steps)
     except Exception as error:
@@ -142,5 +167,11 @@ def run(history: History, trace: str | None = None, only: Collection[str] | None
         simulation.save(trace)
     simulation.stop()
     return Outcome(
-        history, tuple(play.taken), tuple(violations), tuple(play.told), simulation.now_ms, figures
+        history,
+        tuple(play.taken),
+        tuple(violations),
+        tuple(play.told),
+        simulation.now_ms,
+        figures,
+        frozenset() if coverage is None else frozenset(coverage.items),
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..protocol.errors import FakeKafkaError
 from .engines.engine import Engine, choose_engine, open_engine
+from .planning.numbered_runs import SuiteWork
 from .planning.past_costs import PastCosts
 from .planning.plan import BatchPlan, make_plan
 from .planning.schedule import CostModel, ProgressMeter, ProgressReport
@@ -125,7 +126,7 @@ def _run_rest(
             with open_it() as opened:
                 started = time.perf_counter()
                 try:
-                    for outcome in opened.run(plan, specs):
+                    for outcome in opened.run(SuiteWork(plan), specs):
                         spec = by_id.pop(outcome.row["run_id"])
                         batch.add(outcome.row, outcome.histograms)
                         if store is not None:

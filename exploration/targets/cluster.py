@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from ..faults import FAULTS
+from ..faults import FAULTS, UNDONE
 from ..generator import Draws
 from ..invariants.clients import NoDuplicates, ReadsArePrefixes
 from ..invariants.control import ControllerKnowsZookeeper, LegalTransitions
@@ -55,7 +55,7 @@ class LoadedCluster(Target):
     """Producers with ``acks=all`` and a consumer, and every fault."""
 
     name = "cluster"
-    draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000))
+    draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000), UNDONE)
     promises: ClassVar[tuple[type[Invariant], ...]] = (
         *REPLICATION,
         AcknowledgedSurvive,

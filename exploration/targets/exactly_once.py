@@ -29,7 +29,7 @@ class ExactlyOnce(Target):
     """Every record of the input is in the output, once and in its order."""
 
     name = "exactly-once"
-    draws: Draws = Draws(CHOICES, (6, 14))
+    draws: Draws = Draws(CHOICES, (6, 14), always=frozenset({"start"}))
     promises: ClassVar[tuple[type[Invariant], ...]] = (
         *REPLICATION,
         TransactionsAreAtomic,

@@ -28,7 +28,9 @@ class ClassicGroups(Target):
     """A group of the classic protocol."""
 
     name = "groups"
-    draws: Draws = Draws(CHOICES, (14, 14), (1, 10, 500, 4000, 15_000))
+    draws: Draws = Draws(
+        CHOICES, (14, 14), (1, 10, 500, 4000, 15_000), frozenset({"start", "join", "produce"})
+    )
     promises: ClassVar[tuple[type[Invariant], ...]] = (
         *REPLICATION,
         OneOwner,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from ...protocol.errors import UsageError
-from ..planning.carry_out import Outcome, carry_out
-from ..planning.plan import BatchPlan, RunSpec
+from ..planning.carry_out import Outcome
+from ..planning.numbered_runs import NumberedRun, Work
 
 ENGINES = ("auto", "spark", "process", "serial")
 """What a batch can be asked to run on; ``auto`` is what ``choose_engine`` says."""
@@ -19,17 +19,17 @@ ENGINES = ("auto", "spark", "process", "serial")
 class Engine(Protocol):
     """Carries out runs; results may come in any order, each of them once."""
 
-    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
-        """Carry out these runs of a plan, and begin them in this order."""
+    def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
+        """Carry out these runs, and begin them in this order."""
         ...
 
 
 class SerialEngine:
     """One run after the other, in this process."""
 
-    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+    def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         for spec in specs:
-            yield carry_out(plan, spec, f"process {os.getpid()}")
+            yield work.carry_out(spec, f"process {os.getpid()}")
 
 
 def java_problem() -> str | None:

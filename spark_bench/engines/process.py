@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from ..planning.carry_out import Outcome, carry_out, lost_outcome
-from ..planning.plan import BatchPlan, RunSpec
+from ..planning.carry_out import Outcome
+from ..planning.numbered_runs import NumberedRun, Work
 
 _TRIES = 2
 
@@ -25,15 +25,15 @@ def _work(connection: Connection) -> None:
     """Carry out what comes, until the other end closes."""
     # Ctrl-C reaches every process of the terminal; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    plan: BatchPlan | None = None
+    work: Work | None = None
     with contextlib.suppress(EOFError, OSError):
         while True:
             item = connection.recv()
-            if isinstance(item, BatchPlan):
-                plan = item
+            if not isinstance(item, int):
+                work = item
                 continue
-            assert plan is not None
-            connection.send(carry_out(plan, plan.specs[item], f"process {os.getpid()}"))
+            assert work is not None
+            connection.send(work.carry_out(work.specs[item], f"process {os.getpid()}"))
 
 
 class _Worker:
@@ -46,7 +46,7 @@ class _Worker:
         self.process = context.Process(target=_work, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
-        self.spec: RunSpec | None = None
+        self.spec: NumberedRun | None = None
 
     def end(self) -> None:
         self.connection.close()
@@ -76,12 +76,12 @@ class ProcessEngine:
         """Process ids of the workers."""
         return [worker.process.pid or 0 for worker in self._workers]
 
-    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+    def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         waiting = deque(specs)
         tries: dict[int, int] = {}
-        places = {spec.run_id: place for place, spec in enumerate(plan.specs)}
+        places = {spec.run_id: place for place, spec in enumerate(work.specs)}
         for worker in self._workers:
-            worker.connection.send(plan)
+            worker.connection.send(work)
             self._hand_out(worker, waiting, places)
         while busy := [worker for worker in self._workers if worker.spec is not None]:
             ready = wait([worker.connection for worker in busy])
@@ -93,26 +93,28 @@ class ProcessEngine:
                 try:
                     outcome: Outcome = worker.connection.recv()
                 except (EOFError, OSError):
-                    worker = self._replace(worker, plan)
+                    worker = self._replace(worker, work)
                     tries[spec.run_id] = tries.get(spec.run_id, 1) + 1
                     if tries[spec.run_id] <= _TRIES:
                         waiting.appendleft(spec)
                     else:
-                        yield lost_outcome(plan, spec, "its process died, twice")
+                        yield work.lost(spec, "its process died, twice")
                 else:
                     worker.spec = None
                     yield outcome
                 self._hand_out(worker, waiting, places)
 
-    def _hand_out(self, worker: _Worker, waiting: deque[RunSpec], places: dict[int, int]) -> None:
+    def _hand_out(
+        self, worker: _Worker, waiting: deque[NumberedRun], places: dict[int, int]
+    ) -> None:
         if waiting:
             worker.spec = waiting.popleft()
             worker.connection.send(places[worker.spec.run_id])
 
-    def _replace(self, worker: _Worker, plan: BatchPlan) -> _Worker:
+    def _replace(self, worker: _Worker, work: Work) -> _Worker:
         """A new process in the place of one that died."""
         place = self._workers.index(worker)
         worker.end()
         fresh = self._workers[place] = _Worker(self._context)
-        fresh.connection.send(plan)
+        fresh.connection.send(work)
         return fresh

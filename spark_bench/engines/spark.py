@@ -17,9 +17,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from ...protocol.errors import UsageError
-from ..planning.carry_out import Outcome, lost_outcome
-from ..planning.plan import BatchPlan, RunSpec
-from ..planning.schedule import CostModel
+from ..planning.carry_out import Outcome
+from ..planning.numbered_runs import NumberedRun, RunCosts, Work
 from .spark_session import first_line, refusing_to_start, start_session
 from .spark_worker import SCHEMA, import_all, run_places, ship_package
 
@@ -107,14 +106,14 @@ class SparkEngine:
         """Executors come and go."""
         self.slots = max(1, int(self.session.sparkContext.defaultParallelism))
 
-    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+    def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         context = self.session.sparkContext
-        places = {spec.run_id: place for place, spec in enumerate(plan.specs)}
-        shipped = context.broadcast(plan)
-        tag = f"fakekafka-{plan.batch_id}"
-        model = CostModel(plan)
+        places = {spec.run_id: place for place, spec in enumerate(work.specs)}
+        shipped = context.broadcast(work)
+        tag = f"fakekafka-{work.batch_id}"
+        model = work.costs()
         waiting = list(specs)[::-1]
-        jobs: dict[Future[list[Outcome]], list[RunSpec]] = {}
+        jobs: dict[Future[list[Outcome]], list[NumberedRun]] = {}
         pool = ThreadPoolExecutor(_JOBS, "spark-job")
         try:
             while waiting or jobs:
@@ -127,8 +126,8 @@ class SparkEngine:
                 ended, _ = wait(jobs, _POLL_S, FIRST_COMPLETED)
                 for job in ended:
                     own = jobs.pop(job)
-                    for outcome in self._outcomes(job, own, plan, shipped, places, tag):
-                        model.observe(plan.specs[places[outcome.row["run_id"]]], outcome.wall_ms)
+                    for outcome in self._outcomes(job, own, work, shipped, places, tag):
+                        model.observe(work.specs[places[outcome.row["run_id"]]], outcome.wall_ms)
                         yield outcome
         except BaseException:
             context.cancelJobsWithTag(tag)
@@ -137,9 +136,9 @@ class SparkEngine:
             pool.shutdown(wait=True, cancel_futures=True)
             shipped.destroy()
 
-    def _next_job(self, waiting: list[RunSpec], model: CostModel) -> list[RunSpec]:
+    def _next_job(self, waiting: list[NumberedRun], model: RunCosts) -> list[NumberedRun]:
         """Runs for some seconds, taken from the end of those that wait."""
-        own: list[RunSpec] = []
+        own: list[NumberedRun] = []
         work_s = 0.0
         while waiting and len(own) < _MOST_TASKS * self.slots:
             if work_s >= _JOB_S * self.slots and len(own) >= self.slots:
@@ -148,7 +147,7 @@ class SparkEngine:
             work_s += model.estimate_s(own[-1])
         return own
 
-    def _task_count(self, own: list[RunSpec], model: CostModel) -> int:
+    def _task_count(self, own: list[NumberedRun], model: RunCosts) -> int:
         work_s = sum(model.estimate_s(spec) for spec in own)
         return max(1, min(len(own), max(int(work_s / TASK_S), 4 * self.slots)))
 
@@ -169,8 +168,8 @@ class SparkEngine:
     def _outcomes(
         self,
         job: Future[list[Outcome]],
-        own: list[RunSpec],
-        plan: BatchPlan,
+        own: list[NumberedRun],
+        work: Work,
         shipped: Any,
         places: dict[int, int],
         tag: str,
@@ -188,7 +187,7 @@ class SparkEngine:
             except Exception as alone:
                 self._require_going(alone)
                 told = first_line(alone)
-                yield lost_outcome(plan, spec, f"its worker died each time it was tried: {told}")
+                yield work.lost(spec, f"its worker died each time it was tried: {told}")
 
     def _require_going(self, error: BaseException) -> None:
         """Raise ``UsageError`` if Spark itself failed and not a run."""

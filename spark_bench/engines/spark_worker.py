@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..planning.carry_out import carry_out
-
 SCHEMA = "place long, result binary"
 _PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = ("tests", "docs", "benchmarks", "examples", "out", "build", "dist")
@@ -23,21 +21,22 @@ _MANY_OBJECTS = 5000
 """To walk through these takes about 2 ms."""
 
 
-def run_places(batches: Iterator[Any], plan: Any, places: list[int]) -> Iterator[Any]:
+def run_places(batches: Iterator[Any], shipped: Any, places: list[int]) -> Iterator[Any]:
     """Carry out the runs whose numbers arrive; results travel pickled, one row a run.
 
     A pickled column keeps the types of a row exactly as the other engines give them.
     """
     import pyarrow
 
-    assert plan.value is not None  # it is loaded here, before it is frozen
+    work = shipped.value
+    assert work is not None  # it is loaded here, before it is frozen
     freeze_modules()
     schema = pyarrow.schema([("place", pyarrow.int64()), ("result", pyarrow.binary())])
     worker = f"{socket.gethostname()}, process {os.getpid()}"
     for batch in batches:
         for number in batch.column(0).to_pylist():
             place = places[number]
-            outcome = carry_out(plan.value, plan.value.specs[place], worker)
+            outcome = work.carry_out(work.specs[place], worker)
             yield pyarrow.RecordBatch.from_pydict(
                 {"place": [place], "result": [pickle.dumps(outcome)]}, schema=schema
             )

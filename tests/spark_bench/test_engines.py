@@ -13,6 +13,7 @@ from fakekafka.spark_bench import batch as batch_module
 from fakekafka.spark_bench.batch import run_suite
 from fakekafka.spark_bench.engines import engine as engine_module
 from fakekafka.spark_bench.engines.engine import choose_engine, java_problem, open_engine
+from fakekafka.spark_bench.planning.numbered_runs import SuiteWork
 from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.planning.schedule import ProgressReport
 from fakekafka.spark_bench.reports.results import BatchResult
@@ -70,7 +71,7 @@ def test_a_process_that_dies_is_replaced_and_its_run_is_repeated(
     """Killed from outside in mid-batch: nothing is missing, nothing is counted twice."""
     plan = make_plan(small, 3, 1)
     with open_engine("process", 2) as engine:
-        results = engine.run(plan, plan.specs)
+        results = engine.run(SuiteWork(plan), plan.specs)
         outcomes = [next(results)]
         os.kill(engine.process_ids[0], signal.SIGKILL)  # type: ignore[attr-defined]
         outcomes += results
@@ -114,7 +115,7 @@ class TestSpark:
                 mine, other = BatchTables(tmp_path / "out"), BatchTables(serial[1])
                 assert mine.table(name).equals(other.table(name)), name
             plan = make_plan(small, 3, 1)
-            back = list(engine.run(plan, plan.specs[::-1]))
+            back = list(engine.run(SuiteWork(plan), plan.specs[::-1]))
             assert len(back) == 6
             assert {o.row["run_id"]: o.row for o in back} == {
                 row["run_id"]: row for row in serial[0].rows

@@ -15,7 +15,8 @@ from fakekafka.spark_bench import batch as batch_module
 from fakekafka.spark_bench.batch import BatchEnded, run_suite
 from fakekafka.spark_bench.measuring.histogram import bucket_of
 from fakekafka.spark_bench.planning.carry_out import Outcome, carry_out
-from fakekafka.spark_bench.planning.plan import BatchPlan, RunSpec
+from fakekafka.spark_bench.planning.numbered_runs import SuiteWork
+from fakekafka.spark_bench.planning.plan import RunSpec
 from fakekafka.spark_bench.reports.results import BatchResult
 from fakekafka.spark_bench.tables.reader import BatchTables
 from fakekafka.spark_bench.tables.schema import COLUMNS
@@ -32,12 +33,12 @@ class Backwards:
         self.cause = cause
         self.ran: list[int] = []
 
-    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+    def run(self, work: SuiteWork, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
         for spec in specs[::-1]:
             if self.cause is not None and len(self.ran) == self.stop_after:
                 raise self.cause
             self.ran.append(spec.run_id)
-            yield carry_out(plan, spec)
+            yield carry_out(work.plan, spec)
 
 
 @pytest.fixture
@@ -138,8 +139,8 @@ def test_a_batch_that_is_ended_can_be_read_and_resumed(
 class Asked(Backwards):
     """An engine that begins the runs in the order in which it gets them."""
 
-    def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
-        return super().run(plan, specs[::-1])
+    def run(self, work: SuiteWork, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+        return super().run(work, specs[::-1])
 
 
 def test_what_runs_took_before_decides_which_begin_first(run_on: Any, tmp_path: Path) -> None:
@@ -147,8 +148,8 @@ def test_what_runs_took_before_decides_which_begin_first(run_on: Any, tmp_path: 
     slow = {0: 5000.0, 1: 5000.0, 2: 5000.0}  # those of two records, said to be the shorter ones
 
     class Timed(Backwards):
-        def run(self, plan: BatchPlan, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
-            for outcome in super().run(plan, specs):
+        def run(self, work: SuiteWork, specs: Sequence[RunSpec]) -> Iterator[Outcome]:
+            for outcome in super().run(work, specs):
                 outcome.wall_ms = slow.get(outcome.row["run_id"], 10.0)
                 yield outcome
 

@@ -1,0 +1,1 @@
+"""`fakekafka explore`: random faults, watched by invariants."""

@@ -1,0 +1,211 @@
+"""``fakekafka explore``: random faults on random clusters, watched by invariants."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+
+from ..exits import DOES_NOT_HOLD, INTERRUPTED, TERMINATED, ended_by_sigterm
+
+if TYPE_CHECKING:
+    from ...exploration.explorer import Exploration
+    from ...exploration.findings import ShortFind
+    from ...exploration.settings import Settings
+
+app: typer.Typer = typer.Typer(add_completion=False, invoke_without_command=True)
+console: Console = Console(highlight=False)
+_VERSION = "3.9"
+
+
+@app.callback()
+def explore(
+    context: typer.Context,
+    runs: int = typer.Option(1000, help="how many"),
+    budget: str | None = typer.Option(None, help="how long at most: 90s, 10m, 2h"),
+    kafka_version: str = typer.Option(_VERSION, help="emulated version"),
+    seed: int = typer.Option(1, help="of the first run; the others count up"),
+    target: str | None = typer.Option(
+        None, help="attack only this: cluster, groups, consumer-groups or exactly-once"
+    ),
+    invariants: str | None = typer.Option(
+        None, help="watch only these, with commas between: TypeOk,StrongIsr"
+    ),
+    engine: str = typer.Option("auto", help="auto, spark, process or serial"),
+    jobs: int | None = typer.Option(None, "--jobs", "-j", help="runs at a time; default all cores"),
+    out: Path | None = typer.Option(None, "--out", "-o", help="directory for runs and finds"),
+    resume: bool = typer.Option(False, "--resume", help="go on with the exploration in --out"),
+    shrink: bool = typer.Option(True, help="make each find as short as possible"),
+) -> None:
+    """Look for broken promises: random clusters, clients and faults in virtual time.
+
+    The exit status is 1 if a promise was broken that nothing known of Kafka explains.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from ...exploration import directory
+    from ...exploration.settings import Settings
+    from ...protocol.errors import UsageError
+    from ...protocol.versions import behaviour
+
+    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+    behaviour(kafka_version)  # raises for a version that is not emulated
+    if runs < 1:
+        raise UsageError(f"--runs must be at least 1, not {runs}")
+    if resume and out is None:
+        raise UsageError("--resume goes on with an exploration in a directory: name it with --out")
+    only = None if invariants is None else _promises(invariants)
+    settings = Settings(kafka_version, seed, runs, only, _target(target))
+    budget_s = None if budget is None else _seconds(budget)
+    if out is not None:
+        directory.begin(out, settings, resume=resume)
+    with ended_by_sigterm():
+        found, ended = _run(settings, engine, jobs, out, budget_s)
+        findings = _tell(found, out, shrinks=shrink and ended is None)
+    if ended is not None:
+        interrupted = isinstance(ended, KeyboardInterrupt)
+        typer.echo(f"ended after {len(found.done)} of {runs} runs", err=True)
+        raise typer.Exit(INTERRUPTED if interrupted else TERMINATED)
+    unknown = [finding for finding in findings if not finding.violation.known]
+    raise typer.Exit(DOES_NOT_HOLD if unknown else 0)
+
+
+def _run(
+    settings: Settings, engine: str, jobs: int | None, out: Path | None, budget_s: float | None
+) -> tuple[Exploration, BaseException | None]:
+    from ...exploration.explorer import explore as run_all
+    from ...spark_bench.engines.engine import open_engine
+    from ..bench_progress import BatchProgress
+
+    chosen = "process" if engine == "auto" else engine
+    with BatchProgress(console, "explore", quiet=False) as progress:
+        open_it = functools.partial(open_engine, chosen, jobs, notice=progress.tell)
+        return run_all(settings, open_it, budget_s=budget_s, out=out, progress=progress.update)
+
+
+def _tell(found: Exploration, out: Path | None, *, shrinks: bool) -> list[ShortFind]:
+    """Print what was found, each find made short, and write it."""
+    from ...exploration.findings import (
+        coverage_lines,
+        finding_lines,
+        finding_of,
+        summary,
+        write_finding,
+        write_report,
+    )
+
+    for line in summary(found):
+        _print(line)
+    findings = []
+    for signature in sorted(found.finds, key=lambda name: bool(found.finds[name].violation.known)):
+        finding = finding_of(found, signature, shrinks=shrinks)
+        findings.append(finding)
+        for line in finding_lines(finding):
+            _print(line)
+        if out is not None:
+            for path in write_finding(finding, out / "finds"):
+                _print(f"  {path}")
+    if not findings:
+        _print("every promise was kept")
+    for line in coverage_lines(found):
+        _print(line)
+    if out is not None:
+        write_report(found, findings, out / "report.md", _print)
+    return findings
+
+
+def _print(line: str) -> None:
+    console.print(line, markup=False, soft_wrap=True)
+
+
+@app.command("replay")
+def replay(
+    file: Path | None = typer.Argument(None, help="a history that was kept"),
+    target: str = typer.Option("cluster", help="what is attacked"),
+    kafka_version: str = typer.Option(_VERSION, help="emulated version"),
+    seed: int = typer.Option(1, help="decides the cluster, and the steps where none are given"),
+    steps: str | None = typer.Option(None, help="what is done, with semicolons between"),
+    trace: Path | None = typer.Option(None, help="record the run to this file"),
+    shrink: bool = typer.Option(False, help="leave out what the first violation does not need"),
+) -> None:
+    """Run one history and say what happens in it.
+
+    The exit status is 1 if a promise was broken, known as Kafka's own or not.
+    """
+    from ...exploration.history import History, read_history, run
+    from ...exploration.shrinking import shrunk
+    from ...exploration.step import parse_step
+
+    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+    if file is not None:
+        _, history = read_history(file)
+    else:
+        lines = None if steps is None else [line for line in steps.split(";") if line.strip()]
+        parsed = None if lines is None else tuple(map(parse_step, lines))
+        history = History(_target_class(target), kafka_version, seed, parsed)
+    outcome = run(history, None if trace is None else str(trace))
+    if shrink and outcome.violations:
+        found = shrunk(outcome, outcome.violations[0].signature)
+        outcome = found.outcome
+        _print(f"made short in {found.runs} runs: {outcome.history.command}")
+    for line in outcome.told:
+        _print(line)
+    for violation in outcome.violations:
+        _print(str(violation))
+    if not outcome.violations:
+        _print("every promise was kept")
+    raise typer.Exit(DOES_NOT_HOLD if outcome.violations else 0)
+
+
+@app.command("promises")
+def promises() -> None:
+    """Say which promises are watched, and what each means."""
+    from ...exploration.history import TARGETS
+
+    shown: dict[str, Any] = {}
+    for kind in TARGETS.values():
+        for promise in kind.promises:
+            shown.setdefault(promise.name(), promise)
+    for name, promise in shown.items():
+        text = " ".join((promise.__doc__ or "").partition("\n\n")[0].split())
+        _print(f"{name} ({'in the end' if promise.is_validation else 'all along'}): {text}")
+
+
+def _target(name: str | None) -> str | None:
+    return None if name is None else _target_class(name).name
+
+
+def _target_class(name: str) -> Any:
+    from ...exploration.history import TARGETS
+    from ...protocol.errors import UsageError
+
+    if name not in TARGETS:
+        raise UsageError(f"no target is called {name!r}; there are {', '.join(TARGETS)}")
+    return TARGETS[name]
+
+
+def _promises(text: str) -> frozenset[str]:
+    from ...exploration.history import TARGETS
+    from ...protocol.errors import UsageError
+
+    known = {one.name() for kind in TARGETS.values() for one in kind.promises}
+    chosen = {name.strip() for name in text.split(",") if name.strip()}
+    if unknown := sorted(chosen - known):
+        raise UsageError(
+            f"there is no invariant {unknown[0]!r}; `fakekafka explore promises` lists them"
+        )
+    return frozenset(chosen)
+
+
+def _seconds(text: str) -> float:
+    from ...protocol.errors import UsageError
+
+    matched = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text)
+    if matched is None:
+        raise UsageError(f"--budget takes 90s, 10m or 2h, not {text!r}")
+    return float(matched[1]) * {"s": 1, "m": 60, "h": 3600}[matched[2]]

@@ -1,0 +1,195 @@
+"""What a run has reached: states and steps of state machines, faults, messages, errors, flags.
+
+The names of what can be reached come from the tables themselves, so what was never reached can be
+listed. To look at every message slows a run down, so only some runs do: those whose seed is a
+multiple of ``SAMPLED``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..actors.delivery import Delivery
+from ..coordinators.groups.group import PREVIOUS_STATES
+from ..coordinators.transactions.states import VALID_PREVIOUS_STATES
+from ..protocol.api_versions import API_NAMES, release_ranges
+from ..protocol.errors import ErrorCode
+from ..protocol.releases.behaviour import Behaviour
+from ..protocol.versions import behaviour
+from ..statemachines.machines.transitions import (
+    PARTITION_PREDECESSORS,
+    replica_predecessors,
+)
+from ..tracing.message_types import message_type_names
+from .step import Step
+from .targets.target import Target
+from .watch import SeenReplica
+
+SAMPLED = 8
+_OTHER_NAMES = {"AlterPartition": "AlterIsr", "IncrementalAlterConfigs": "AlterConfigs"}
+"""APIs whose message is called otherwise here."""
+
+KINDS: tuple[str, ...] = ("state", "transition", "fault", "faults", "message", "error", "flag")
+"""What an item is about; it is followed by a colon and a name."""
+
+
+class Coverage:
+    """Items that a run reaches."""
+
+    def __init__(self, target: Target, is_sampled: bool) -> None:
+        self.items: set[str] = set()
+        self._is_sampled = is_sampled
+        self._target = target
+        self._roles: dict[tuple[Any, int], str | None] = {}
+        self._errors_of: dict[type, bool] = {}
+        self._before = ""
+        watch = target.watch
+        watch.hear("on_controller_state", self._controller_state)
+        watch.hear("on_group_state", self._group_state)
+        watch.hear("on_transaction_state", self._transaction_state)
+        watch.hear("on_role", self._role)
+
+    def took(self, step: Step[Any]) -> None:
+        """A step was done."""
+        if step.verb == "wait":
+            return
+        self.items.add(f"fault: {step.verb}")
+        if self._before:
+            self.items.add(f"faults: {self._before}, {step.verb}")
+        self._before = step.verb
+
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[None]:
+        """Look at messages and flags, as long as this is entered, in a run that is sampled."""
+        if not self._is_sampled:
+            yield
+            return
+        self._target.world.simulation.runtime.network.observe(self._delivered)
+        with noted_flags(self.items):
+            yield
+
+    def _controller_state(self, subject: str, old: str | None, new: str | None, *_: object) -> None:
+        self._step("replica" if "/" in subject else "partition", old, new)
+
+    def _group_state(self, _group: str, old: str | None, new: str | None) -> None:
+        if not self._target.world.has_modern_groups:
+            self._step("group", old, new)
+
+    def _transaction_state(self, _name: str, old: str | None, new: str | None) -> None:
+        self._step("transaction", old, new)
+
+    def _role(self, replica: SeenReplica) -> None:
+        key = replica.where, replica.broker
+        before = self._roles.get(key)
+        self._roles[key] = replica.role
+        if before != replica.role:
+            self._step("role", before, replica.role)
+
+    def _step(self, machine: str, old: str | None, new: str | None) -> None:
+        if new is not None:
+            self.items.add(f"state: {machine} {new}")
+        if new is not None and old is not None:
+            self.items.add(f"transition: {machine} {old} to {new}")
+
+    def _delivered(self, delivery: Delivery) -> None:
+        message = delivery.message
+        name = type(message).__name__
+        self.items.add(f"message: {name}")
+        if name.endswith("Response"):
+            self.items.update(f"error: {error.name}" for error in _errors_in(message))
+
+
+def _errors_in(value: Any) -> Iterator[ErrorCode]:
+    """Error codes anywhere in a message."""
+    if isinstance(value, ErrorCode):
+        if value is not ErrorCode.NONE:
+            yield value
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _errors_in(one)
+    elif getattr(type(value), "__module__", "").startswith(__package__.partition(".")[0]):
+        for name in getattr(type(value), "__annotations__", ()):
+            yield from _errors_in(getattr(value, name, None))
+
+
+@contextlib.contextmanager
+def noted_flags(items: set[str]) -> Iterator[None]:
+    """Note which flags of a release are asked for; by one run of the process at a time."""
+    names = frozenset(Behaviour.__slots__)
+    ask = object.__getattribute__
+
+    def noting(flags: Behaviour, name: str) -> Any:
+        value = ask(flags, name)
+        if name in names:
+            items.add(f"flag: {name} is {value}")
+        return value
+
+    Behaviour.__getattribute__ = noting  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        del Behaviour.__getattribute__
+
+
+def reachable(kafka_version: str) -> dict[str, frozenset[str]]:
+    """By kind what could be reached in a release, for the kinds of which a table knows all."""
+    flags = behaviour(kafka_version)
+    tables: tuple[tuple[str, Mapping[Any, Any], str], ...] = (
+        ("partition", PARTITION_PREDECESSORS, "kafka_name"),
+        ("replica", replica_predecessors(flags), "kafka_name"),
+        ("group", PREVIOUS_STATES, "value"),
+        ("transaction", VALID_PREVIOUS_STATES, "title"),
+    )
+    states: set[str] = set()
+    transitions: set[str] = set()
+    for machine, table, name in tables:
+        if machine == "transaction" and not flags.transactions:
+            continue
+        for after, predecessors in table.items():
+            to = getattr(after, name)
+            states.add(f"{machine} {to}")
+            transitions.update(
+                f"{machine} {getattr(one, name)} to {to}" for one in predecessors if one != after
+            )
+    named = {
+        _OTHER_NAMES.get(API_NAMES[key], API_NAMES[key]) for key in release_ranges(kafka_version)
+    }
+    messages = {f"{name}Request" for name in named}.intersection(message_type_names())
+    asked = {f"{name} is {getattr(flags, name)}" for name in Behaviour.__slots__}
+    return {
+        "state": frozenset(states),
+        "transition": frozenset(transitions),
+        "message": frozenset(messages),
+        "error": frozenset(error.name for error in ErrorCode if error is not ErrorCode.NONE),
+        "flag": frozenset(asked - {f"kafka_version is {kafka_version}"}),
+    }
+
+
+class Reached(NamedTuple):
+    """How much of a kind was reached."""
+
+    kind: str
+    reached: int
+    of: int | None
+    """None where no table knows all there is."""
+    never: tuple[str, ...]
+
+
+def summed_up(items: Iterable[str], kafka_version: str) -> list[Reached]:
+    """What was reached of each kind, and what was not."""
+    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for item in items:
+        kind, _, name = item.partition(": ")
+        found[kind].add(name)
+    possible = reachable(kafka_version)
+    summed = []
+    for kind in KINDS:
+        if kind in possible:
+            reached = found[kind] & possible[kind]
+            never = tuple(sorted(possible[kind] - found[kind]))
+            summed.append(Reached(kind, len(reached), len(possible[kind]), never))
+        else:
+            summed.append(Reached(kind, len(found[kind]), None, ()))
+    return summed

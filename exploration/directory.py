@@ -1,0 +1,97 @@
+"""The directory of an exploration: its settings, and a line for each run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..protocol.errors import UsageError
+from .campaign import Result, Trial
+from .invariants.invariant import Violation
+from .settings import Settings
+
+_RUNS, _SETTINGS = "runs.jsonl", "settings.json"
+
+
+def begin(out: Path, settings: Settings, *, resume: bool) -> None:
+    """Make the directory of an exploration, or find it as it was left.
+
+    Raises ``UsageError`` where another exploration is in it, or none where one should be.
+    """
+    path = out / _SETTINGS
+    if path.exists():
+        if not resume:
+            raise UsageError(f"{out} has an exploration; go on with --resume, or name another one")
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found != settings.as_dict():
+            raise UsageError(f"{out} has another exploration: {found}")
+        return
+    if resume:
+        raise UsageError(f"there is no exploration in {out} to go on with")
+    out.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings.as_dict()) + "\n", encoding="utf-8")
+
+
+def add_runs(
+    out: Path, results: Sequence[Result], new: Sequence[frozenset[str]], made: Collection[int]
+) -> None:
+    """Add a line for each of the runs that were made just now, with what it reached first."""
+    with (out / _RUNS).open("a", encoding="utf-8") as file:
+        for result, items in zip(results, new, strict=True):
+            attempt = result.attempt
+            if attempt.run_id not in made:
+                continue
+            line: dict[str, Any] = {
+                "run": attempt.run_id,
+                "target": attempt.target,
+                "seed": attempt.seed,
+                "steps": attempt.steps,
+                "taken": result.taken if items or result.violations else (),
+                "new": sorted(items),
+                "violations": result.violations,
+                "figures": dict(result.figures),
+                "virtual_ms": result.virtual_ms,
+            }
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+def read_runs(out: Path, runs: int) -> dict[int, Result]:
+    """The results of earlier runs with numbers below ``runs``. A line that was cut off goes, with
+    what follows it."""
+    found: dict[int, Result] = {}
+    path = out / _RUNS
+    if not path.exists():
+        return found
+    whole = 0
+    with path.open("rb") as file:
+        for line in file:
+            result = _result(line)
+            if result is None:
+                break
+            whole += len(line)
+            if result.attempt.run_id < runs:
+                found[result.attempt.run_id] = result
+    with path.open("ab") as file:
+        file.truncate(whole)
+    return found
+
+
+def _result(line: bytes) -> Result | None:
+    """What a line says; None if it was cut off."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return None
+    steps = None if told["steps"] is None else tuple(told["steps"])
+    return Result(
+        Trial(told["run"], told["target"], told["seed"], steps),
+        tuple(told["taken"]),
+        tuple(Violation(*violation) for violation in told["violations"]),
+        frozenset(told["new"]),
+        tuple(told["figures"].items()),
+        told["virtual_ms"],
+    )

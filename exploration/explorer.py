@@ -1,0 +1,207 @@
+"""Runs attempts round by round, gathers what they reached and broke, and goes on after a break.
+
+The attempts of a round depend on the rounds before it alone, and results are looked at in the order
+of their numbers. So the same seeds give the same violations on every engine.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+from ..spark_bench.engines.engine import Engine
+from .campaign import Campaign, Result, Trial, target_of
+from .directory import add_runs, read_runs
+from .invariants.invariant import Violation
+from .mutation import mutated
+from .settings import Settings
+from .step import parse_step
+
+ROUND = 240
+"""Runs of a round."""
+_MUTATED_EACH = 4
+"""One run of so many goes on from one that reached something new."""
+_POOL_MAX = 400
+
+
+class Find(NamedTuple):
+    """A violation with its signature, and the first run that has it."""
+
+    violation: Violation
+    attempt: Trial
+    taken: tuple[str, ...]
+    """The steps that were done in that run."""
+
+
+class ExplorationProgress(NamedTuple):
+    """How far an exploration is; shown as the progress of a batch is."""
+
+    done: int
+    total: int
+    work: float
+    runs_per_s: float
+    remaining_s: float
+    distinct: int
+    unexplained: int
+    reached: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.done} of {self.total} runs, {self.runs_per_s:.1f} runs/s, "
+            f"{self.remaining_s:.0f} s left, {self.distinct} kinds of violation "
+            f"({self.unexplained} not known), {self.reached} things reached"
+        )
+
+
+class Exploration:
+    """All that is known of the runs so far."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings: Settings = settings
+        self.reached: set[str] = set()
+        self.counts: dict[str, int] = {}
+        """Signature to the runs that have it."""
+        self.finds: dict[str, Find] = {}
+        """Signature to the first of these."""
+        self.figures: dict[str, int] = {}
+        self.done: dict[int, None] = {}
+        self.virtual_ms: float = 0.0
+        self.by_target: dict[str, int] = {}
+        self._pool: list[tuple[str, int, tuple[str, ...]]] = []
+        # Target, seed and steps of runs that reached something new.
+
+    def rounds(self) -> Iterator[list[Trial]]:
+        """The attempts of each round, drawn when the rounds before are taken."""
+        runs = self.settings.runs
+        for begin in range(0, runs, ROUND):
+            yield [self._attempt(run_id) for run_id in range(begin, min(begin + ROUND, runs))]
+
+    def _attempt(self, run_id: int) -> Trial:
+        settings = self.settings
+        seed = settings.seed + run_id
+        if run_id % _MUTATED_EACH == _MUTATED_EACH - 1 and self._pool:
+            rng = random.Random(f"mutation {seed}")
+            target, its_seed, steps = rng.choice(self._pool)
+            others = [lines for name, _, lines in self._pool if name == target]
+            parsed = [list(map(parse_step, lines)) for lines in (steps, rng.choice(others))]
+            made = mutated(parsed[0], parsed[1], rng)
+            return Trial(run_id, target, its_seed, tuple(map(str, made)))
+        target = settings.target or target_of(run_id, settings.kafka_version)
+        return Trial(run_id, target, seed)
+
+    def take(self, results: Sequence[Result], new: Sequence[frozenset[str]]) -> None:
+        """Take results in the order of their runs, with what each reached that was new."""
+        for result, items in zip(results, new, strict=True):
+            attempt = result.attempt
+            self.done[attempt.run_id] = None
+            self.by_target[attempt.target] = self.by_target.get(attempt.target, 0) + 1
+            self.virtual_ms += result.virtual_ms
+            for name, count in result.figures:
+                self.figures[name] = self.figures.get(name, 0) + count
+            fresh = items - self.reached
+            self.reached |= items
+            if fresh and result.taken and len(self._pool) < _POOL_MAX:
+                self._pool.append((attempt.target, attempt.seed, result.taken))
+            for violation in result.violations:
+                find = Find(violation, attempt, result.taken)
+                self.finds.setdefault(violation.signature, find)
+            for signature in sorted({violation.signature for violation in result.violations}):
+                self.counts[signature] = self.counts.get(signature, 0) + 1
+
+
+class _BudgetUsed(Exception):
+    """The time is over."""
+
+
+class _Session:
+    """One call of ``explore``: it meets the engine, the clock and the directory."""
+
+    def __init__(
+        self,
+        exploration: Exploration,
+        budget_s: float | None,
+        out: Path | None,
+        progress: Callable[[ExplorationProgress], object],
+    ) -> None:
+        self._exploration = exploration
+        self._budget_s = budget_s
+        self._out = out
+        self._progress = progress
+        self._earlier = {} if out is None else read_runs(out, exploration.settings.runs)
+        self._started = time.monotonic()
+        self._made = 0
+        self._kinds: dict[str, bool] = {}  # signature -> whether it is known as Kafka's own
+
+    def run(self, engine: Engine) -> None:
+        for attempts in self._exploration.rounds():
+            self._round(engine, attempts)
+
+    def _round(self, engine: Engine, attempts: Sequence[Trial]) -> None:
+        exploration, settings = self._exploration, self._exploration.settings
+        known = frozenset(exploration.reached)
+        gathered: dict[int, Result] = {
+            one.run_id: self._earlier[one.run_id] for one in attempts if one.run_id in self._earlier
+        }
+        rest = [one for one in attempts if one.run_id not in gathered]
+        for result in gathered.values():
+            self._kinds.update((one.signature, bool(one.known)) for one in result.violations)
+        campaign = Campaign(settings.kafka_version, rest, settings.only)
+        try:
+            for carried in engine.run(campaign, rest) if rest else ():
+                result = carried.row["result"]
+                gathered[result.attempt.run_id] = result
+                self._made += 1
+                self._kinds.update((one.signature, bool(one.known)) for one in result.violations)
+                self._tell(len(exploration.done) + len(gathered))
+        finally:
+            results = [gathered[run_id] for run_id in sorted(gathered)]
+            new = [result.reached - known for result in results]
+            if self._out is not None:
+                made = {one.run_id for one in rest}
+                add_runs(self._out, results, new, made)
+            exploration.take(results, new)
+
+    def _tell(self, done: int) -> None:
+        """Show where it is; ends it when the time is over."""
+        exploration, budget_s = self._exploration, self._budget_s
+        runs = exploration.settings.runs
+        elapsed_s = max(time.monotonic() - self._started, 1e-6)
+        rate = self._made / elapsed_s
+        left_s, work = (runs - done) / rate, done / runs
+        if budget_s is not None:
+            left_s = min(left_s, max(budget_s - elapsed_s, 0.0))
+            work = max(work, min(elapsed_s / budget_s, 1.0))
+        kinds, reached = len(self._kinds), len(exploration.reached)
+        unknown = sum(not is_known for is_known in self._kinds.values())
+        self._progress(ExplorationProgress(done, runs, work, rate, left_s, kinds, unknown, reached))
+        if budget_s is not None and elapsed_s >= budget_s:
+            raise _BudgetUsed
+
+
+def explore(
+    settings: Settings,
+    open_it: Callable[[], AbstractContextManager[Engine]],
+    *,
+    budget_s: float | None = None,
+    out: Path | None = None,
+    progress: Callable[[ExplorationProgress], object] = lambda _progress: None,
+) -> tuple[Exploration, BaseException | None]:
+    """Run until all runs are done, or the budget is used up; returns what ended it early, too.
+
+    ``out`` has what earlier runs gave, and gets what these give.
+    """
+    exploration = Exploration(settings)
+    session = _Session(exploration, budget_s, out, progress)
+    ended: BaseException | None = None
+    try:
+        with open_it() as engine:
+            session.run(engine)
+    except _BudgetUsed:
+        pass
+    except (KeyboardInterrupt, SystemExit) as cause:
+        ended = cause
+    return exploration, ended

@@ -1,0 +1,131 @@
+"""What is told of an exploration: its finds, made short, and what it reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from .coverage import summed_up
+from .explorer import Exploration, Find
+from .history import History, run
+from .invariants.invariant import Violation
+from .known import KNOWN
+from .shrinking import RUNS_MAX, WALL_S_MAX, shrunk
+from .step import parse_step
+
+_NEVER_SHOWN = 12
+"""Names of what was never reached that fit a line on the terminal."""
+
+
+class ShortFind(NamedTuple):
+    """A find with the shortest history that was found for it."""
+
+    signature: str
+    violation: Violation
+    runs: int
+    """How many have it."""
+    history: History
+    steps: int
+    """Faults and client actions of the history; waits do not count."""
+    shrink_runs: int
+    """0: it was not made shorter."""
+
+    @property
+    def name(self) -> str:
+        """For files."""
+        known = self.violation.known or "unknown"
+        return re.sub(r"[^a-z0-9]+", "-", f"{self.violation.promise} {known}".lower()).strip("-")
+
+
+def finding_of(
+    exploration: Exploration,
+    signature: str,
+    *,
+    shrinks: bool,
+    runs_max: int = RUNS_MAX,
+    wall_s_max: float = WALL_S_MAX,
+) -> ShortFind:
+    """Repeat the first run of a find, and leave out what it does not need."""
+    find: Find = exploration.finds[signature]
+    history = replace(
+        find.attempt.history(exploration.settings.kafka_version),
+        steps=tuple(map(parse_step, find.taken)),
+    )
+    violation, shrink_runs = find.violation, 0
+    if shrinks:
+        outcome = run(history)
+        shorter = shrunk(outcome, signature, runs_max, wall_s_max)
+        shrink_runs = shorter.runs + 1
+        found = shorter.outcome
+        history = replace(history, steps=found.history.steps or found.taken)
+        of_kind = [v for v in shorter.outcome.violations if v.signature == signature]
+        violation = of_kind[0] if of_kind else violation
+    steps = sum(step.verb != "wait" for step in history.steps or ())
+    return ShortFind(
+        signature, violation, exploration.counts[signature], history, steps, shrink_runs
+    )
+
+
+def write_finding(finding: ShortFind, folder: Path) -> list[Path]:
+    """Write its history and its trace; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{finding.name}.txt"
+    about = " ".join(f"{finding.violation.promise}: {finding.violation.text}".split())
+    path.write_text(finding.history.written(about), encoding="utf-8")
+    trace = path.with_suffix(".fktrace")
+    run(finding.history, str(trace))
+    return [path, trace]
+
+
+def summary(exploration: Exploration) -> Iterator[str]:
+    """Lines about the runs and what they reached."""
+    settings = exploration.settings
+    parts = ", ".join(f"{n} of {name}" for name, n in sorted(exploration.by_target.items()))
+    hours = exploration.virtual_ms / 3_600_000
+    yield (
+        f"{len(exploration.done)} of {settings.runs} runs of Kafka {settings.kafka_version} from "
+        f"seed {settings.seed} ({parts}), {hours:.1f} hours of virtual time"
+    )
+    figures = ", ".join(f"{count} {name}" for name, count in sorted(exploration.figures.items()))
+    if figures:
+        yield f"clients: {figures}"
+
+
+def coverage_lines(exploration: Exploration, never_shown: int = _NEVER_SHOWN) -> Iterator[str]:
+    """A line for each kind of what can be reached."""
+    for reached in summed_up(exploration.reached, exploration.settings.kafka_version):
+        of = "" if reached.of is None else f" of {reached.of}"
+        never = reached.never[:never_shown]
+        more = len(reached.never) - len(never)
+        told = f"; never {', '.join(never)}{f' and {more} more' if more else ''}" if never else ""
+        yield f"{reached.kind}: {reached.reached}{of}{told}"
+
+
+def finding_lines(finding: ShortFind) -> Iterator[str]:
+    """What was found, how often, and how it is repeated."""
+    violation = finding.violation
+    known = f"Kafka's own: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(", ")
+    yield f"{violation.promise}, in {finding.runs} runs: {violation.text}"
+    yield f"  {known}" if violation.known else "  nothing known explains it"
+    made = f", made short in {finding.shrink_runs} runs" if finding.shrink_runs else ""
+    yield f"  {finding.steps} faults and actions{made}"
+    yield f"  {finding.history.command}"
+
+
+def write_report(
+    exploration: Exploration, findings: list[ShortFind], path: Path, tell: Callable[[str], object]
+) -> None:
+    """Write a page of Markdown with everything, also all that was never reached."""
+    lines = ["# Fault exploration", "", *summary(exploration), "", "## Finds", ""]
+    if not findings:
+        lines += ["None: every promise was kept.", ""]
+    for finding in findings:
+        lines += [f"### {finding.signature}", "", "```text"]
+        lines += [*finding_lines(finding), "```", ""]
+    lines += ["## What was reached", ""]
+    lines += [f"- {line}" for line in coverage_lines(exploration, never_shown=1000)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    tell(str(path))

@@ -1,0 +1,65 @@
+"""Histories like one that reached something new: a step more, a step less, another order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .cluster_steps import Wait
+from .step import Step
+
+_Steps = list[Step[Any]]
+_WAITS_MS = (0, 1, 10, 200, 1000, 4000, 8000)
+_MOST_CHANGES = 4
+_MOST_STEPS = 60
+
+
+def _leave_out(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
+    del steps[rng.randrange(len(steps))]
+
+
+def _repeat(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
+    steps.insert(rng.randrange(len(steps) + 1), rng.choice(steps))
+
+
+def _exchange(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
+    one, other = rng.randrange(len(steps)), rng.randrange(len(steps))
+    steps[one], steps[other] = steps[other], steps[one]
+
+
+def _wait_otherwise(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Random) -> None:
+    place = rng.randrange(len(steps))
+    wait = Wait(rng.choice(_WAITS_MS))
+    if isinstance(steps[place], Wait):
+        steps[place] = wait
+    else:
+        steps.insert(place, wait)
+
+
+def _borrow(steps: _Steps, other: Sequence[Step[Any]], rng: random.Random) -> None:
+    """Some steps of another history; those that do not apply here are passed over."""
+    begin = rng.randrange(len(other))
+    place = rng.randrange(len(steps) + 1)
+    steps[place:place] = other[begin : begin + rng.randint(1, 4)]
+
+
+_CHANGES: tuple[Callable[[_Steps, Sequence[Step[Any]], random.Random], None], ...] = (
+    _leave_out,
+    _repeat,
+    _exchange,
+    _wait_otherwise,
+    _borrow,
+)
+
+
+def mutated(
+    steps: Sequence[Step[Any]], other: Sequence[Step[Any]], rng: random.Random
+) -> tuple[Step[Any], ...]:
+    """The steps of a history with one to four changes; ``other`` are those of another one."""
+    changed = list(steps)
+    for _ in range(rng.randint(1, _MOST_CHANGES)):
+        if not changed or not other:
+            return tuple(other)
+        rng.choice(_CHANGES)(changed, other, rng)
+    return tuple(changed[:_MOST_STEPS])
