@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...actors.network.costs import PUBLISHED_2018_LATENCY_MS, RunCosts
+from ...actors.network.costs import PUBLISHED_2018_LATENCY_MS, Costs
 from ...protocol import znode_paths, znode_payloads
 from ...protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from ...testing.simulation import Simulation
@@ -91,7 +91,7 @@ def shutdown_ms(simulation: Simulation) -> float:
 
 
 def loaded_cluster(
-    run: Run, costs: RunCosts, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
+    run: Run, costs: Costs, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
 ) -> Simulation:
     """Five brokers with (topics, partitions each, replicas each), hosted and at rest.
 
@@ -101,7 +101,7 @@ def loaded_cluster(
         5,
         kafka_version=kafka_version,
         latency_ms=PUBLISHED_2018_LATENCY_MS,
-        costs=RunCosts(),
+        costs=Costs(),
         config={**CONFIG, "zookeeper.max.in.flight.requests": max_in_flight},
     )
     populate(simulation, *shape)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ...actors.network.costs import RunCosts
+from ...actors.network.costs import Costs
 from ...protocol.errors import UsageError
 from ..measuring.parameters import AtLeast, AtMost, Count, Milliseconds, OneOf, Version
 from ..measuring.run import Run
@@ -26,7 +26,7 @@ HEADLINE = "response_p99_ms"
 MEASURES = {
     "records_per_s": "acknowledged records per second of virtual time",
 }
-COSTS = RunCosts(
+COSTS = Costs(
     broker_request_ms=0.05, disk_append_ms=0.05, disk_mb_per_s=200.0, link_mb_per_s=117.0
 )
 _WARM_UP_MS = 2_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...actors.network.costs import RunCosts
+from ...actors.network.costs import Costs
 from ..measuring.parameters import Count, Milliseconds, Version
 from ..measuring.run import Run
 
@@ -37,7 +37,7 @@ def scenario(
     rate_per_s: Count = 50,
 ) -> None:
     """Move every partition from brokers 1 and 2 to brokers 3 and 4."""
-    costs = RunCosts(link_mb_per_s=link_mb_per_s, disk_mb_per_s=200.0, disk_append_ms=0.05)
+    costs = Costs(link_mb_per_s=link_mb_per_s, disk_mb_per_s=200.0, disk_append_ms=0.05)
     simulation = run.simulation(4, kafka_version=kafka_version, costs=costs)
     simulation.network.latency(lognormal_ms=(0.5, 0.4))
     simulation.create_topic(TOPIC, assignment={n: [1, 2] for n in range(partitions)})
