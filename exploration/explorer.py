@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ..spark_bench.engines.engine import Engine
 from .campaign import Campaign, Result, Trial, target_of
 from .directory import add_runs, read_runs
+from .history import TARGETS
 from .invariants.invariant import Violation
 from .mutation import mutated
 from .settings import Settings
@@ -86,7 +87,13 @@ class Exploration:
         if run_id % _MUTATED_EACH == _MUTATED_EACH - 1 and self._pool:
             rng = random.Random(f"mutation {seed}")
             target, its_seed, steps = rng.choice(self._pool)
-            others = [lines for name, _, lines in self._pool if name == target]
+            shape_of = TARGETS[target].shape_of
+            shape = shape_of(its_seed)
+            others = [
+                lines
+                for name, other_seed, lines in self._pool
+                if name == target and shape_of(other_seed) == shape
+            ]
             parsed = [list(map(parse_step, lines)) for lines in (steps, rng.choice(others))]
             made = mutated(parsed[0], parsed[1], rng)
             return Trial(run_id, target, its_seed, tuple(map(str, made)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from typing import ClassVar
 
 from ..faults import FAULTS, UNDONE
@@ -84,6 +84,11 @@ class LoadedCluster(Target):
         self.load: Load = Load(world, watch, options)
         self._judge(world, watch, self.load, only)
         self.healing: Healing = Healing(self, self.load)
+
+    @classmethod
+    def shape_of(cls, seed: int) -> Hashable:
+        options = draw_options(seed)
+        return options.brokers, options.zookeepers, options.log_dirs
 
     def figures(self) -> dict[str, int]:
         return {"acknowledged": sum(map(len, self.load.acknowledged.values()))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from typing import ClassVar
 
 from ..generator import Draws
@@ -42,6 +42,11 @@ class Target(ABC):
         only: Collection[str] | None = None,
     ) -> None:
         """``trace`` records the run; ``only`` names the promises that are looked at."""
+
+    @classmethod
+    def shape_of(cls, seed: int) -> Hashable:
+        """Who is there in the world of a seed: steps of worlds with one shape fit each other."""
+        return cls.name
 
     def _judge(
         self, world: World, watch: Watch, load: Load | None, only: Collection[str] | None

@@ -23,9 +23,10 @@ from fakekafka.exploration.cluster_steps import (
     Thaw,
     Wait,
 )
-from fakekafka.exploration.generator import Draws, draw, shrink
+from fakekafka.exploration.generator import Draws, draw, shrink, swarmed
 from fakekafka.exploration.history import History, Outcome, read_history
 from fakekafka.exploration.invariants.invariant import Violation
+from fakekafka.exploration.mutation import mutated
 from fakekafka.exploration.shrinking import shrunk
 from fakekafka.exploration.step import Step, parse_step, read, written
 from fakekafka.exploration.targets.cluster import LoadedCluster
@@ -194,3 +195,23 @@ def test_a_step_that_does_not_apply_is_passed_over_and_told() -> None:
     assert not Resign().do(world), "a broker is down"
     assert not parse_step("power_off 2").do(world), "a broker is down"
     world.simulation.stop()
+
+
+def test_a_changed_history_has_steps_of_its_parents() -> None:
+    """One to four changes; the same generator makes the same."""
+    steps, other = [Kill(1), Wait(5), Start(1)], [Kill(2), Thaw(2), Resign()]
+    made = {mutated(steps, other, random.Random(seed)) for seed in range(200)}
+    assert len(made) > 100
+    assert {step for one in made for step in one if not isinstance(step, Wait)} == {
+        Kill(1), Start(1), Kill(2), Thaw(2), Resign()
+    }  # fmt: skip
+    assert mutated(steps, other, random.Random(3)) == mutated(steps, other, random.Random(3))
+
+
+def test_a_swarm_has_some_kinds_of_fault_only() -> None:
+    """Others in each history, and those that undo something in all."""
+    draws = Draws(dict.fromkeys("abcdef", (1, _add)), (1, 1), always=frozenset("a"))
+    drawn = [swarmed(draws, random.Random(seed)).choices for seed in range(50)]
+    assert all("a" in choices for choices in drawn)
+    assert len({tuple(choices) for choices in drawn}) > 15
+    assert {weight for choices in drawn for weight, _ in choices.values()} == {1, 3, 9}
