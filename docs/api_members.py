@@ -238,8 +238,11 @@ def documented(path: str) -> Any:
 
 
 def _source(path: str) -> griffe.Object | None:
-    module, _, name = path.rpartition(".")
-    return _visited(module)[name] if name[:1].isupper() else None
+    if not path.rpartition(".")[2][:1].isupper():
+        return None
+    kind = documented(path)
+    found: griffe.Object = _visited(kind.__module__)[kind.__qualname__]
+    return found
 
 
 def _anchor(page: str, position: int) -> str:

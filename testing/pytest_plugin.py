@@ -34,6 +34,8 @@ _INI: dict[str, tuple[Any, str]] = {
     "kafka_topics": ("linelist", "topics of every test, a line such as orders=3 each"),
 }
 
+_SEEDS_RENAMED = "--fakekafka-seeds is called --kafka-seeds now; the old name goes in fakekafka 0.4"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fakekafka")
@@ -44,16 +46,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="when to keep the traces of clusters and simulations (default: of failed tests)",
     )
     group.addoption(
-        "--fakekafka-seeds",
+        "--kafka-seeds",
         type=int,
         metavar="N",
         help="run each test with the mark kafka_program under the seeds 1 to N",
     )
+    group.addoption("--fakekafka-seeds", type=int, metavar="N", help=_SEEDS_RENAMED)
     for name, (kind, text) in _INI.items():
         parser.addini(name, f"fakekafka: {text}", type=kind, default=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    seeds = config.getoption("--fakekafka-seeds")
+    if seeds is not None:
+        config.issue_config_time_warning(DeprecationWarning(_SEEDS_RENAMED), stacklevel=2)
+        if config.option.kafka_seeds is None:
+            config.option.kafka_seeds = seeds
     config.addinivalue_line(
         "markers",
         "kafka(**arguments): arguments of the test's Cluster or Simulation; those of a module, a "

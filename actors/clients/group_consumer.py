@@ -10,6 +10,7 @@ from ...protocol.groups import CLASSIC_PROTOCOL, CONSUMER_PROTOCOL
 from ...protocol.values import TopicPartition, frozen
 from ..surroundings import Process, Surroundings
 from .assigned_member import AssignedMember
+from .assignment_change import AssignmentChange as AssignmentChange
 from .assignors import ASSIGNORS, Partitions
 from .client import refuse_setting
 from .consumer import ConsumerSettings, SimulatedConsumer
@@ -65,20 +66,6 @@ class GroupConsumerSettings(ConsumerSettings):
         for name, low in _LEAST.items():
             if not getattr(self, name) >= low:
                 refuse_setting(self, name, f"a number >= {low}")
-
-
-@frozen
-class AssignmentChange:
-    """Change of a member's assignment, and when it came."""
-
-    at_ms: int
-    """Milliseconds since the run began."""
-    kind: str
-    """``assigned``, ``revoked`` or ``lost``."""
-    generation: int
-    """The group's generation."""
-    partitions: Partitions
-    """What came or went."""
 
 
 class SimulatedGroupConsumer(SimulatedConsumer):

@@ -54,10 +54,10 @@ def run(item: Any) -> bool:
 
 def seeds_of(metafunc: pytest.Metafunc) -> range | None:
     """Return the seeds that the command line asks for, if the test is a program."""
-    count = metafunc.config.getoption("--fakekafka-seeds")
+    count = metafunc.config.getoption("--kafka-seeds")
     is_marked = metafunc.definition.get_closest_marker(MARK) is not None
     if count is None or not is_marked or "kafka_simulation" not in metafunc.fixturenames:
         return None
     if count < 1:
-        raise pytest.UsageError(f"--fakekafka-seeds must be at least 1, not {count}")
+        raise pytest.UsageError(f"--kafka-seeds must be at least 1, not {count}")
     return range(1, count + 1)

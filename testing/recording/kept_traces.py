@@ -29,7 +29,7 @@ _PATIENCE_S = 10
 """How long a cluster may take to say how it is: its threads may be what failed."""
 _WITH_VALUE = (
     *("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p"),
-    "--fakekafka-seeds",
+    *("--kafka-seeds", "--fakekafka-seeds"),
 )
 """Options of pytest that a run needs again."""
 

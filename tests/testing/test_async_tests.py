@@ -44,12 +44,23 @@ def test_an_async_test_runs_in_virtual_time(suite: pytest.Pytester) -> None:
 
 def test_the_command_line_asks_for_many_seeds(suite: pytest.Pytester) -> None:
     """Of tests with the mark; the command that repeats one names them, too."""
-    result = run(suite, SUITE, "--fakekafka-seeds", "3")
+    result = run(suite, SUITE, "--kafka-seeds", "3")
     result.assert_outcomes(passed=9, failed=3)
     text = "\n".join(result.outlines)
     assert "seed 2; trace kept" in text
-    assert " --fakekafka-seeds 3 '" in text
+    assert " --kafka-seeds 3 '" in text
     assert "test_method[seed2-2]'" in text
+
+
+def test_the_old_name_of_the_option_works_and_is_told(suite: pytest.Pytester) -> None:
+    """It goes two minor releases later; whoever gives both gets what the new one says."""
+    result = run(suite, SUITE, "--fakekafka-seeds", "2")
+    result.assert_outcomes(passed=6, failed=2, warnings=1)
+    text = "\n".join(result.outlines)
+    assert "DeprecationWarning: --fakekafka-seeds is called --kafka-seeds now" in text
+    assert " --fakekafka-seeds 2 '" in text
+    both = run(suite, SUITE, "--fakekafka-seeds=3", "--kafka-seeds=1")
+    both.assert_outcomes(passed=3, failed=1, warnings=1)
 
 
 def test_seeds_of_a_mark_win_over_the_command_line(suite: pytest.Pytester) -> None:
@@ -64,7 +75,7 @@ def test_seeds_of_a_mark_win_over_the_command_line(suite: pytest.Pytester) -> No
         async def test_one(kafka_simulation):
             assert kafka_simulation.seed in (7, 9)
         """,
-        "--fakekafka-seeds=5",
+        "--kafka-seeds=5",
     )
     result.assert_outcomes(passed=2)
 

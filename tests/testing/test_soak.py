@@ -20,7 +20,7 @@ KEPT = {
     # Operations that completed and linger: fetch.purgatory.purge.interval.requests.
     "DelayedFetch",
     # Slots of the timing wheels, made when they are first used; there are only so many.
-    "_Bucket",
+    "Bucket",
 }  # fmt: skip
 FEW = 12
 """More or fewer of one kind may be there at a moment: messages, requests that wait."""

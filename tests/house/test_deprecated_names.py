@@ -1,0 +1,43 @@
+"""Public names that go: each says when, and is gone when it said."""
+
+from __future__ import annotations
+
+import re
+
+from fakekafka.tests.support.imports import in_package
+from fakekafka.tests.support.paths import ROOT
+from fakekafka.version import __version__
+
+ENDING = "goes in fakekafka "
+REASON = re.compile(r"\S+ is called \S+ now; the old name goes in fakekafka (\d+)\.(\d+)")
+
+
+def wrong_reasons(texts: dict[str, str], version: str) -> list[str]:
+    """Lines that say of an old name nothing that helps, or that it should be gone by now."""
+    major, minor = map(int, version.split(".")[:2])
+    wrong = []
+    for path, text in texts.items():
+        for line in text.splitlines() if in_package(path) else ():
+            found = REASON.search(line)
+            if ENDING in line and (not found or (int(found[1]), int(found[2])) <= (major, minor)):
+                wrong.append(line.strip())
+    return wrong
+
+
+def test_an_old_name_goes_when_it_was_said_to(texts: dict[str, str]) -> None:
+    """And whoever uses it before reads the new one."""
+    assert wrong_reasons(texts, __version__) == []
+
+
+def test_an_old_name_that_stayed_too_long_is_found() -> None:
+    """In the release in which it should have gone, and so is one that has no successor."""
+    late = '"old is called new now; the old name goes in fakekafka 0.4"'
+    vague = '"old goes in fakekafka 0.9"'
+    texts = {"testing/a.py": f"{late}\n{vague}\n", "tests/b.py": late}
+    assert wrong_reasons(texts, "0.3.2") == [vague]
+    assert wrong_reasons(texts, "0.4.0") == wrong_reasons(texts, "1.0.0") == [late, vague]
+
+
+def test_the_policy_is_told_where_what_is_public_is() -> None:
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    assert "keeps the old one for two minor releases" in page
