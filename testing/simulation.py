@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ..actors.broker.spec import SimulatedListener
 from ..actors.clients.consumer import ConsumerSettings, SimulatedConsumer
@@ -37,12 +37,20 @@ from .running import WaitTimeout
 from .virtual_time import VirtualTimeCluster
 
 if TYPE_CHECKING:
+    from ..actors.surroundings import StateObserver, TraceSink
     from ..programs.notes import Note
     from ..programs.program import Main
     from ..programs.programs import Programs
     from ..tracing.events import Event
     from ..tracing.reading.reader import Trace
     from .handles.program import ProgramHandle
+    from .parameters.client_options import (
+        ConsumerOptions,
+        GroupConsumerOptions,
+        ProducerOptions,
+        TransactionalProducerOptions,
+        TransformerOptions,
+    )
     from .security import ClusterSecurity
 
 T = TypeVar("T")
@@ -81,7 +89,7 @@ class Simulation(EmulatedCluster):
         latency_ms: float = DEFAULT_LATENCY_MS,
         costs: Costs | None = None,
         behaviour: Behaviour | None = None,
-        recorder: Any = None,
+        recorder: TraceSink | StateObserver | None = None,
         trace: bool = True,
         start: bool = True,
         security: SecurityConfig | Mapping[str, Any] | str | None = None,
@@ -266,7 +274,9 @@ class Simulation(EmulatedCluster):
             )
         return name
 
-    def producer(self, name: str | None = None, **settings: Any) -> SimulatedProducer:
+    def producer(
+        self, name: str | None = None, **settings: Unpack[ProducerOptions]
+    ) -> SimulatedProducer:
         """A modelled producer; settings are those of ``ProducerSettings``, ``acks`` also "all"."""
         if settings.get("acks") == "all":
             settings["acks"] = ACKS_ALL
@@ -278,7 +288,7 @@ class Simulation(EmulatedCluster):
         self,
         partitions: Sequence[tuple[str, int]],
         name: str | None = None,
-        **settings: Any,
+        **settings: Unpack[ConsumerOptions],
     ) -> SimulatedConsumer:
         """A modelled consumer of these partitions; settings are those of ``ConsumerSettings``."""
         keys = arguments.partition_keys(partitions)
@@ -289,7 +299,10 @@ class Simulation(EmulatedCluster):
         return consumer
 
     def transactional_producer(
-        self, transactional_id: str, name: str | None = None, **settings: Any
+        self,
+        transactional_id: str,
+        name: str | None = None,
+        **settings: Unpack[TransactionalProducerOptions],
     ) -> SimulatedTransactionalProducer:
         """A modelled transactional producer; its methods are coroutines for ``start_task``.
 
@@ -310,23 +323,31 @@ class Simulation(EmulatedCluster):
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, int]],
         name: str | None = None,
-        **settings: Any,
+        **settings: Unpack[TransformerOptions],
     ) -> SimulatedTransformer:
         """A modelled application that copies each record of its inputs to its outputs exactly once.
 
         Settings are those of ``TransformerSettings``.
         """
         settings.setdefault("raises_epoch", self.behaviour.ending_needs_equal_epoch)
-        for which, keys in (("inputs", inputs), ("outputs", outputs)):
-            settings[which] = tuple(TopicPartition(*key) for key in arguments.partition_keys(keys))
-        chosen = _settings(TransformerSettings, {"transactional_id": transactional_id, **settings})
+        copied = {
+            which: tuple(TopicPartition(*key) for key in arguments.partition_keys(keys))
+            for which, keys in (("inputs", inputs), ("outputs", outputs))
+        }
+        chosen = _settings(
+            TransformerSettings, {"transactional_id": transactional_id, **copied, **settings}
+        )
         transformer: SimulatedTransformer = self._client(
             SimulatedTransformer, name, "transformer", chosen
         )
         return transformer
 
     def group_consumer(
-        self, group_id: str, topics: Sequence[str], name: str | None = None, **settings: Any
+        self,
+        group_id: str,
+        topics: Sequence[str],
+        name: str | None = None,
+        **settings: Unpack[GroupConsumerOptions],
     ) -> SimulatedGroupConsumer:
         """A modelled consumer in a group; settings are those of ``GroupConsumerSettings``.
 
@@ -334,8 +355,8 @@ class Simulation(EmulatedCluster):
         die.
         """
         settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
-        settings.update(group_id=group_id, topics=tuple(topics))
-        chosen = _settings(GroupConsumerSettings, settings)
+        subscribed = {"group_id": group_id, "topics": tuple(topics)}
+        chosen = _settings(GroupConsumerSettings, {**settings, **subscribed})
         consumer: SimulatedGroupConsumer = self._client(
             SimulatedGroupConsumer, name, "consumer", chosen
         )

@@ -28,8 +28,8 @@ class WatchManager:
         self._deliver = deliver
         self._data: _Watches = {}
         self._children: _Watches = {}
-        # Paths a session has ever watched here since it connected; a superset of those armed.
         self._paths_of: dict[int, dict[str, None]] = {}
+        """Paths that a session watches here, in one way or both."""
 
     def __len__(self) -> int:
         return sum(
@@ -66,16 +66,25 @@ class WatchManager:
         for event_type, path in changes:
             told = _sessions(data_watches.pop(path, None)) if data_watches else ()
             for session_id in told:
+                self._forget(session_id, path, child_watches)
                 deliver(session_id, event_type, path)
             if event_type is EventType.NODE_DATA_CHANGED or not child_watches:
                 continue
             if event_type is EventType.NODE_DELETED:
                 for session_id in _sessions(child_watches.pop(path, None)):
+                    self._forget(session_id, path, data_watches)
                     if session_id not in told:
                         deliver(session_id, event_type, path)
             parent = parent_path(path)
             for session_id in _sessions(child_watches.pop(parent, None)):
+                self._forget(session_id, parent, data_watches)
                 deliver(session_id, EventType.NODE_CHILDREN_CHANGED, parent)
+
+    def _forget(self, session_id: int, path: str, others: _Watches) -> None:
+        """A watch has fired, so the session watches the path no more, unless in the other way."""
+        told = others.get(path)
+        if told is None or session_id not in _sessions(told):
+            del self._paths_of[session_id][path]
 
     def set_watches(self, session_id: int, request: SetWatches, tree: ZnodeTree) -> None:
         """Re-arm a reconnected session's watches; fire at once those that missed a change."""

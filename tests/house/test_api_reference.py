@@ -23,11 +23,6 @@ USERS_OWN = {
     "EmulatedCluster.alter_config": "values of Kafka's configurations",
     "ClusterSecurity.token": "claims of the user's own",
     "SecurityConfig.token_keys": "a JSON Web Key Set, as JSON has it",
-    "Simulation.producer": "values of settings",
-    "Simulation.consumer": "values of settings",
-    "Simulation.transactional_producer": "values of settings",
-    "Simulation.transformer": "values of settings",
-    "Simulation.group_consumer": "values of settings",
     "Simulation.recorder": "an object of the user's own, or the default one",
     "Simulation.program": "arguments of the user's own program",
     "fakekafka.simulate": "arguments and result of the user's own program",
@@ -151,13 +146,13 @@ def test_what_the_generator_knows_by_name_exists() -> None:
 
 @pytest.mark.parametrize("kind", [Cluster, Simulation])
 def test_an_argument_is_of_any_type_only_where_anything_may_pass(kind: type) -> None:
-    """Values of configurations, what topics are made with, and a recorder of the user's own."""
+    """Values of configurations, and what topics are made with."""
     given = {
         name
         for name, parameter in inspect.signature(kind).parameters.items()
         if re.search(r"\bAny\b", str(parameter.annotation))
     }
-    assert given - {"config", "topics", "security", "recorder"} == set()
+    assert given - {"config", "topics", "security"} == set()
 
 
 @pytest.mark.parametrize("kind", [Cluster, Simulation])

@@ -20,6 +20,7 @@ MISUSES = {
     "fakekafka.Cluster().produce(b'orders', b'x')": ('Argument 1 to "produce"', "parameter "),
     "fakekafka.Cluster().ask(1, 'Metadata')": ('variant of "ask"', 'overloads for "ask"'),
     "fakekafka.Cluster().broker(1).kil()": ('has no attribute "kil"', 'access attribute "kil"'),
+    "fakekafka.Simulation().producer(linger=5)": ('did you mean "linger_ms"', 'named "linger"'),
     # A name that goes, from the class that has it.
     "fakekafka.Simulation().group_consumer('g', ['t']).rebalances[0].at_ms": (
         "at_ms is called time_ms now",

@@ -76,4 +76,4 @@ def test_a_simulation_says_its_seed_when_a_condition_never_holds() -> None:
 
 def test_settings_of_modelled_clients_are_checked() -> None:
     with Simulation(1) as simulation, pytest.raises(UsageError, match="did you mean 'linger_ms'"):
-        simulation.producer(linger=3)
+        simulation.producer(linger=3)  # type: ignore[call-arg]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fakekafka.tests.support.reachable import reachable
 from fakekafka.zkfake.messages import (
     CreateRequest,
     CreateSession,
@@ -109,3 +110,31 @@ def test_a_session_that_has_gone_is_told_nothing(watched: Watched) -> None:
     watched.watches.remove_session(MINE)
     watched.write(CreateRequest("/a/c"), SetDataRequest("/a", b"1"))
     assert watched.seen() == [(THEIRS, CHILDREN, "/a"), (THEIRS, CHANGED, "/a")]
+
+
+def test_what_a_session_watched_is_forgotten_when_it_has_fired(watched: Watched) -> None:
+    """As ``triggerWatch`` takes the path from ``watch2Paths``: a controller's session lives as long
+    as its broker, and watches every topic that ever was."""
+    before = reachable(watched.watches)
+    for number in range(200):
+        path = f"/a/{number}"
+        watched.watches.add_data(MINE, path)
+        watched.watches.add_children(MINE, path)
+        watched.watches.add_children(MINE, "/a")
+        watched.write(CreateRequest(path))
+        watched.watches.add_data(MINE, path)
+        watched.write(DeleteRequest(path))
+        assert (MINE, DELETED, path) in watched.seen()
+    assert len(watched.watches) == 0
+    assert reachable(watched.watches) - before <= 2  # the session, with nothing
+
+
+def test_a_watch_of_the_other_kind_outlives_the_first(watched: Watched) -> None:
+    """And goes with its session."""
+    watched.watches.add_data(MINE, "/a")
+    watched.watches.add_children(MINE, "/a")
+    watched.write(SetDataRequest("/a", b"1"))
+    assert watched.seen() == [(MINE, CHANGED, "/a")]
+    watched.watches.remove_session(MINE)
+    watched.write(CreateRequest("/a/c"))
+    assert watched.seen() == []
