@@ -64,17 +64,50 @@ def come_and_go(cluster: Cluster, numbers: range, *, alone: bool) -> None:
         deleted.result()
 
 
+SOON = {
+    "transactional.id.expiration.ms": 1000,
+    "transaction.remove.expired.transaction.cleanup.interval.ms": 500,
+    "max.incremental.fetch.session.cache.slots": 10,
+    "offsets.topic.segment.bytes": 4000,
+    "transaction.state.log.segment.bytes": 4000,
+    "log.cleaner.backoff.ms": 500,
+    "log.cleaner.min.cleanable.ratio": 0.1,
+    "log.cleaner.delete.retention.ms": 100,
+}
+"""With these Kafka keeps for a second what it keeps for days otherwise."""
+KEPT_STILL = {"DelayedFetch", "Bucket", "ProducerEntry", "BatchMetadata"}
+"""Of ``KEPT``; producer ids that expired are looked for every ten minutes."""
+INTERNAL = {"__consumer_offsets", "__transaction_state"}
+INTERNAL_BYTES_MAX = 20_000
+
+
+def internal_bytes(cluster: Cluster) -> int:
+    """What the internal topics take on a broker."""
+    return sum(
+        replica.size_bytes
+        for directory in cluster.broker(1).log_dirs
+        for replica in directory.replicas
+        if replica.topic in INTERNAL
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.clients
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("alone", [True, False], ids=["topics", "topics-groups-ids"])
-def test_what_comes_and_goes_leaves_nothing_behind(alone: bool) -> None:
+@pytest.mark.parametrize(
+    ("alone", "config", "kept"),
+    [(True, {}, KEPT), (False, {}, KEPT), (False, SOON, KEPT_STILL)],
+    ids=["topics", "topics-groups-ids", "expired-and-compacted"],
+)
+def test_what_comes_and_goes_leaves_nothing_behind(
+    alone: bool, config: dict[str, Any], kept: set[str]
+) -> None:
     """After 300 topics, groups and transactional ids there is no more than after 100.
 
     Where nothing but topics comes and goes, followers begin and end to fetch with each.
     """
     pytest.importorskip("confluent_kafka")
-    with Cluster(3, topics={} if alone else {"kept": 1}) as cluster:
+    with Cluster(3, topics={} if alone else {"kept": 1}, config=config) as cluster:
         for first in range(0, 100, 25):
             come_and_go(cluster, range(first, first + 25), alone=alone)
         before = kinds()
@@ -85,7 +118,11 @@ def test_what_comes_and_goes_leaves_nothing_behind(alone: bool) -> None:
         def nothing_is_left() -> bool:
             more.clear()
             more.update((kinds() - before).items())
-            return not any(count > FEW for kind, count in more.items() if kind not in KEPT)
+            return not any(count > FEW for kind, count in more.items() if kind not in kept)
 
-        cluster.wait_until(nothing_is_left, 10)
-        assert more.get("TransactionMetadata", 0) == (0 if alone else 40)
+        cluster.wait_until(nothing_is_left, 20)
+        if config:
+            cluster.wait_until(lambda: internal_bytes(cluster) < INTERNAL_BYTES_MAX, 20)
+        else:
+            assert more.get("TransactionMetadata", 0) == (0 if alone else 40)
+            assert alone or internal_bytes(cluster) > INTERNAL_BYTES_MAX
