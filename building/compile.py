@@ -32,10 +32,31 @@ FOLDERS = (
     "statemachines",
     "coordinators",
     "actors",
+    "tracing",
+    "wire",
+    "programs",
 )
 """What the compiled modules may import: any file of these that changes makes the build stale."""
 
-COMPILED = ("protocol", "replication", "actors")
+COMPILED = (
+    "protocol",
+    "replication",
+    "actors",
+    "tracing/recording",
+    "wire/kafka/api.py",
+    "wire/kafka/apis/fetch.py",
+    "wire/kafka/apis/produce.py",
+    "wire/kafka/codec.py",
+    "wire/kafka/connection.py",
+    "wire/kafka/exchange.py",
+    "wire/kafka/operations.py",
+    "wire/kafka/paced_queue.py",
+    "wire/kafka/repetitions.py",
+    "wire/kafka/response_errors.py",
+    "wire/kafka/topics.py",
+    "programs",
+)
+"""Folders, and files of those of which only the way of records is compiled."""
 
 INTERPRETED = {
     "actors/clients/assignment_change.py": "has an old name, of which type checkers are told",
@@ -47,6 +68,17 @@ INTERPRETED = {
     "protocol/releases/behaviour.py": "asks for the code of a constructor",
     "protocol/errors.py": "two errors are a ValueError or an OSError, too",
     "replication/log/checkpoint_formats.py": "an error of it is an OSError, too",
+    "tracing/recording/aside.py": "works in a copy of the process",
+    "tracing/recording/locked_recorder.py": "inherits from the recorder",
+    "tracing/recording/recorder.py": "referred to weakly, and ends when it dies",
+    "programs/ambience.py": "replaces functions and methods of modules",
+    "programs/brokers.py": "its listener has slots",
+    "programs/calls.py": "handles of asyncio have slots",
+    "programs/c_clocks.py": "makes a class from one that it finds",
+    "programs/errors.py": "its errors are those of asyncio, too",
+    "programs/running.py": "what is running is kept in a class",
+    "programs/tasks.py": "tasks and futures are those of asyncio's C code",
+    "programs/watchdog.py": "looks at frames of the interpreter",
 }
 """Files of compiled folders that are left alone, with the reason."""
 
@@ -55,8 +87,13 @@ strict = True
 explicit_package_bases = True
 warn_unreachable = True
 mypy_path = {source}
+disable_error_code = import-untyped
+
+[mypy-fakekafka.wire.*]
+disable_error_code = type-var
 """
-"""Of mypy, for the copy; the checkout around it is a package and would take it in."""
+"""Of mypy, for the copy; the checkout around it is a package and would take it in. There messages
+are no dataclasses to mypy, and ``dataclasses.replace`` takes them all the same."""
 
 PACKAGE = builds.ROOT
 WORK = PACKAGE / "build" / "compiled"
@@ -93,9 +130,13 @@ def modules_to_compile(package: Path) -> list[Path]:
     return [
         path
         for folder in COMPILED
-        for path in sorted((package / folder).rglob("*.py"))
+        for path in _files_of(package / folder)
         if path.name != "__init__.py" and path.relative_to(package).as_posix() not in INTERPRETED
     ]
+
+
+def _files_of(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
 
 
 def compile_modules(source: Path, paths: list[Path]) -> None:

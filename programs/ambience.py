@@ -304,11 +304,14 @@ class Ambience:
             gc.set_threshold(0)
             sys.set_asyncgen_hooks(*generator_hooks(outer_hooks))
             self._travel.start().time_ns = self._wall_ns  # type: ignore[method-assign]
-            watchdog.begin(threading.get_ident())
+            Now.thread = threading.get_ident()
+            Now.turn = self._turns
+            watchdog.begin(Now.thread)
             try:
                 yield
             finally:
                 watchdog.end()
+                self._turns = Now.turn
                 self._c_clocks.restore()
                 self._travel.stop()
                 sys.set_asyncgen_hooks(*outer_hooks)
@@ -332,17 +335,15 @@ class Ambience:
 
     def begin_turn(self, program: RunningProgram) -> None:
         """Callbacks of a program follow."""
-        Now.thread = threading.get_ident()
         Now.program = program
-        watchdog.turn_begins(program.name)
-        self._c_clocks.replace()
-        self._turns += 1
-        if self._turns % _TURNS_BETWEEN_COLLECTIONS == 0:
+        Now.turn = turn = Now.turn + 1
+        if not self._c_clocks.are_replaced:
+            self._c_clocks.replace()
+        if turn % _TURNS_BETWEEN_COLLECTIONS == 0:
             gc.collect()
 
     def end_turn(self) -> None:
         Now.program = None
-        watchdog.turn_ends()
 
     @contextmanager
     def executor(self) -> Iterator[Callable[[], float]]:

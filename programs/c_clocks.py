@@ -33,20 +33,22 @@ class CClocks:
     """Replaces what reads the clock once it is imported, and gives it back."""
 
     def __init__(self) -> None:
+        self.are_replaced = False
         self._module: Any = None
         self._real: Any = None
 
     def replace(self) -> None:
-        """Replace what has been imported meanwhile; costs next to nothing when it is done."""
-        if self._module is None and _MODULE in sys.modules:
+        """Replace what has been imported meanwhile."""
+        if _MODULE in sys.modules:
             module = sys.modules[_MODULE]
             builder = getattr(module, _NAME, None)
             if builder is None:  # it is being imported
                 return
             self._module, self._real = module, builder
             setattr(module, _NAME, _stamping(builder))
+            self.are_replaced = True
 
     def restore(self) -> None:
-        if self._module is not None:
+        if self.are_replaced:
+            self.are_replaced = False
             setattr(self._module, _NAME, self._real)
-            self._module = None

@@ -14,10 +14,10 @@ import math
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..protocol.errors import UsageError
+from .calls import ReadyCall, TimedCall
 from .tasks import Future, Task
 
 if TYPE_CHECKING:
@@ -35,51 +35,13 @@ _BUSY_TURNS_MAX = 400_000
 _NEVER_US = 1 << 60
 
 
-class _Runs:
-    """What a handle of asyncio does when its turn has come."""
-
-    __slots__ = ()
-
-    def run(self: Any) -> None:
-        """Call back in the context that was given, or was there when it was scheduled."""
-        try:
-            self._context.run(self._callback, *self._args)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            name = getattr(self._callback, "__qualname__", repr(self._callback))
-            self._loop.call_exception_handler(
-                {"message": f"Exception in callback {name}", "exception": error, "handle": self}
-            )
-        self = None  # else an exception that lives on would hold its own task
-
-
-class ReadyCall(_Runs, asyncio.Handle):
-    """A callback that is ready, and the event of the trace from which it follows."""
-
-    __slots__ = ("cause",)
-    cause: int | None
-
-
-class TimedCall(_Runs, asyncio.TimerHandle):
-    """The same at a time."""
-
-    __slots__ = ("cause", "timer")
-    cause: int | None
-    timer: VirtualTimer | None
-
-    def schedule(self, timer: VirtualTimer | None) -> None:
-        """Note what will fire; None once it has."""
-        self.timer = timer
-        self._scheduled = timer is not None  # asyncio tells the loop of cancelled ones
-
-
 class SimulatedLoop(asyncio.AbstractEventLoop):
     """Timers, callbacks, tasks and futures in virtual time, for the end of a broker.
 
     ``ProgramLoop`` adds what a program may ask for beside these.
     """
 
+    __deletable__ = ("_runtime",)
     reads_at_once = True
     """Whether protocols read as soon as bytes come, and not in a turn: there is no other code."""
 
@@ -87,7 +49,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._runtime = runtime
         self.name = name
         self._ready: deque[ReadyCall | TimedCall] = deque()
-        self._timers: dict[TimedCall, None] = {}
+        self._timers: dict[VirtualTimer, TimedCall] = {}
         self._turn_is_due = False
         self.is_paused: bool = False
         self._is_closed = False
@@ -100,7 +62,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._busy_turns = 0
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.name} at {self.time():g} s>"
+        return f"<{type(self).__name__} of {self.name}>"
 
     # -- time and callbacks --------------------------------------------------------------------
 
@@ -126,7 +88,13 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._runtime.call_later(None, 0, self._turn)
         return call
 
-    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+    def call_soon_threadsafe(  # type: ignore[override]
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
 
     def call_later(  # type: ignore[override]
         self,
@@ -146,24 +114,23 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        self._require_open()
+        if self._is_closed:
+            self._require_open()
+        runtime = self._runtime
         call = TimedCall(when, callback, args, self, context)
-        call.cause = self._cause()
-        # At least a microsecond, and never too soon: who polls until a time must get there.
-        delay_us = math.ceil(round(when * 1e6 - self._runtime.now, 2))
+        call._scheduled = True
+        # Never at the very time: no real timer is, and the difference of two floats may be less.
+        delay_us = math.floor(round(when * 1e6 - runtime.now, 2)) + 1
         delay_us = min(max(1, delay_us), _NEVER_US)
-        call.schedule(self._runtime.call_later(None, delay_us, partial(self._due, call)))
-        self._timers[call] = None
+        call.timer = timer = runtime.call_later(None, delay_us, call.due)
+        call.cause = timer.cause
+        self._timers[timer] = call
         return call
 
-    def _cause(self) -> int | None:
-        runtime = self._runtime
-        cause = runtime.cause
-        return runtime.begin_step() if cause is None else cause
-
-    def _due(self, call: TimedCall) -> None:
-        call.schedule(None)
-        self._timers.pop(call, None)
+    def timer_fired(self, call: TimedCall) -> None:
+        """The time of a call has come."""
+        call._scheduled = False
+        self._timers.pop(call.timer, None)
         self._ready.append(call)
         if not self._turn_is_due:
             self._turn_is_due = True
@@ -171,9 +138,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def _timer_handle_cancelled(self, call: TimedCall) -> None:
         """Called by asyncio's handle when it is cancelled."""
-        self._timers.pop(call, None)
-        if call.timer is not None:
-            call.timer.cancel()
+        self._timers.pop(call.timer, None)
+        call.timer.cancel()
 
     def _turn(self) -> None:
         if self.is_paused or self._is_closed:
@@ -243,7 +209,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return self._numbered
 
     def create_future(self) -> asyncio.Future[Any]:
-        return Future(self.next_number(), self)
+        return Future(loop=self)
 
     def create_task(
         self,
@@ -315,26 +281,16 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def drop(self) -> list[object]:
         """Never run anything again; gives all that was going to, for someone to hold."""
         self._is_closed = True
-        for call in self._timers:
-            if call.timer is not None:
-                call.timer.cancel()
-        dropped: list[object] = [*self._ready, *self._timers]
+        for timer in self._timers:
+            timer.cancel()
+        dropped: list[object] = [*self._ready, *self._timers.values()]
         self._ready.clear()
         self._timers.clear()
         return dropped
 
     def sever(self) -> None:
         """Let go of the simulation: what still holds the loop must not keep all of that."""
-        self._runtime = _StandingClock(self._runtime.now)  # type: ignore[assignment]
-
-
-class _StandingClock:
-    """What is left of the runtime for a dropped loop."""
-
-    cause = None
-
-    def __init__(self, now: int) -> None:
-        self.now = now
+        del self._runtime
 
 
 class AsyncGenerators:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .calls import ReadyCall, TimedCall
 from .errors import refuse
-from .loop import AsyncGenerators, ReadyCall, SimulatedLoop, TimedCall
+from .loop import AsyncGenerators, SimulatedLoop
 from .tcp import Address, End, Machine
 from .transport import SimulatedSocket, SocketOfTransport, StreamTransport
 from .watchdog import Stuck, watchdog
@@ -148,6 +149,7 @@ def tls_protocol(
 class ProgramLoop(SimulatedLoop):
     """The loop of one run of a program."""
 
+    __deletable__ = ("_program", "machine")
     reads_at_once = False
 
     def __init__(self, program: RunningProgram, machine: Machine) -> None:
@@ -165,9 +167,9 @@ class ProgramLoop(SimulatedLoop):
         self._program.ambience.end_turn()
 
     def _turn(self) -> None:
-        program = self._program
         if self._is_closed:
             return
+        program = self._program
         try:
             super()._turn()
         except SystemExit as error:
@@ -179,7 +181,7 @@ class ProgramLoop(SimulatedLoop):
 
     def sever(self) -> None:
         super().sever()
-        self._program = self.machine = None  # type: ignore[assignment]
+        del self._program, self.machine
 
     def main_ended(self, main: asyncio.Task[Any]) -> None:
         """Called when main is done; a method of the loop, which can let go of its program."""

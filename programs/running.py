@@ -78,9 +78,11 @@ class RunningProgram(Protocol):
 
 
 class Now:
-    """The program whose callback runs, and its thread."""
+    """The program whose callback runs, and the thread that runs events."""
 
     program: RunningProgram | None = None
+    turn = 0
+    """Which turn of the simulation's programs it is, while there is a program."""
     thread = 0
     is_in_executor = False
     slept_s: float = 0.0

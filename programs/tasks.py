@@ -14,13 +14,16 @@ T = TypeVar("T")
 
 
 class Future(asyncio.Future[T]):
-    """A future that knows the how manyth of its loop it is."""
+    """A future that is numbered when it is first put into a set or a dictionary.
 
-    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
-        self.number = number
-        super().__init__(loop=loop)
+    Most never are.
+    """
+
+    number = 0
 
     def __hash__(self) -> int:
+        if not self.number:
+            self.number = self.get_loop().next_number()  # type: ignore[attr-defined]
         return self.number
 
 

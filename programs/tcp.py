@@ -17,7 +17,7 @@ import errno
 import os
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,6 +39,7 @@ _CONNECT_RETRY_US = 1_000_000
 _CONNECT_GIVEN_UP_US = 127_000_000
 """The same for one that is being made (tcp_syn_retries = 6)."""
 _CUT_PROBABILITY = 0.2
+"""That a segment arrives in parts, cut at a place that the seed chooses."""
 _CUT_APART_US = 60
 """Two parts of one segment arrive so far apart, at most."""
 _FIRST_FREE_PORT = 49152
@@ -350,26 +351,17 @@ class End:
                 None, _GIVEN_UP_US, partial(self._give_up, self._stalled_since_us)
             )
             return
-        now_us = ether.runtime.now
+        runtime, chance = ether.runtime, ether.chance
+        now_us = runtime.now
         arrives_us = max(now_us + delay_us, self._arrives_us)
-        for part, is_later in self._parts(data):
-            if is_later:
-                arrives_us += int(ether.chance.random() * _CUT_APART_US)
-            arrive = partial(self._arrive, part, error)
-            ether.runtime.call_later(None, arrives_us - now_us, arrive)
-        self._arrives_us = arrives_us
-
-    def _parts(self, data: bytes | None) -> Iterator[tuple[bytes | None, bool]]:
-        """Cut a segment at places that the seed chooses: most are left whole."""
-        is_later = False
-        while data is not None and len(data) > 1:
-            drawn = self._ether.chance.random()
-            if drawn >= _CUT_PROBABILITY:
-                break
+        while data is not None and len(data) > 1 and (drawn := chance.random()) < _CUT_PROBABILITY:
             place = 1 + int(drawn / _CUT_PROBABILITY * (len(data) - 1))
-            yield data[:place], is_later
-            data, is_later = data[place:], True
-        yield data, is_later
+            arrive = partial(self._arrive, data[:place], error)
+            runtime.call_later(None, arrives_us - now_us, arrive)
+            data = data[place:]
+            arrives_us += int(chance.random() * _CUT_APART_US)
+        runtime.call_later(None, arrives_us - now_us, partial(self._arrive, data, error))
+        self._arrives_us = arrives_us
 
     def _launch_stalled(self) -> None:
         stalled, self._stalled = self._stalled, deque()

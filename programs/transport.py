@@ -101,6 +101,8 @@ class SimulatedSocket(SocketOfTransport):
 class StreamTransport(asyncio.Transport):
     """A TCP transport. It calls its protocol in turns of the loop, as asyncio's does."""
 
+    __deletable__ = ("_end",)
+
     def __init__(
         self,
         loop: SimulatedLoop,
@@ -321,7 +323,7 @@ class StreamTransport(asyncio.Transport):
     def sever(self) -> None:
         """Its program is dead: let go of the network."""
         self._is_closing = True
-        self._end = None  # type: ignore[assignment]
+        del self._end
 
     def lost(self, error: OSError) -> None:
         """The connection is gone: reset by the peer, or given up."""

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 
+from .running import Now
+
 _LOOK_S = 0.25
 _AGAIN_S = 1.0
 _STANDARD = os.path.dirname(os.__file__)
@@ -34,8 +36,6 @@ class Watchdog:
         self._process = 0
         self._is_wanted = threading.Event()
         self._owner = 0
-        self._turn = 0
-        self._program: str | None = None
         self.stuck_at: str | None = None
         """Where the callback was that has been ended."""
 
@@ -54,23 +54,17 @@ class Watchdog:
     def end(self) -> None:
         self._is_wanted.clear()
 
-    def turn_begins(self, program: str) -> None:
-        self._turn += 1
-        self._program = program
-
-    def turn_ends(self) -> None:
-        self._program = None
-
     def _watch(self) -> None:
-        seen, since_s = -1, 0.0
+        seen, since_s = (Now.program, Now.turn), 0.0
         wanted, process = self._is_wanted, self._process
         sleep = threading.Event().wait
         while process == os.getpid():
             wanted.wait()
             sleep(min(_LOOK_S, self.limit_s / 2))
             now_s = _real_perf_counter()
-            if self._program is None or self._turn != seen:
-                seen, since_s = self._turn, now_s
+            goes_on = (Now.program, Now.turn)
+            if Now.program is None or goes_on != seen:
+                seen, since_s = goes_on, now_s
             elif now_s - since_s > self.limit_s:
                 if self.stuck_at is None:
                     self.stuck_at = where_is(self._owner)

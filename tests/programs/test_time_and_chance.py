@@ -79,28 +79,28 @@ def test_every_clock_shows_virtual_time(world: World) -> None:
     assert found["today"].year == 2026
     del found["today"]
     assert found == {
-        "time": BEGIN_S + 2.5,
-        "ns": int((BEGIN_S + 2.5) * 1e9),
-        "now": BEGIN_S + 2.5,
+        "time": BEGIN_S + 2.500001,
+        "ns": (int(BEGIN_S) * 1_000_000 + 2_500_001) * 1000,
+        "now": BEGIN_S + 2.500001,
         "gmtime": (2026, 1, 1, 0, 0, 2),
-        "monotonic": 2.5,
-        "monotonic_ns": 2_500_000_000,
-        "perf": 2.5,
-        "loop": 2.5,
+        "monotonic": 2.500001,
+        "monotonic_ns": 2_500_001_000,
+        "perf": 2.500001,
+        "loop": 2.500001,
     }
 
 
 CLOCKS: dict[str, tuple[Callable[[], Any], Any]] = {
-    "time": (bound_time, BEGIN_S + 2.5),
-    "now": (lambda: bound_datetime.now(datetime.UTC).timestamp(), BEGIN_S + 2.5),
-    "monotonic": (bound_monotonic, 2.5),
-    "monotonic_ns": (bound_monotonic_ns, 2_500_000_000),
-    "perf_counter": (bound_perf_counter, 2.5),
-    "perf_counter_ns": (bound_perf_counter_ns, 2_500_000_000),
-    "process_time": (bound_process_time, 2.5),
-    "thread_time_ns": (bound_thread_time_ns, 2_500_000_000),
-    "wall clock by number": (lambda: bound_clock(time.CLOCK_REALTIME), BEGIN_S + 2.5),
-    "clock by number": (lambda: bound_clock_ns(time.CLOCK_MONOTONIC), 2_500_000_000),
+    "time": (bound_time, BEGIN_S + 2.500001),
+    "now": (lambda: bound_datetime.now(datetime.UTC).timestamp(), BEGIN_S + 2.500001),
+    "monotonic": (bound_monotonic, 2.500001),
+    "monotonic_ns": (bound_monotonic_ns, 2_500_001_000),
+    "perf_counter": (bound_perf_counter, 2.500001),
+    "perf_counter_ns": (bound_perf_counter_ns, 2_500_001_000),
+    "process_time": (bound_process_time, 2.500001),
+    "thread_time_ns": (bound_thread_time_ns, 2_500_001_000),
+    "wall clock by number": (lambda: bound_clock(time.CLOCK_REALTIME), BEGIN_S + 2.500001),
+    "clock by number": (lambda: bound_clock_ns(time.CLOCK_MONOTONIC), 2_500_001_000),
 }
 
 

@@ -76,7 +76,7 @@ class Aside:
             whole = memoryview(mmap.mmap(memory, size, prot=mmap.PROT_READ))
         finally:
             os.close(memory)
-        if whole[-len(_DONE) :] != _DONE:
+        if bytes(whole[-len(_DONE) :]) != _DONE:
             return None
         parts: list[memoryview] = []
         place = 0

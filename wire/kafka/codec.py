@@ -150,11 +150,11 @@ class Codec:
                 self._parse_checks[api_key](request, api_version)
             collect = self._collectors.get(api_key)
             return request if collect is None else collect(request, api_version)
-        except UnknownElement as error:
+        except UnknownElement as unknown:
             if self._refuses_unknown_elements:
                 name = API_NAMES[api_key]
-                raise ClientError(f"{name} version {api_version}: {error}") from None
-            return error.request
+                raise ClientError(f"{name} version {api_version}: {unknown}") from None
+            return unknown.request
         except (ClientError, struct.error, ValueError) as error:
             if api_key == FETCH and self._parses_fetches_late:
                 from .late_fetches import parsed_when_handled  # few clusters need it

@@ -24,8 +24,9 @@ _WITHOUT_ERRORS = frozenset(
 
 def errors_text(response: object) -> str | None:
     """The first errors in a response with what they are about; None if there is no error."""
-    found = dict.fromkeys(text for _, text in first_errors(response))
-    return ", ".join(found) or None
+    if not has_error(response):
+        return None
+    return ", ".join(dict.fromkeys(text for _, text in first_errors(response)))
 
 
 def first_errors(response: object) -> list[tuple[ErrorCode, str]]:

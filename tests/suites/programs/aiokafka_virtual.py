@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,9 @@ _SECURITY = {
     "listeners": "PLAINTEXT;SSL;SASL_PLAINTEXT;SASL_SSL",
     "users": {"test": "test", "admin": "admin"},
     "client_auth": "required",
+    "authorizer": True,
+    "allow_everyone_if_no_acl_found": True,
+    "super_users": ("User:admin",),
 }
 _PORT = 9092
 """Of the first listener; the others follow."""
@@ -37,6 +41,7 @@ class VirtualLoop:
             [0], seed=1, kafka_version="2.8", config=_CONFIG, security=_SECURITY, trace=False
         )
         self._loop: Any = None
+        self._aside: list[Callable[[], object]] = []
         self.simulation.program(self._main, name="tests")
         self.simulation.run_until(lambda: self._loop is not None)
 
@@ -57,11 +62,20 @@ class VirtualLoop:
                 ended.append((None, error))
 
         self._loop.call_soon(lambda: tasks.append(self._loop.create_task(run())))
-        self.simulation.run_until(lambda: ended, timeout_ms=600_000)
+        while not ended:
+            self.simulation.run_until(lambda: ended or self._aside, timeout_ms=600_000)
+            while self._aside:
+                self._aside.pop(0)()
+            self._loop.resume()
         result, error = ended[0]
         if error is not None:
             raise error
         return result
+
+    def aside(self, function: Callable[[], object]) -> None:
+        """Do something to the cluster that takes time: its callbacks wait until then."""
+        self._loop.pause()
+        self._aside.append(function)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loop, name)
@@ -105,14 +119,36 @@ def kafka_config() -> SimpleNamespace:
     return SimpleNamespace(add_scram_user=lambda _name, _password: None)
 
 
+class AclManager:
+    """What the tests have ACLs set with, in the middle of a coroutine."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self._security = loop.simulation.security
+
+    def list_acl(self) -> bytes:
+        return str(self._security.acls()).encode()
+
+    def add_acl(
+        self,
+        operation: str,
+        allow_principal: str | None = None,
+        deny_principal: str | None = None,
+        cluster: bool = False,
+        **about: Any,
+    ) -> None:
+        assert cluster or about
+        add = self._security.deny if allow_principal is None else self._security.allow
+        principal = f"User:{allow_principal or deny_principal}"
+        self._loop.aside(partial(add, principal, operation.upper(), **about))
+
+    def cleanup(self) -> None:
+        self._security.remove_acls()
+
+
 @pytest.fixture(scope="class")
-def acl_manager() -> SimpleNamespace:
-    """A coroutine of a test cannot wait for the cluster in the middle."""
-
-    def refuse(**_acl: object) -> None:
-        pytest.fail("an ACL cannot be waited for within a coroutine")
-
-    return SimpleNamespace(list_acl=lambda: b"", add_acl=refuse, cleanup=lambda: None)
+def acl_manager(loop: VirtualLoop) -> AclManager:
+    return AclManager(loop)
 
 
 @pytest.fixture(scope="session")
