@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
@@ -15,7 +15,6 @@ from .errors import ProgramError
 from .program_loop import ProgramLoop
 from .running import running_program
 from .tasks import by_number
-from .transport import StreamTransport
 from .watchdog import watchdog
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from ..actors.surroundings import Process
     from .ambience import Ambience
     from .names import Names
-    from .tcp import Machine
+    from .tcp import Machine, Reader
 
 Main = Callable[..., Awaitable[Any]]
 
@@ -181,8 +180,9 @@ class Program:
         self._drop()
         self.machine.acceptors.clear()
         for end in tuple(self.machine.ends):
-            _sever(end.reader)
-            end.reader = None
+            if end.reader is not None:
+                end.reader.sever()
+                end.reader = None
             end.close()
         if error is not None:
             self._tell(error)
@@ -244,13 +244,10 @@ class Program:
 
     def _die(self, text: str) -> None:
         self.runtime.note("crash", self.name, text)
-        remains: list[object] = [*asyncio.all_tasks(self.loop), self.loop]
-        remains += [end.reader for end in self.machine.ends]
-        remains += self._drop()
+        loop, readers = self._require_running(), self._readers()
+        remains = [*asyncio.all_tasks(loop), loop, *readers, *self._drop()]
         self.machine.process_died()
-        for one in remains:
-            _sever(one)
-        bury(remains)
+        _bury(loop, readers, remains)
 
     def _drop(self) -> list[object]:
         loop, self.loop = self.loop, None
@@ -262,13 +259,12 @@ class Program:
         """The simulation ends."""
         loop = self.loop
         if loop is not None:
-            remains: list[object] = [*asyncio.all_tasks(loop), loop]
-            remains += [end.reader for end in self.machine.ends]
+            readers = self._readers()
             self.loop = None
-            remains += loop.drop()
-            for one in remains:
-                _sever(one)
-            bury(remains)
+            _bury(loop, readers, [*asyncio.all_tasks(loop), loop, *readers, *loop.drop()])
+
+    def _readers(self) -> list[Reader]:
+        return [end.reader for end in self.machine.ends if end.reader is not None]
 
     def restart(self) -> None:
         """Start it again, after a kill if it runs."""
@@ -315,10 +311,12 @@ class Program:
         return self._result
 
 
-def _sever(one: object) -> None:
-    """Let a loop or a transport go of the simulation."""
-    if isinstance(one, (ProgramLoop, StreamTransport)):
-        one.sever()
+def _bury(loop: ProgramLoop, readers: Iterable[Reader], remains: list[object]) -> None:
+    """Keep what is left of a run, without what leads from it to the simulation."""
+    loop.sever()
+    for reader in readers:
+        reader.sever()
+    bury(remains)
 
 
 async def _awaiting(awaited: Awaitable[Any]) -> Any:

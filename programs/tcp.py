@@ -64,6 +64,10 @@ class Reader(Protocol):
         """The connection is gone."""
         ...
 
+    def sever(self) -> None:
+        """Its process is dead: let go of the end."""
+        ...
+
 
 class Machine:
     """A machine of the network: the kernel under a broker, or under a program."""

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from fakekafka.building.compile import COMPILED, FOLDERS, INTERPRETED, modules_to_compile
 
+WORDS_OF_C = ("_asm", "_complex", "_imag", "_inline", "_real", "_thread")
+
 
 def shared_error_names(path: str, text: str) -> list[str]:
     """``except A as error`` and ``except B as error`` in one function: the compiler gives the name
@@ -50,7 +52,7 @@ def words_of_c(path: str, text: str) -> list[str]:
     return [
         f"{path}:{node.lineno}: {node.attr} is a word of C"
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Attribute) and node.attr in ("_thread", "_inline", "_asm")
+        if isinstance(node, ast.Attribute) and node.attr in WORDS_OF_C
     ]
 
 
