@@ -134,7 +134,10 @@ def aiokafka_virtual(suite: Suite, _cluster: Served) -> Outcomes:
         )
     shutil.copy(FOLDER / "programs" / "aiokafka_virtual.py", source / "tests" / "virtual.py")
     with (source / "tests" / "conftest.py").open("a") as conftest:
-        names = "acl_manager, docker, kafka_config, kafka_server, kerberos_utils, loop, ssl_folder"
+        names = (
+            "acl_manager, docker, kafka_config, kafka_server, kerberos_utils, loop, "
+            "new_event_loop, ssl_folder"
+        )
         conftest.write(f"\nfrom .virtual import {names}\n")
     plain = ["--docker-image=aiolibs/kafka:2.13_2.8.1", "--no-pull", "-W", "ignore"]
     plain += ["-p", "no:fakekafka"]

@@ -40,16 +40,16 @@ class VirtualLoop:
         self.simulation = Simulation(
             [0], seed=1, kafka_version="2.8", config=_CONFIG, security=_SECURITY, trace=False
         )
-        self._loop: Any = None
+        self.inner: Any = None
         self._aside: list[Callable[[], object]] = []
         self.simulation.program(self._main, name="tests")
-        self.simulation.run_until(lambda: self._loop is not None)
+        self.simulation.run_until(lambda: self.inner is not None)
 
     async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.inner = asyncio.get_running_loop()
         # As with asyncio's own loops, an error that nobody waits for fails no test.
-        self._loop.set_exception_handler(lambda _loop, _context: None)
-        await self._loop.create_future()
+        self.inner.set_exception_handler(lambda _loop, _context: None)
+        await self.inner.create_future()
 
     def run_until_complete(self, awaited: Awaitable[Any]) -> Any:
         ended: list[tuple[Any, BaseException | None]] = []
@@ -61,12 +61,12 @@ class VirtualLoop:
             except BaseException as error:
                 ended.append((None, error))
 
-        self._loop.call_soon(lambda: tasks.append(self._loop.create_task(run())))
+        self.inner.call_soon(lambda: tasks.append(self.inner.create_task(run())))
         while not ended:
             self.simulation.run_until(lambda: ended or self._aside, timeout_ms=600_000)
             while self._aside:
                 self._aside.pop(0)()
-            self._loop.resume()
+            self.inner.resume()
         result, error = ended[0]
         if error is not None:
             raise error
@@ -74,11 +74,11 @@ class VirtualLoop:
 
     def aside(self, function: Callable[[], object]) -> None:
         """Do something to the cluster that takes time: its callbacks wait until then."""
-        self._loop.pause()
+        self.inner.pause()
         self._aside.append(function)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._loop, name)
+        return getattr(self.inner, name)
 
 
 @pytest.fixture(scope="class")
@@ -86,6 +86,19 @@ def loop() -> Iterator[VirtualLoop]:
     made = VirtualLoop()
     yield made
     made.simulation.stop()
+
+
+@pytest.fixture(autouse=True)
+def new_event_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that makes a loop and runs it gets that of the program, which goes on afterwards."""
+    if "no_running_loop" in request.node.name:
+        virtual: VirtualLoop = request.getfixturevalue("loop")
+        inner = virtual.inner
+        kind = type(inner)
+        monkeypatch.setattr(asyncio, "new_event_loop", lambda: inner)
+        run = virtual.run_until_complete
+        monkeypatch.setattr(kind, "run_until_complete", lambda _, awaited: run(awaited))
+        monkeypatch.setattr(kind, "close", lambda _: None)
 
 
 @pytest.fixture(scope="session")
