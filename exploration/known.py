@@ -20,10 +20,11 @@ KNOWN: dict[str, str] = {
     "KIP-101 (loss)": "a follower cuts its log at its high watermark, which lags, and then leads",
     "KIP-101 (divergence)": "a follower cuts at its high watermark and keeps another's records",
     "KIP-279": "a follower is told where to cut by a leader that never heard of its epoch",
-    "KIP-320": "a follower does not hear that its leader cut records while another one led",
+    "KIP-320": "a follower misses that another one led, and keeps what its leader has cut since",
     "KIP-497": "the leader moves the high watermark before it knows who has joined the ISR",
     "KAFKA-1120": "a controller misses that a broker was gone and is back, and tells it nothing",
     "KAFKA-2729": "a leader whose write of the ISR was not answered changes it no more",
+    "KAFKA-4443": "a new controller tells brokers whom to follow before it tells who lives",
     "KAFKA-6082": "a controller that was deposed writes leaderships to ZooKeeper",
     "unanswered AlterIsr": "the same where a leader asks the controller "
     "(docs/kafka/isr.md#changes-through-the-controller)",
@@ -36,8 +37,17 @@ KNOWN: dict[str, str] = {
     "(docs/kafka/groups-and-transactions.md)",
 }
 """Names of what Kafka breaks, with what happens then."""
-_LOSSES = frozenset({"AcknowledgedSurvive", "ReadsArePrefixes"})
-_OF_LOGS = _LOSSES | {"WeakIsr", "StrongIsr", "LogMatching", "NoDuplicates", "ReplicasIdentical"}
+_OF_LOGS = frozenset(
+    {
+        "AcknowledgedSurvive",
+        "LogMatching",
+        "NoDuplicates",
+        "ReadsArePrefixes",
+        "ReplicasIdentical",
+        "StrongIsr",
+        "WeakIsr",
+    }
+)
 """What is broken where logs are cut or kept wrongly."""
 
 _JOINING_MS = 2_000
@@ -59,6 +69,7 @@ class Known:
         self._now_ms = now_ms
         self._joined_ms: dict[tuple[TopicPartition, int], float] = {}
         self.notes: dict[TopicPartition, list[Caveat]] = {}
+        self._divergences: dict[TopicPartition, list[Caveat]] = {}  # logs are cut for these, too
         self.dropped: dict[TopicPartition, set[int]] = {}
         """Replicas that were being added and that a later request dropped, in sync or not."""
         if behaviour.truncation == "high_watermark":
@@ -68,12 +79,11 @@ class Known:
 
     def name_of(self, promise: str, where: TopicPartition | None, offset: int | None) -> str:
         """What a broken promise is called; empty where nothing known explains it."""
-        notes = self.notes.get(where, []) if where is not None and promise in _OF_LOGS else []
-        for note in notes:
+        if where is None or promise not in _OF_LOGS:
+            return ""
+        for note in self._divergences.get(where, []) + self.notes.get(where, []):
             if offset is None or offset >= note.offset:
-                if note.name != "KIP-101":
-                    return note.name
-                return f"KIP-101 ({'loss' if promise in _LOSSES else 'divergence'})"
+                return note.name
         return ""
 
     def name_of_lag(self, where: TopicPartition, member: int) -> str:
@@ -95,27 +105,35 @@ class Known:
     def _note_cut(self, replica: SeenReplica, end_before: int, _mark_before: int) -> None:
         """Until 0.10 a follower cuts what is above its high watermark, acknowledged or not."""
         if replica.end < end_before and replica.end == replica.mark:
-            self.note(replica.where, replica.end, "KIP-101")
+            self.note(replica.where, replica.end, "KIP-101 (loss)")
 
-    def note_divergence(self, replica: SeenReplica, leader: SeenReplica, offset: int) -> None:
-        """A follower goes on with a log that differs from its leader's from an offset on.
+    def note_divergence(
+        self, replica: SeenReplica, leader: SeenReplica, offset: int, mark: int
+    ) -> None:
+        """A follower goes on with a log that differs from its leader's from an offset on; ``mark``
+        was its high watermark.
 
-        ``LeaderEpochFileCache.endOffsetFor`` up to 1.1 tells a follower where the next epoch begins
-        that the leader knows, though the follower has the one it asks for from an earlier offset
-        on (KIP-279). Until 2.0 a follower that missed that its leader led no more goes on behind
-        what that leader has cut meanwhile (KIP-320, ``Partition.makeFollower``).
+        Until 0.10 a follower keeps what is below its high watermark, though its leader may have
+        lost that (KIP-101). ``LeaderEpochFileCache.endOffsetFor`` up to 1.1 tells a follower where
+        the next epoch begins that the leader knows, though the follower has the one it asks for
+        from an earlier offset on (KIP-279). Until 2.0 a follower that missed that its leader led no
+        more goes on behind what that leader has cut meanwhile (KIP-320,
+        ``Partition.makeFollower``).
         """
         flags = self._behaviour
         if flags.truncation == "high_watermark":
-            self.note(replica.where, offset, "KIP-101")
+            name = "KIP-101 (divergence)" if offset < mark else "KIP-320"
         elif (
             replica.asks_epoch
             and replica.leader_epoch == leader.leader_epoch
             and not flags.epoch_truncation_rounds
         ):
-            self.note(replica.where, offset, "KIP-279")
+            name = "KIP-279"
         elif flags.epoch_cache and not flags.fetch_epoch_fencing:
-            self.note(replica.where, offset, "KIP-320")
+            name = "KIP-320"
+        else:
+            return
+        self._divergences.setdefault(replica.where, []).append(Caveat(offset, name))
 
     def noting(self) -> contextlib.AbstractContextManager[Any]:
         """Note which replicas ``KafkaController.updateCurrentReassignment`` drops again, as long as

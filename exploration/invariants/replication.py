@@ -174,9 +174,9 @@ class LogMatching(Invariant):
             return
         self._compared[key] = now
         if replica.where.topic not in self.watch.deleted:
-            self._compare(leader, replica, end_before)
+            self._compare(leader, replica, end_before, mark_before)
 
-    def _compare(self, leader: SeenReplica, replica: SeenReplica, end: int) -> None:
+    def _compare(self, leader: SeenReplica, replica: SeenReplica, end: int, mark: int) -> None:
         theirs = {batch.base_offset: batch for batch in leader.log.batches()}
         for batch in replica.log.batches(leader.log.log_start_offset):
             if batch.base_offset >= end:
@@ -184,7 +184,7 @@ class LogMatching(Invariant):
             if batch.base_offset >= leader.log.log_start_offset and not is_same(
                 batch, theirs.get(batch.base_offset)
             ):
-                self.scene.known.note_divergence(replica, leader, batch.base_offset)
+                self.scene.known.note_divergence(replica, leader, batch.base_offset, mark)
                 self.tell(
                     f"{replica.where}: broker {replica.broker} goes on from offset {end} with what "
                     f"broker {leader.broker} has, and differs from it from offset "

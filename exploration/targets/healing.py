@@ -30,6 +30,7 @@ class Healing:
         self._mended: set[int] = set()
         """Brokers that were started at the end."""
         self._helped: dict[str, tuple[str, str]] = {}  # promise -> what was lacking, its name
+        self._missed = "KAFKA-1120"
         self._controller_moves = 0
         """How often the controller was moved for the sake of brokers that it had missed."""
         self.restarted: set[TopicPartition] = set()
@@ -129,8 +130,10 @@ class Healing:
         # 0.10.1 tells brokers who lives after it has told them whom to follow (KAFKA-4443).
         needed = 1 if simulation.behaviour.failover_announces_brokers_first else 2
         if not simulation.behaviour.broker_epochs and self._controller_moves < needed:
+            if not self._controller_moves and self._follows_nobody():
+                self._missed = "KAFKA-4443"
             self._controller_moves += 1
-            self._note_help("KAFKA-1120")
+            self._note_help(self._missed)
             self.relieved.update(self._world.main)
             simulation.controller.resign()
             return
@@ -142,6 +145,17 @@ class Healing:
                     self._note_help("unanswered create")
                     simulation.controller.resign()
                     return
+
+    def _follows_nobody(self) -> bool:
+        """Return whether a broker was told to follow one of whom it had not heard: until 0.10.1 it
+        makes the log, and forgets the rest."""
+        if self._simulation.behaviour.failover_announces_brokers_first:
+            return False
+        return any(
+            partition is not None and partition.log is not None and partition.leader_id is None
+            for where in self._world.main
+            for partition in (self._world.hosted(b, where) for b in self._simulation.broker_ids)
+        )
 
     def _relieve_partitions(self) -> None:
         """Give partitions a leader that lost theirs because a reassignment dropped it.

@@ -45,6 +45,8 @@ class GroupWorld(World):
         """Called where a partition has two owners."""
         self.produced: int = 0
         self.joined: int = 0
+        self.names: set[str] = set()
+        """Of all members that ever joined."""
 
     @property
     def has_modern_groups(self) -> bool:  # type: ignore[override]
@@ -58,6 +60,7 @@ class GroupWorld(World):
 
     def join(self, name: str, commit_interval_ms: int, instance: str | None) -> None:
         self.joined += 1
+        self.names.add(name)
         consumer = self.simulation.group_consumer(
             GROUP,
             [TOPIC],
@@ -150,6 +153,8 @@ class Join(Step[GroupWorld]):
 
     def do(self, world: GroupWorld) -> bool:
         if self.instance is not None and self.instance in world.instances():
+            return False
+        if self.member in world.names:
             return False
         world.join(self.member, self.commit_interval_ms, self.instance)
         return True

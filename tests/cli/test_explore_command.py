@@ -140,13 +140,13 @@ def test_what_an_old_release_breaks_is_found_made_short_and_written(
     status = explore("--runs", "12", *options, "--seed", "1", "--engine", "serial", "-o", str(out))
     assert status == 0
     told = capsys.readouterr().out
-    assert "Kafka's own: KIP-101 (divergence)" in told
+    assert "Kafka's own: KIP-101 (loss)" in told
     (path,) = (out / "finds").glob("*.txt")
-    assert path.name == "strongisr-kip-101-divergence.txt"
+    assert path.name == "strongisr-kip-101-loss.txt"
     assert path.with_suffix(".fktrace").exists()
     assert explore("replay", str(path)) == 1
     again = capsys.readouterr().out
-    assert "StrongIsr [KIP-101 (divergence)]" in again
+    assert "StrongIsr [KIP-101 (loss)]" in again
     assert len([line for line in path.read_text().splitlines()[2:] if "wait" not in line]) <= 8
 
 

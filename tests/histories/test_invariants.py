@@ -314,7 +314,7 @@ def test_what_keeps_a_promise_is_not_told(what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "name"), [("0.10", "KIP-101 (divergence)"), ("1.1", "KIP-320"), ("3.9", "")]
+    ("version", "name"), [("0.10", "KIP-320"), ("1.1", "KIP-320"), ("3.9", "")]
 )
 def test_what_a_release_does_has_a_name(version: str, name: str) -> None:
     """A follower that goes on behind other records: in a release that never mends that, it is what
@@ -322,6 +322,17 @@ def test_what_a_release_does_has_a_name(version: str, name: str) -> None:
     stage = Stage(LogMatching, version)
     _goes_on(stage)
     assert [violation.known for violation in stage.told()] == [name]
+
+
+def test_what_0_10_keeps_below_its_high_watermark_has_another_name() -> None:
+    """It cuts what is above it, whether its leader has that or not (KIP-101)."""
+    stage = Stage(LogMatching, "0.10")
+    stage.role(2, 1, 2)
+    stage.append(2, 3, epoch=1, mark=3)
+    stage.role(1, 1, 2, (1,))
+    stage.append(1, 4, epoch=2)
+    stage.append(2, 1, epoch=2)
+    assert [violation.known for violation in stage.told()] == ["KIP-101 (divergence)"]
 
 
 def test_a_member_that_has_just_joined_is_known_until_2_6() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.exploration.cluster_steps import Wait
 from fakekafka.exploration.history import History, Play, read_history, run
 from fakekafka.exploration.known import Caveat
 from fakekafka.exploration.step import Step, parse_step
@@ -204,6 +206,28 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
     (docs/kafka/isr.md#changes-through-the-controller)."""
     target, steps = kept(name)
     assert {violation.signature for violation in Play(target).run(steps)} == signatures
+
+
+@pytest.mark.parametrize(
+    ("name", "signature"),
+    [
+        ("acknowledged_record_is_cut_at_the_high_watermark", "AcknowledgedSurvive: KIP-101 (loss)"),
+        ("follower_of_0_10_missed_a_leader", "ReplicasIdentical: KIP-320"),
+        ("broker_follows_one_of_whom_it_had_not_heard", "IsrWhole: KAFKA-4443"),
+        ("deposed_controller_writes_leaders", "ControllerKnowsZookeeper: KAFKA-6082"),
+        ("two_quick_elections", "ReplicasIdentical: KIP-279"),
+    ],
+)
+def test_what_the_explorer_found_needs_few_faults_and_is_mended(name: str, signature: str) -> None:
+    """At most eight faults and actions break the promise in the old release; where it is mended,
+    the same steps break none (docs/guides/exploration.md#finds)."""
+    _, history = read_history(KEPT / f"{name}.txt")
+    steps = present(history.steps)
+    assert len([step for step in steps if not isinstance(step, Wait)]) <= 8
+    outcome = run(history)
+    assert signature in {violation.signature for violation in outcome.violations}
+    assert outcome.unexplained == ()
+    assert run(replace(history, kafka_version="3.9")).violations == ()
 
 
 def test_a_cluster_that_is_not_whole_is_told() -> None:
