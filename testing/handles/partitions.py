@@ -18,6 +18,7 @@ from ..views import ConsumerRecord, PartitionView, ReplicaView
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
     from ...protocol.control import UpdateMetadataPartitionState
+    from ...protocol.records.batch import RecordBatch
     from ..running import RunningCluster
 
 
@@ -129,19 +130,22 @@ class Partitions:
         return [record for key in keys for record in self._records(key, replica)]
 
     def _records(self, key: TopicPartition, replica: int | None) -> list[ConsumerRecord]:
+        return [
+            ConsumerRecord(key.topic, key.partition, *record)
+            for batch in self.batches(key, replica)
+            if not batch.is_control
+            for record in batch.records()
+        ]
+
+    def batches(self, key: TopicPartition, replica: int | None = None) -> list[RecordBatch]:
+        """Return all batches that a replica holds, the leader if none is named."""
         broker_id = replica if replica is not None else self.partition(*key).leader
         if broker_id is None:
             raise NotThereYet(f"{key} has no leader; name a replica")
         broker = self._running.broker_process(broker_id).broker
         if broker is None:
             raise NotThereYet(f"broker {broker_id} is not running")
-        batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
-        return [
-            ConsumerRecord(key.topic, key.partition, *record)
-            for batch in batches
-            if not batch.is_control
-            for record in batch.records()
-        ]
+        return self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
 
     def keys(self, topic: str) -> list[TopicPartition]:
         """All partitions of a topic that the living brokers know; none if they do not know it."""
@@ -152,11 +156,7 @@ class Partitions:
 
     def log_bytes(self, topic: str, partition: int, replica: int, from_offset: int = 0) -> bytes:
         """A replica's log as stored, from the batch with an offset on, for comparing replicas."""
-        broker = self._running.broker_process(replica).broker
-        if broker is None:
-            raise NotThereYet(f"broker {replica} is not running")
-        key = partition_key(topic, partition)
-        batches = self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
+        batches = self.batches(partition_key(topic, partition), replica)
         return b"".join(batch.data for batch in batches if batch.last_offset >= from_offset)
 
     def no_such_partition(self, where: TopicPartition) -> NotThereYet:
@@ -228,7 +228,7 @@ def _state_name(state: Any) -> str:
     return str(state)
 
 
-def _stored_batches(broker: Broker, key: TopicPartition) -> list[Any]:
+def _stored_batches(broker: Broker, key: TopicPartition) -> list[RecordBatch]:
     hosted = broker.replica_manager.hosted.partition(key)
     log = None if hosted is None else hosted.log
     if log is None:

@@ -75,8 +75,25 @@ def told_of_ended(
         parts.append(kept)
     if has_failed:
         again = "reproduce it" if simulation is not None else "run it again"
-        parts.append(f"{again} with\n    {command_of(item)}")
+        command, warning = _hash_seed(simulation)
+        parts.append(f"{again} with\n    {command}{command_of(item)}{warning}")
     return "\n".join(parts)
+
+
+def _hash_seed(simulation: Any) -> tuple[str, str]:
+    """Return what stands before the command, and a warning: sets in programs follow the hash seed.
+
+    Both are empty for a run whose events follow from its seed alone.
+    """
+    if simulation is None or simulation.running.programs is None:
+        return "", ""
+    given = os.environ.get("PYTHONHASHSEED", "random")
+    if given == "random":
+        return "", (
+            "\nsets in the programs may have another order then, as PYTHONHASHSEED was not set: "
+            "set it to a number, and a seed always gives the same run"
+        )
+    return f"PYTHONHASHSEED={given} ", ""
 
 
 def _report(emulated: Emulated) -> str:

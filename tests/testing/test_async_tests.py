@@ -97,3 +97,33 @@ def test_a_test_that_takes_too_long_is_told(suite: pytest.Pytester) -> None:
     text = "\n".join(result.outlines)
     assert "main_has_ended" in text
     assert "5000 virtual ms" in text
+
+
+@pytest.mark.parametrize("hash_seed", ["5", None])
+def test_a_failure_tells_of_the_hash_seed(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, hash_seed: str | None
+) -> None:
+    """Sets in a program follow it: a command without it may run otherwise."""
+    if hash_seed is None:
+        monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    else:
+        monkeypatch.setenv("PYTHONHASHSEED", hash_seed)
+    result = run(
+        suite,
+        """
+        import pytest
+
+        @pytest.mark.kafka_program
+        async def test_program():
+            raise ValueError("no bank")
+
+        def test_without_programs(kafka_simulation):
+            raise ValueError("no bank")
+        """,
+    )
+    text = "\n".join(result.outlines)
+    if hash_seed is None:
+        assert text.count("PYTHONHASHSEED was not set") == 1
+    else:
+        assert re.search(r"^    PYTHONHASHSEED=5 pytest .+::test_program$", text, re.MULTILINE)
+        assert text.count("PYTHONHASHSEED") == 1

@@ -1,0 +1,91 @@
+"""Faults at times that the seed decides: the services know nothing of them.
+
+Each is a function of the simulation and of chance. It does its harm, lets time pass, and repairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from fakekafka import Simulation
+
+Fault = Callable[[Simulation, Random], None]
+
+
+def attack(simulation: Simulation, *faults: Fault, within_s: float = 1, calm_s: float = 20) -> None:
+    """Let one or two faults happen, and then time pass in which all can end well."""
+    chance = Random(f"attack {simulation.seed}")
+    for _ in range(chance.randint(1, 2)):
+        simulation.run_for(chance.uniform(0, within_s * 1000))
+        chance.choice(faults)(simulation, chance)
+    simulation.run_for(calm_s * 1000)
+
+
+def killed(program: Any) -> Fault:
+    """It dies, and is started again: at once, or when the group has noticed."""
+
+    def fault(simulation: Simulation, chance: Random) -> None:
+        if not program.is_running:
+            return
+        program.kill()
+        simulation.run_for(chance.choice([500, 12_000]))
+        program.restart()
+
+    return fault
+
+
+def paused(program: Any) -> Fault:
+    """It stands still, for longer than its session lasts or not."""
+
+    def fault(simulation: Simulation, chance: Random) -> None:
+        program.pause()
+        simulation.run_for(chance.uniform(2000, 15_000))
+        program.resume()
+
+    return fault
+
+
+def cut_off(program: Any) -> Fault:
+    """It reaches none of the brokers for some seconds."""
+
+    def fault(simulation: Simulation, chance: Random) -> None:
+        program.isolate()
+        simulation.run_for(chance.uniform(1000, 12_000))
+        simulation.network.heal()
+
+    return fault
+
+
+def leader_killed(partition: str) -> Fault:
+    """The leader's broker dies; ZooKeeper notices after a while, or at once."""
+
+    def fault(simulation: Simulation, chance: Random) -> None:
+        broker = simulation.broker(f"leader:{partition}")
+        broker.kill(expire_session=chance.random() < 0.5)
+        simulation.run_for(chance.uniform(1000, 10_000))
+        broker.start()
+
+    return fault
+
+
+def answers_lost(program: Any, partition: str) -> Fault:
+    """What the leader answers does not come to a program for some seconds."""
+
+    def fault(simulation: Simulation, chance: Random) -> None:
+        broker = simulation.broker(f"leader:{partition}").name
+        simulation.network.partition([broker], [program.name], both_ways=False)
+        simulation.run_for(chance.uniform(1000, 8000))
+        simulation.network.heal()
+
+    return fault
+
+
+def joined(service: Any, outside: Any) -> Fault:
+    """One more worker is started."""
+
+    def fault(simulation: Simulation, chance: Random) -> None:
+        simulation.program(service, outside)
+
+    return fault

@@ -1,0 +1,74 @@
+"""No flush on revocation: what waits in memory is read again by the partition's next owner."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, ConsumerRecord
+from attacks import attack, joined, leader_killed
+from fakekafka import Simulation
+from fakekafka.testing.programs import checks
+from shop import CLUSTER, GROUP, Outside, Service, commit
+
+PATIENT = {**GROUP, "rebalance_timeout_ms": 60_000}
+"""A member may take so long to store and commit when its partitions go, also while a broker dies.
+aiokafka's default is the session's timeout."""
+
+
+class Buffer(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Orders that wait for others, as a table takes many rows at once faster than each."""
+
+    def __init__(self, consumer: AIOKafkaConsumer, outside: Outside) -> None:
+        self.orders: list[ConsumerRecord] = []
+        self._consumer = consumer
+        self._outside = outside
+        self._lock = asyncio.Lock()
+
+    async def flush(self) -> None:
+        async with self._lock:
+            orders, self.orders = self.orders, []
+            await self._outside.store(orders)
+            await commit(self._consumer)
+
+    async def on_partitions_revoked(self, revoked: object) -> None:
+        await self.flush()
+
+    def on_partitions_assigned(self, assigned: object) -> None:
+        pass
+
+
+async def wrong(outside: Outside) -> None:
+    async with AIOKafkaConsumer(**PATIENT, enable_auto_commit=False) as consumer:
+        buffer = Buffer(consumer, outside)
+        consumer.subscribe(["orders"])
+        await fill(consumer, buffer)
+
+
+async def right(outside: Outside) -> None:
+    async with AIOKafkaConsumer(**PATIENT, enable_auto_commit=False) as consumer:
+        buffer = Buffer(consumer, outside)
+        consumer.subscribe(["orders"], listener=buffer)
+        await fill(consumer, buffer)
+
+
+async def fill(consumer: AIOKafkaConsumer, buffer: Buffer) -> None:
+    while True:
+        for orders in (await consumer.getmany(timeout_ms=1000, max_records=2)).values():
+            buffer.orders += orders
+        await asyncio.sleep(0.5)
+        if len(buffer.orders) >= 4:
+            await buffer.flush()
+
+
+@pytest.mark.parametrize("service", [wrong, right])
+@pytest.mark.kafka(topics={"orders": 2}, seeds=range(1, 501), **CLUSTER)
+def test_every_order_is_stored_once(kafka_simulation: Simulation, service: Service) -> None:
+    outside = Outside(kafka_simulation)
+    kafka_simulation.program(service, outside, name="worker-1")
+    kafka_simulation.wait_for_group("payments", members=1, timeout_s=60)
+    for number in range(12):
+        kafka_simulation.produce("orders", str(number), partition=number % 2)
+    attack(kafka_simulation, joined(service, outside), leader_killed("orders-0"))
+    work = checks.Work(kafka_simulation, "orders", note="stored", by="order", group="payments")
+    checks.require(work.none_processed_twice())

@@ -1,0 +1,217 @@
+"""What a recording tells about programs: faults, commits, partitions given and taken, appends.
+
+It is read only once something is wrong, as it has all that happened.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...actors.clients.assignors import decode_assignment
+from ...protocol.data import ProduceRequest
+from ...protocol.errors import ErrorCode
+from ...protocol.groups import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from ...protocol.values import TopicPartition
+
+if TYPE_CHECKING:
+    from ...tracing.events import Event
+    from ..simulation import Simulation
+    from ..views import ConsumerRecord
+
+_FAULTS = ("crash", "fault")
+_NETWORK = "network"
+_HEAL = "heal"
+_GOES_ON = " goes on"
+
+
+_STEPS_OF_VERIFICATION = 10
+"""Rows from the append of a transaction's record back to its request, at most."""
+
+
+class Moment(NamedTuple):
+    """A row of the trace, and whose it is."""
+
+    event: int
+    time_s: float
+    program: str
+    text: str = ""
+    is_crash: bool = False
+
+    @property
+    def at(self) -> str:
+        return f"at {self.time_s:.3f} s, #{self.event}"
+
+    def __str__(self) -> str:
+        return f"{self.text or f'by {self.program}'} {self.at}"
+
+
+class Commit(NamedTuple):
+    """Offsets that a member of a group has asked to commit, without those that were refused."""
+
+    moment: Moment
+    offsets: dict[TopicPartition, int]
+
+    def covers(self, record: ConsumerRecord) -> bool:
+        """Return whether it says that a record is done with."""
+        offset = self.offsets.get(TopicPartition(record.topic, record.partition))
+        return offset is not None and offset > record.offset
+
+
+class Append(NamedTuple):
+    """A request of a program that made a log longer."""
+
+    moment: Moment
+    broker: str
+
+
+class _Growth(NamedTuple):
+    """A row at which the log of a broker grew."""
+
+    event: Event
+    partition: TopicPartition
+    begin: int
+    end: int
+
+
+class History:
+    """The rows of one simulation that explain what programs did."""
+
+    def __init__(self, simulation: Simulation, group: str | None) -> None:
+        self.faults: list[Moment] = []
+        self.commits: list[Commit] = []
+        self._growths: list[_Growth] = []
+        self._taken: list[tuple[Moment, frozenset[TopicPartition]]] = []
+        self._group = group
+        self._joins: dict[str, str | None] = {}
+        self._events: Sequence[Event] = ()
+        if simulation.recorder is not None:
+            self._events = simulation.events
+        for event in self._events:
+            self._read(event)
+
+    def _read(self, event: Event) -> None:
+        kind, type_ = event.kind, event.type
+        if kind in _FAULTS:
+            moment = _moment(event, event.actor)
+            self.faults.append(moment._replace(text=event.why or "", is_crash=kind == "crash"))
+        elif type_ == OffsetCommitRequest.__name__:
+            if kind == "send" and event.fields.get("group_id") == self._group:
+                offsets = {
+                    _place(one["topic_partition"]): one["offset"]
+                    for one in event.fields["partitions"]
+                }
+                self.commits.append(Commit(_moment(event, event.actor), offsets))
+        elif type_ == OffsetCommitResponse.__name__:
+            if kind == "send":
+                for partition, error in event.fields["partitions"]:
+                    if error != ErrorCode.NONE.name:
+                        self._refuse(event.peer, _place(partition))
+        elif type_ == SyncGroupRequest.__name__:
+            if kind == "send":
+                self._joins[event.actor] = event.fields.get("group_id")
+        elif type_ == SyncGroupResponse.__name__:
+            if kind == "deliver" and self._joins.get(event.actor) == self._group:
+                partitions = _assigned(event.fields.get("assignment"))
+                self._taken.append((_moment(event, event.actor), partitions))
+        elif kind == "deliver":
+            for path, old, new in event.delta:
+                broker, _, field = path.partition("/")
+                if broker == event.actor and field.endswith("/log_end_offset"):
+                    where = _place(field.partition("/")[0])
+                    self._growths.append(_Growth(event, where, old or 0, new))
+
+    def _refuse(self, program: str | None, where: TopicPartition) -> None:
+        """Take an offset out of the last commit of a program."""
+        for commit in reversed(self.commits):
+            if commit.moment.program == program:
+                commit.offsets.pop(where, None)
+                break
+
+    def committed(self, record: ConsumerRecord) -> Commit | None:
+        """Return the first commit that says that a record is done with."""
+        return next((commit for commit in self.commits if commit.covers(record)), None)
+
+    def append_of(self, record: ConsumerRecord) -> Append | None:
+        """Return the request that stored a record; the last one, if logs were cut."""
+        where = TopicPartition(record.topic, record.partition)
+        for growth in reversed(self._growths):
+            if growth.partition == where and growth.begin <= record.offset < growth.end:
+                return self._request_of(growth.event)
+        return None
+
+    def _request_of(self, event: Event) -> Append | None:
+        """Return the request behind a row; that of a transaction is verified first."""
+        for _ in range(_STEPS_OF_VERIFICATION):
+            if event.type == ProduceRequest.__name__ and event.kind == "deliver" and event.peer:
+                return Append(_moment(event, event.peer), event.actor)
+            if event.cause is None:
+                break
+            event = self._events[event.cause]
+        return None
+
+    def owner(self, record: ConsumerRecord, event: int) -> Moment | None:
+        """Return when the member of the group got a record's partition that had it at a row."""
+        where = TopicPartition(record.topic, record.partition)
+        had = [m for m, partitions in self._taken if where in partitions and m.event < event]
+        return had[-1] if had else None
+
+    def committed_before(self, record: ConsumerRecord, event: int) -> int | None:
+        """Return the offset that was committed last for a record's partition before a row."""
+        where = TopicPartition(record.topic, record.partition)
+        offsets = [
+            commit.offsets[where]
+            for commit in self.commits
+            if where in commit.offsets and commit.moment.event < event
+        ]
+        return offsets[-1] if offsets else None
+
+    def between(
+        self, machines: Collection[str], after: int, before: int | None = None
+    ) -> list[Moment]:
+        """Return the faults of some machines, or of their links, between two rows of the trace.
+
+        Those come first that were in force at the first row.
+        """
+        in_force: list[Moment] = []
+        found: list[Moment] = []
+        for moment in self.faults:
+            is_heal = moment.text == _HEAL
+            of_link = moment.program == _NETWORK and (
+                is_heal or any(f"'{name}'" in moment.text for name in machines)
+            )
+            if of_link or moment.program in machines:
+                told = moment._replace(text=f"network: {moment.text}") if of_link else moment
+                if moment.event > after:
+                    if before is None or moment.event < before:
+                        found.append(told)
+                elif is_heal or moment.text.endswith(_GOES_ON):
+                    in_force = [one for one in in_force if one.program != moment.program]
+                elif not moment.is_crash:
+                    in_force.append(told)
+        return in_force + found
+
+
+def _moment(event: Event, program: str) -> Moment:
+    return Moment(event.seq, event.time_us / 1e6, program)
+
+
+def _place(text: str) -> TopicPartition:
+    topic, _, partition = text.rpartition("-")
+    return TopicPartition(topic, int(partition))
+
+
+def _assigned(assignment: Any) -> frozenset[TopicPartition]:
+    """Return the partitions of an assignment; none if it is not a consumer's."""
+    if not isinstance(assignment, bytes):
+        return frozenset()
+    try:
+        return frozenset(decode_assignment(assignment))
+    except (struct.error, UnicodeDecodeError):
+        return frozenset()

@@ -1,0 +1,120 @@
+"""The mistakes of the examples: each wrong version is found by its report, each right one passes.
+
+All seeds: ``python examples/programs/mistakes/run.py --seeds 2000 --jobs 2``.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakekafka.tests.support.paths import ROOT
+
+FOLDER = ROOT / "examples" / "programs" / "mistakes"
+PAGE = ROOT / "docs" / "guides" / "mistakes.md"
+SEEDS_OF_THE_RIGHT = 6
+LINES = 10
+"""Of a test, without its first."""
+
+ROW = r"at \d+\.\d{3} s, #\d+"
+REPORTS = {
+    "commit_before_processing": rf"was never charged; its offset was committed by worker-\d {ROW}; "
+    rf"worker-\d is killed {ROW}",
+    "automatic_commit": rf"was never charged; its offset was committed by worker-\d {ROW}; "
+    rf"worker-\d is killed {ROW}",
+    "retry_without_idempotence": rf"is in orders \d times: at orders-0, offset \d+, by shop {ROW}, "
+    rf"then at orders-0, offset \d+, by shop {ROW};.* its producer is not idempotent",
+    "ignored_failure": r"is not in invoices;.* noted \"not sent order=\d+ error='\w+'\""
+    rf" {ROW}; .*its offset was committed by worker {ROW}",
+    "no_flush_on_revocation": rf"was stored \d times: by [\w-]+ {ROW}, then by [\w-]+ {ROW};.* "
+    rf"orders-\d was given to [\w-]+ {ROW}, when (nothing|offset \d+) was committed",
+    "zombie": rf"was stored by worker-\d {ROW}, after balance 8 .*;.* worker-\d goes on {ROW}; "
+    rf"balances-\d was given to worker-\d {ROW}, when (nothing|offset \d+) was committed",
+    "several_in_flight": rf"is in ledger at ledger-0, offset \d+, by worker {ROW}, before order .*"
+    rf"; worker noted \"not sent .* its producer is not idempotent",
+    "uncommitted_read": rf"aborted\) was shipped by worker {ROW}; "
+    rf"it was written by bookkeeper {ROW}; bookkeeper is killed {ROW}",
+}
+"""What the report of each mistake says."""
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def functions(mistake: str) -> dict[str, str]:
+    """Return the source of each function of a mistake's file."""
+    source = (FOLDER / f"test_{mistake}.py").read_text(encoding="utf-8")
+    nodes = [node for node in ast.parse(source).body if hasattr(node, "name")]
+    return {node.name: ast.get_source_segment(source, node) or "" for node in nodes}
+
+
+def test_every_file_is_a_mistake_that_is_judged_here() -> None:
+    names = {path.stem.removeprefix("test_") for path in FOLDER.glob("test_*.py")}
+    assert names == set(REPORTS)
+
+
+@pytest.mark.parametrize("mistake", REPORTS)
+def test_a_test_has_ten_lines_and_is_explained(mistake: str) -> None:
+    """The page shows what differs between the wrong version and the right one."""
+    found = functions(mistake)
+    (test,) = (text for name, text in found.items() if name.startswith("test_"))
+    assert len(test.splitlines()) <= LINES + 1
+    wrong, right = found["wrong"].splitlines()[1:], found["right"].splitlines()[1:]
+    lines = [
+        line
+        for line in difflib.unified_diff(wrong, right, lineterm="", n=2)
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    assert "```diff\n" + "\n".join(lines) + "\n```" in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", REPORTS)
+def test_the_wrong_version_is_found_and_the_right_one_is_not(mistake: str) -> None:
+    """By its own kind of problem, within the seeds that the runner gives it."""
+    done = run(FOLDER, "run.py", mistake, "--seeds", str(SEEDS_OF_THE_RIGHT))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{mistake}, right: {SEEDS_OF_THE_RIGHT} seeds pass, " in done.stdout
+    assert re.search(rf"^seed \d+: .*{REPORTS[mistake]}", done.stdout, re.MULTILINE), done.stdout
+
+
+@pytest.mark.slow
+def test_a_failing_test_shows_its_report(tmp_path: Path) -> None:
+    """The problem in full, the trace that was kept, and the command that repeats it."""
+    shutil.copytree(FOLDER, tmp_path / "mistakes")
+    seed = re.search(r"run.py zombie --seed (\d+)", PAGE.read_text(encoding="utf-8"))
+    assert seed is not None
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", f"test_zombie.py::{name_of_test(seed[1])}"],
+        cwd=tmp_path / "mistakes",
+        env={**os.environ, "PYTHONHASHSEED": "0", "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(rf"^E +AssertionError: .*{REPORTS['zombie']}$", done.stdout, re.MULTILINE)
+    assert f"seed {seed[1]}; trace kept, open it with" in done.stdout
+    assert f"PYTHONHASHSEED=0 pytest 'test_zombie.py::{name_of_test(seed[1])}'" in done.stdout
+    assert list((tmp_path / "mistakes" / ".fakekafka-traces").glob("*.fktrace"))
+
+
+def name_of_test(seed: str) -> str:
+    return f"test_the_newest_balance_stands[seed{seed}-wrong]"
+
+
+@pytest.mark.slow
+def test_a_mistake_that_is_not_found_fails_the_run() -> None:
+    """As does a seed that tells nothing."""
+    done = run(FOLDER, "run.py", "zombie", "--seed", "1")
+    assert (done.returncode, done.stdout.strip()) == (1, "")
