@@ -16,7 +16,7 @@ from ...protocol.errors import UsageError
 from ..checks import Verdict
 from ..handles.partitions import Partitions
 from ..views import ConsumerRecord
-from .history import History
+from .history import ProgramHistory
 
 if TYPE_CHECKING:
     from ...programs.notes import Note
@@ -125,8 +125,8 @@ class Work:
             yield _text(note.values[self._by]), note
 
     @cached_property
-    def _history(self) -> History:
-        return History(self._simulation, self._group)
+    def _history(self) -> ProgramHistory:
+        return ProgramHistory(self._simulation, self._group)
 
     # -- in words ------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ _STEPS_OF_VERIFICATION = 10
 """Rows from the append of a transaction's record back to its request, at most."""
 
 
-class Moment(NamedTuple):
+class TracedMoment(NamedTuple):
     """A row of the trace, and whose it is."""
 
     event: int
@@ -52,10 +52,10 @@ class Moment(NamedTuple):
         return f"{self.text or f'by {self.program}'} {self.at}"
 
 
-class Commit(NamedTuple):
+class CommittedOffsets(NamedTuple):
     """Offsets that a member of a group has asked to commit, without those that were refused."""
 
-    moment: Moment
+    moment: TracedMoment
     offsets: dict[TopicPartition, int]
 
     def covers(self, record: ConsumerRecord) -> bool:
@@ -67,7 +67,7 @@ class Commit(NamedTuple):
 class Append(NamedTuple):
     """A request of a program that made a log longer."""
 
-    moment: Moment
+    moment: TracedMoment
     broker: str
 
 
@@ -80,14 +80,14 @@ class _Growth(NamedTuple):
     end: int
 
 
-class History:
+class ProgramHistory:
     """The rows of one simulation that explain what programs did."""
 
     def __init__(self, simulation: Simulation, group: str | None) -> None:
-        self.faults: list[Moment] = []
-        self.commits: list[Commit] = []
+        self.faults: list[TracedMoment] = []
+        self.commits: list[CommittedOffsets] = []
         self._growths: list[_Growth] = []
-        self._taken: list[tuple[Moment, frozenset[TopicPartition]]] = []
+        self._taken: list[tuple[TracedMoment, frozenset[TopicPartition]]] = []
         self._group = group
         self._joins: dict[str, str | None] = {}
         self._events: Sequence[Event] = ()
@@ -107,7 +107,7 @@ class History:
                     _place(one["topic_partition"]): one["offset"]
                     for one in event.fields["partitions"]
                 }
-                self.commits.append(Commit(_moment(event, event.actor), offsets))
+                self.commits.append(CommittedOffsets(_moment(event, event.actor), offsets))
         elif type_ == OffsetCommitResponse.__name__:
             if kind == "send":
                 for partition, error in event.fields["partitions"]:
@@ -134,7 +134,7 @@ class History:
                 commit.offsets.pop(where, None)
                 break
 
-    def committed(self, record: ConsumerRecord) -> Commit | None:
+    def committed(self, record: ConsumerRecord) -> CommittedOffsets | None:
         """Return the first commit that says that a record is done with."""
         return next((commit for commit in self.commits if commit.covers(record)), None)
 
@@ -156,7 +156,7 @@ class History:
             event = self._events[event.cause]
         return None
 
-    def owner(self, record: ConsumerRecord, event: int) -> Moment | None:
+    def owner(self, record: ConsumerRecord, event: int) -> TracedMoment | None:
         """Return when the member of the group got a record's partition that had it at a row."""
         where = TopicPartition(record.topic, record.partition)
         had = [m for m, partitions in self._taken if where in partitions and m.event < event]
@@ -174,13 +174,13 @@ class History:
 
     def between(
         self, machines: Collection[str], after: int, before: int | None = None
-    ) -> list[Moment]:
+    ) -> list[TracedMoment]:
         """Return the faults of some machines, or of their links, between two rows of the trace.
 
         Those come first that were in force at the first row.
         """
-        in_force: list[Moment] = []
-        found: list[Moment] = []
+        in_force: list[TracedMoment] = []
+        found: list[TracedMoment] = []
         for moment in self.faults:
             is_heal = moment.text == _HEAL
             of_link = moment.program == _NETWORK and (
@@ -198,8 +198,8 @@ class History:
         return in_force + found
 
 
-def _moment(event: Event, program: str) -> Moment:
-    return Moment(event.seq, event.time_us / 1e6, program)
+def _moment(event: Event, program: str) -> TracedMoment:
+    return TracedMoment(event.seq, event.time_us / 1e6, program)
 
 
 def _place(text: str) -> TopicPartition:

@@ -17,6 +17,7 @@ SHARED: dict[str, str] = {
     "ReplicaView": "Kafka's name of what a selector chooses from, and a view for tests",
     "Stop": "a step of a history is called by its verb, and where a debugger stands",
     "Task": "asyncio's name, and what runs a coroutine of an actor",
+    "Work": "a batch's table of run numbers, and what a program has to do with its input",
     "Wait": "a step of a history is called by its verb, and what an admin request waits with",
 }
 """Names of several classes, with the reason."""

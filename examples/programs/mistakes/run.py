@@ -100,12 +100,12 @@ def main() -> int:
         print("\n".join(told))
         return 0 if all(told) else 1
     results = []
-    with multiprocessing.Pool(options.jobs) as pool:
-        for mistake in chosen:
-            for version in ("wrong", "right"):
-                count = WRONG_SEEDS if version == "wrong" else options.seeds
+    for mistake in chosen:
+        for version in ("wrong", "right"):
+            count = WRONG_SEEDS if version == "wrong" else options.seeds
+            with multiprocessing.Pool(options.jobs) as pool:  # ends what is not needed any more
                 run = partial(_outcome, mistake, version)
-                outcomes = pool.imap(run, range(1, count + 1), chunksize=4)
+                outcomes = pool.imap(run, range(1, count + 1))
                 results.append(judge(mistake, version, outcomes))
     return 0 if all(results) else 1
 
