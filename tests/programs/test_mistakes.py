@@ -35,7 +35,7 @@ REPORTS = {
     rf" {ROW}; .*its offset was committed by worker {ROW}",
     "no_flush_on_revocation": rf"was stored \d times: by [\w-]+ {ROW}, then by [\w-]+ {ROW};.* "
     rf"orders-\d was given to [\w-]+ {ROW}, when (nothing|offset \d+) was committed",
-    "zombie": rf"was stored by worker-\d {ROW}, after balance 8 .*;.* worker-\d goes on {ROW}; "
+    "zombie": rf"was stored by worker-\d {ROW}, after balance \d .*;.* worker-\d goes on {ROW}; "
     rf"balances-\d was given to worker-\d {ROW}, when (nothing|offset \d+) was committed",
     "several_in_flight": rf"is in ledger at ledger-0, offset \d+, by worker {ROW}, before order .*"
     rf"; worker noted \"not sent .* its producer is not idempotent",
