@@ -19,6 +19,7 @@
 #   make bench-peers  the same for other fakes of Kafka and for Kafka; NAMES='mock kfake kafka'
 #   make peers      get what these need: kfake is compiled, Kafka's jars are loaded
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
+#   make sameness   twelve kinds of programs, 20 seeds, 5 processes; PYTHONS='python3.12 python3.13'
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
 #   make oracle-random  the same histories here and on Kafka: VERSION=3.9 N=20 SEED=1
@@ -37,7 +38,7 @@ endif
 .DEFAULT_GOAL := help
 .PHONY: help install lint format typecheck check test test-slow test-all compiled pure \
 	test-compiled test-cores wheel dist release fresh docs gallery bench bench-peers peers clients \
-	oracle oracle-random demo \
+	sameness oracle oracle-random demo \
 	constraints clean
 
 VENV := .venv
@@ -167,6 +168,9 @@ peers: $(STAMP)
 
 clients: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.suites $(NAMES)
+
+sameness: $(STAMP)
+	$(BIN)/python -m fakekafka.tests.programs.kinds $(PYTHONS)
 
 VERSION ?= 3.9
 

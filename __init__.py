@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from .scenarios.replay import Replay, replay
     from .testing.cluster import Cluster
     from .testing.defaults import kafka_defaults
+    from .testing.programs.sameness import RunsDiffer
     from .testing.programs.simulate import simulate
+    from .testing.recording.hash_seed import pin_hash_seed
     from .testing.running import WaitTimeout
     from .testing.simulation import Simulation
     from .testing.views import ConsumerRecord
@@ -31,12 +33,14 @@ _PUBLIC = {
     "SecurityConfig": "protocol.security.configuration",
     "Simulation": "testing.simulation",
     "Replay": "scenarios.replay",
+    "RunsDiffer": "testing.programs.sameness",
     "Trace": "tracing.reading.reader",
     "TraceError": "tracing.events",
     "UsageError": "protocol.errors",
     "WaitTimeout": "testing.running",
     "kafka_defaults": "testing.defaults",
     "open_trace": "tracing.reading.reader",
+    "pin_hash_seed": "testing.recording.hash_seed",
     "replay": "scenarios.replay",
     "simulate": "testing.programs.simulate",
 }
@@ -50,6 +54,7 @@ __all__ = [
     "ListenerSpec",
     "NotThereYet",
     "Replay",
+    "RunsDiffer",
     "SecurityConfig",
     "Simulation",
     "Trace",
@@ -59,6 +64,7 @@ __all__ = [
     "__version__",
     "kafka_defaults",
     "open_trace",
+    "pin_hash_seed",
     "replay",
     "simulate",
 ]

@@ -58,7 +58,7 @@ def _print_info(
     trace: StoredTrace, kinds: dict[str, int], types: dict[str, int], interesting: list[Event]
 ) -> None:
     header = trace.header
-    for name in ("mode", "seed", "kafka_version", "fakekafka", "python", "part"):
+    for name in ("mode", "seed", "hash_seed", "kafka_version", "fakekafka", "python", "part"):
         if header.get(name) not in (None, ""):
             print(f"{name:<14} {header[name]}")
     for name in ("parameters", "config"):

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -191,7 +191,17 @@ def _all_tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Tas
     return tasks if running_program() is None else in_order(tasks)
 
 
+def _set(items: Iterable[Any] = ()) -> Any:
+    """Make a set as asyncio's functions of tasks do; that of a program keeps the order.
+
+    What ``asyncio.as_completed`` is given are coroutines, and the hash of one is its address.
+    """
+    each = set(items) if running_program() is None else dict.fromkeys(items)
+    return each or set()
+
+
 _FUNCTIONS: tuple[tuple[dict[str, Any], str, Any], ...] = (
+    (asyncio.tasks.__dict__, "set", _set),
     (uuid.__dict__, "getnode", _node),
     (asyncio.__dict__, "all_tasks", _all_tasks),
     (asyncio.tasks.__dict__, "all_tasks", _all_tasks),
@@ -293,7 +303,7 @@ class Ambience:
             methods = [cls.__dict__[name] for cls, name, _ in _METHODS]
             for (cls, name, replacement), method in zip(_METHODS, methods, strict=True):
                 setattr(cls, name, replacement(method))
-            functions = [module[name] for module, name, _ in _FUNCTIONS]
+            functions = [module.get(name) for module, name, _ in _FUNCTIONS]
             for module, name, function in _FUNCTIONS:
                 module[name] = function
             for c_function, replacement in _c_functions():
@@ -322,7 +332,10 @@ class Ambience:
                 for c_function, _ in _c_functions():
                     c_function.restore()
                 for (module, name, _), function in zip(_FUNCTIONS, functions, strict=True):
-                    module[name] = function
+                    if function is None:
+                        del module[name]  # a built-in function, which it hid
+                    else:
+                        module[name] = function
                 for (cls, name, _), method in zip(_METHODS, methods, strict=True):
                     setattr(cls, name, method)
                 self._is_running = False

@@ -23,6 +23,7 @@ from .tasks import Future, Task
 if TYPE_CHECKING:
     from ..actors.runtime.virtual import VirtualRuntime
     from ..actors.runtime.virtual_timer import VirtualTimer
+    from .acts import Acts
 
 T = TypeVar("T")
 logger: logging.Logger = logging.getLogger("fakekafka.programs")
@@ -44,6 +45,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     __deletable__ = ("_runtime",)
     reads_at_once = True
     """Whether protocols read as soon as bytes come, and not in a turn: there is no other code."""
+    acts: Acts | None = None
+    """Where the acts of the program are kept, if something asks for them."""
 
     def __init__(self, runtime: VirtualRuntime, name: str) -> None:
         self._runtime = runtime
@@ -117,6 +120,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if self._is_closed:
             self._require_open()
         runtime = self._runtime
+        if self.acts is not None:
+            self.act(f"waits until {when:.6f} s")
         call = TimedCall(when, callback, args, self, context)
         call._scheduled = True
         # Never at the very time: no real timer is, and the difference of two floats may be less.
@@ -201,6 +206,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _require_open(self) -> None:
         if self._is_closed:
             raise RuntimeError("Event loop is closed")
+
+    def act(self, what: str, data: bytes = b"") -> None:
+        """Keep what the code of the program does now."""
+        assert self.acts is not None
+        self.acts.add(self._runtime.now, self.name, self, what, data)
 
     # -- tasks and futures ---------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ..protocol.errors import UsageError
+from . import places
+from .acts import Acts
 from .burial import bury
 from .errors import ProgramError
 from .program_loop import ProgramLoop
@@ -47,8 +49,10 @@ class Program:
         main: Main,
         args: tuple[Any, ...],
         options: dict[str, Any],
+        acts: Acts | None = None,
     ) -> None:
         self.runtime = runtime
+        self.acts: Acts | None = acts
         self.names = names
         self.ambience = ambience
         self.name = name
@@ -146,13 +150,13 @@ class Program:
         left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
         if left:
             tasks = by_number(left)
-            told = ", ".join(map(_place_of, tasks))
+            told = ", ".join(map(places.of_task, tasks))
             text = f"main has ended and leaves {len(tasks)} tasks, which are cancelled: {told}"
             self.runtime.note("note", self.name, f"warn: {text}")
             for task in tasks:
                 task.cancel()
             _, pending = await asyncio.wait(tasks, timeout=_CANCELLED_WITHIN_S)
-            stubborn = [_place_of(task) for task in tasks if task in pending]
+            stubborn = [places.of_task(task) for task in tasks if task in pending]
             if stubborn:
                 raise ProgramError(
                     f"main of {self.name} has ended, and tasks that were cancelled still run "
@@ -163,7 +167,7 @@ class Program:
                 if not task.cancelled() and (error := task.exception()) is not None:
                     loop.call_exception_handler(
                         {
-                            "message": f"unhandled exception of {_place_of(task)} at the end",
+                            "message": f"unhandled exception of {places.of_task(task)} at the end",
                             "exception": error,
                             "task": task,
                         }
@@ -227,7 +231,7 @@ class Program:
         tasks = by_number(asyncio.all_tasks(self.loop))
         self._fail_hard(
             f"{self.name} goes round without any time passing: next is {call}; its tasks are "
-            f"{', '.join(map(_place_of, tasks))}. Sleep for more than 0 s in a loop that polls"
+            f"{', '.join(map(places.of_task, tasks))}. Sleep for more than 0 s in a loop that polls"
         )
 
     def _fail_hard(self, text: str) -> None:
@@ -299,7 +303,7 @@ class Program:
         """Return in words where its tasks wait."""
         if self.loop is None:
             return f"{self.name} does not run"
-        tasks = ", ".join(map(_place_of, by_number(asyncio.all_tasks(self.loop))))
+        tasks = ", ".join(map(places.of_task, by_number(asyncio.all_tasks(self.loop))))
         return f"{self.name} {'is paused' if self.is_paused else 'runs'}; its tasks are {tasks}"
 
     def outcome(self) -> Any:
@@ -325,13 +329,3 @@ async def _awaiting(awaited: Awaitable[Any]) -> Any:
 
 def _error_of(task: asyncio.Task[Any]) -> BaseException | None:
     return None if task.cancelled() else task.exception()
-
-
-def _place_of(task: asyncio.Task[Any]) -> str:
-    """Return the name of a task and where it waits."""
-    stack = task.get_stack(limit=1)
-    name = task.get_name()
-    if not stack:
-        return name
-    frame = stack[-1]
-    return f"{name} at {frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"

@@ -155,6 +155,7 @@ class ProgramLoop(SimulatedLoop):
     def __init__(self, program: RunningProgram, machine: Machine) -> None:
         super().__init__(program.runtime, program.name)
         self._program = program
+        self.acts = program.acts
         self.machine: Machine = machine
         self.generators: AsyncGenerators = AsyncGenerators(self)
         self.main: asyncio.Task[Any] | None = None
@@ -363,6 +364,8 @@ class ProgramLoop(SimulatedLoop):
                 outcome.set_result(result)
             return True
 
+        if self.acts is not None:
+            self.act(f"connects to {self._program.names.name_of(address[0])}:{address[1]}")
         names = self._program.names
         names.ether.connect(self.machine, names.machine_at(address[0]), address[1], done)
         try:

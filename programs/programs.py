@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..actors.broker.spec import SimulatedListener
+from .acts import Acts
 from .ambience import Ambience
 from .brokers import BrokerFront, ProgramGateway, Security
 from .names import Names
@@ -30,8 +31,13 @@ class Programs:
         kafka_version: str,
         brokers: Callable[[], Iterable[BrokerProcess]],
         security: Security | None = None,
+        acts: Acts | None = None,
     ) -> None:
-        """``security`` says what the brokers' listeners ask; without it there is a plain one."""
+        """``security`` says what the brokers' listeners ask; without it there is a plain one.
+
+        ``acts`` keeps what the programs do.
+        """
+        self._acts = acts
         self._runtime = runtime
         self._seed = seed
         self._ambience = Ambience(seed)
@@ -48,8 +54,9 @@ class Programs:
     def add(self, name: str, main: Main, args: tuple[Any, ...], options: dict[str, Any]) -> Program:
         """Make a program and start it."""
         program = Program(
-            self._runtime, self._seed, self._names, self._ambience, name, main, args, options
-        )
+            self._runtime, self._seed, self._names, self._ambience, name, main, args, options,
+            self._acts,
+        )  # fmt: skip
         self._programs[name] = program
         program.start()
         return program
@@ -57,6 +64,8 @@ class Programs:
     def note(self, text: str, values: dict[str, Any]) -> Note:
         """Keep what a program tells about itself, or a test about it."""
         program = running_program()
+        if program is not None and program.acts is not None:
+            program.loop.act(f"notes {text}", repr(values).encode())
         return self.notes.add("scenario" if program is None else program.name, text, values)
 
     def running_name(self) -> str | None:

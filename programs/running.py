@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..actors.runtime.virtual import VirtualRuntime
+    from .acts import Acts
     from .names import Names
 
 
@@ -39,6 +40,8 @@ class RunningProgram(Protocol):
     chance: random.Random
     node_number: int
     """Number of its network card, for UUIDs."""
+    acts: Acts | None
+    """Where its acts are kept; None if nothing asks for them."""
 
     @property
     def ambience(self) -> Surrounding: ...

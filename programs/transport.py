@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -240,10 +241,20 @@ class StreamTransport(asyncio.Transport):
             raise RuntimeError("Cannot call write() after write_eof()")
         if self._is_closing or not data:
             return
+        if self._loop.acts is not None:
+            self._tell_acts(bytes(data))
         self._end.send(bytes(data))
         if self._end.unsent_bytes > self._high_bytes and not self._is_writing_paused:
             self._is_writing_paused = True
             self._call(self._protocol.pause_writing)
+
+    def _tell_acts(self, data: bytes) -> None:
+        port = self._end.peer_name[1]
+        peer = f"{self._end.peer_machine.name}:{port}"
+        if isinstance(self._protocol, SSLProtocol):  # OpenSSL draws its own numbers
+            self._loop.act(f"sends by TLS to {peer}")
+        else:
+            self._loop.act(f"sends {len(data)} bytes to {peer}", data)
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         self.write(b"".join(list_of_data))
@@ -305,6 +316,8 @@ class StreamTransport(asyncio.Transport):
     def close(self) -> None:
         if self._is_closing:
             return
+        if self._loop.acts is not None:
+            self._loop.act("closes a connection")
         self._is_closing = True
         self._is_reading = False
         self._end.close()

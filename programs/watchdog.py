@@ -12,12 +12,11 @@ import sys
 import threading
 import time
 
+from . import places
 from .running import Now
 
 _LOOK_S = 0.25
 _AGAIN_S = 1.0
-_STANDARD = os.path.dirname(os.__file__)
-_OWN = os.path.dirname(__file__)
 _real_perf_counter = time.perf_counter
 
 
@@ -67,27 +66,13 @@ class Watchdog:
                 seen, since_s = goes_on, now_s
             elif now_s - since_s > self.limit_s:
                 if self.stuck_at is None:
-                    self.stuck_at = where_is(self._owner)
+                    self.stuck_at = places.of_stack(sys._current_frames().get(self._owner))
                 since_s += _AGAIN_S
                 _raise_in(self._owner)
 
 
 def _raise_in(thread: int) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Stuck))
-
-
-def where_is(thread: int) -> str:
-    """Return the place of a program at which a thread is: file, line and function."""
-    frame = sys._current_frames().get(thread)
-    place = "an unknown place"
-    while frame is not None:
-        path = frame.f_code.co_filename
-        place = f"{path}:{frame.f_lineno} in {frame.f_code.co_name}"
-        is_standard = path.startswith(_STANDARD) and "site-packages" not in path
-        if not is_standard and not path.startswith(_OWN):
-            break
-        frame = frame.f_back
-    return place
 
 
 watchdog: Watchdog = Watchdog()

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .programs import async_tests
+from .programs import async_tests, verified
+from .recording import hash_seed
 from .recording.kept_traces import KEPT_EVENTS, Emulated, told_of_ended
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _INI: dict[str, tuple[Any, str]] = {
     "kafka_config": ("linelist", "broker configuration, a line such as num.partitions=4 each"),
     "kafka_topics": ("linelist", "topics of every test, a line such as orders=3 each"),
 }
+_HASH_SEED = "kafka_hash_seed"
 
 _SEEDS_RENAMED = "--fakekafka-seeds is called --kafka-seeds now; the old name goes in fakekafka 0.4"
 
@@ -52,8 +54,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run each test with the mark kafka_program under the seeds 1 to N",
     )
     group.addoption("--fakekafka-seeds", type=int, metavar="N", help=_SEEDS_RENAMED)
+    group.addoption(
+        "--kafka-verify",
+        action="store_true",
+        help="run each test with the mark kafka_program a second time in another process with "
+        "another hash seed, and fail if that is not the same run",
+    )
     for name, (kind, text) in _INI.items():
         parser.addini(name, f"fakekafka: {text}", type=kind, default=None)
+    parser.addini(
+        _HASH_SEED,
+        "fakekafka: the hash seed of the process that runs the tests; it is started again under it",
+        type="string",
+        default=None,
+    )
+
+
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    """Start pytest again under its hash seed, before it does anything but read its arguments."""
+    if early_config.getini(_HASH_SEED):
+        hash_seed.pin_hash_seed(_whole(_HASH_SEED, early_config.getini(_HASH_SEED)))
+    return (yield)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,8 +91,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        "kafka_program(timeout_s=3600): an async def test runs in virtual time, as a program of "
-        "its kafka_simulation",
+        "kafka_program(timeout_s=3600, verify=False): an async def test runs in virtual time, as "
+        "a program of its kafka_simulation; verify=True compares it with a run in another process",
     )
     _refuse_misspelt(config)
 
@@ -79,6 +101,7 @@ def _refuse_misspelt(config: pytest.Config) -> None:
     """Raise ``UsageError`` for an ini option kafka_... that no plugin knows: pytest only warns."""
     from .arguments import nearest
 
+    known = [*_INI, _HASH_SEED]
     given = [text.partition("=")[0] for text in config.getoption("override_ini") or ()]
     for name in (*_ini_names(config.inipath), *given):
         if name.startswith("kafka_"):
@@ -86,8 +109,8 @@ def _refuse_misspelt(config: pytest.Config) -> None:
                 config.getini(name)
             except ValueError:
                 raise pytest.UsageError(
-                    f"the ini file has an unknown option {name!r} (there are {', '.join(_INI)})"
-                    f"{nearest(name, list(_INI))}"
+                    f"the ini file has an unknown option {name!r} (there are "
+                    f"{', '.join(known)}){nearest(name, known)}"
                 ) from None
 
 
@@ -125,9 +148,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     for value in getattr(item, "funcargs", {}).values():
         if _is_emulated(value):
             _remember(item, value)
-    result = yield
+    try:
+        result = yield
+    finally:
+        verified.save(item)
     for emulated in item.stash.get(_EMULATED, ()):
         emulated.raise_failure()
+    verified.verify(item)
     return result
 
 
@@ -507,4 +534,5 @@ def kafka_simulation(
         arguments["seed"] = request.param
     with Simulation(**arguments) as simulation:
         _remember(request.node, simulation)
+        verified.prepare(request.node, simulation)
         yield simulation

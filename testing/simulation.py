@@ -33,6 +33,7 @@ from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
 from .emulated_cluster import EmulatedCluster
+from .recording import hash_seed
 from .running import WaitTimeout
 from .virtual_time import VirtualTimeCluster
 
@@ -377,6 +378,7 @@ class Simulation(EmulatedCluster):
                 self.kafka_version,
                 running.processes.values,
                 self._security,
+                running.acts,
             )
         return running.programs
 
@@ -471,6 +473,7 @@ class Simulation(EmulatedCluster):
             config=self._plan.config,
             virtual_epoch_ms=VIRTUAL_EPOCH_MS,
             reproduce=f"Simulation(brokers={brokers}, seed={self.seed})",
+            hash_seed="" if self._running.programs is None else hash_seed.in_words(),
         )
 
 

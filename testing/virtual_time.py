@@ -16,6 +16,7 @@ from .running import RunningCluster, WaitTimeout
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
     from ..actors.zookeeper.process import ZooKeeperProcess
+    from ..programs.acts import Acts
     from ..programs.programs import Programs
     from .assembly import AdminNode
 
@@ -25,7 +26,7 @@ T = TypeVar("T")
 class VirtualTimeCluster(RunningCluster):
     """The running part of a ``Simulation``: time passes only while the caller waits."""
 
-    __slots__ = ("_ended", "_interruptions", "_runtime", "_seed", "programs")
+    __slots__ = ("_ended", "_interruptions", "_runtime", "_seed", "acts", "programs")
 
     unit_of_seconds = "virtual s"
 
@@ -43,6 +44,8 @@ class VirtualTimeCluster(RunningCluster):
         self._ended = False
         self._interruptions: list[tuple[int, Callable[[], object]]] = []
         """What is to be done at a time, whoever lets time pass; the earliest last."""
+        self.acts: Acts | None = None
+        """Where the acts of programs are kept, if it is set before the first program."""
         self.programs: Programs | None = None
         """From the first program on."""
 

@@ -23,15 +23,18 @@ def build_header(
     parameters: Mapping[str, Any] | None = None,
     virtual_epoch_ms: int | None = None,
     reproduce: str = "",
+    hash_seed: str = "",
 ) -> dict[str, Any]:
     """Return what every trace begins with, whoever records it.
 
     ``mode`` is ``sim``, ``live`` or ``threaded``; ``scenario`` the text of the scenario file and
     ``parameters`` what was set over it; ``virtual_epoch_ms`` what the run called the present when
-    it began, since the Unix epoch; ``reproduce`` a command or expression that gives the run again.
+    it began, since the Unix epoch; ``reproduce`` a command or expression that gives the run again;
+    ``hash_seed`` that of Python, of a run with programs, which may hang on it.
     """
     # Of the pure build nothing: its traces are the same bytes as before there was another.
     build = {"build": "compiled"} if builds.is_compiled else {}
+    hashing = {"hash_seed": hash_seed} if hash_seed else {}
     return {
         "format": FORMAT,
         "fakekafka": __version__,
@@ -47,4 +50,5 @@ def build_header(
         "virtual_epoch_ms": virtual_epoch_ms,
         "reproduce": reproduce,
         **build,
+        **hashing,
     }

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...programs.acts import Acts
 from ...protocol.errors import UsageError
 from .. import arguments
-from ..simulation import Simulation
+from . import again, sameness
+from .program_run import Fault, ProgramRun
 
 if TYPE_CHECKING:
     from ...programs.program import Main
-
-Fault = Callable[[Simulation], object]
 
 
 def simulate(
@@ -24,6 +24,7 @@ def simulate(
     topics: Mapping[str, Any] | None = None,
     faults: Mapping[float, Fault] | None = None,
     timeout_s: float = 3600,
+    verify: bool = False,
     **options: Any,
 ) -> Any:
     """Run ``main``, an ``async def`` function, in virtual time; return what it returns.
@@ -32,15 +33,28 @@ def simulate(
     functions of the simulation, such as ``lambda s: s.broker("leader:orders-0").kill()``. Other
     options are those of ``Simulation``. Raises what ``main`` raises, and ``WaitTimeout`` after
     ``timeout_s`` virtual seconds.
+
+    ``verify`` runs the same once more in another process with another hash seed, and raises
+    ``RunsDiffer`` if that is not the same run: it names the first event that differs, and the
+    code that caused it. That process has to find main and faults by their names.
     """
-    timed = _checked(faults)
-    with Simulation(brokers, seed=seed, topics=topics, **options) as simulation:
-        program = simulation.program(main, *args, name="main")
-        begun_us = simulation.runtime.now_us()
-        for after_s, fault in timed.items():
-            at_us = begun_us + round(after_s * 1e6)
-            simulation.running.interrupt(at_us, partial(fault, simulation))
-        return program.result(timeout_s)
+    run = ProgramRun(main, args, seed, brokers, topics, _checked(faults), timeout_s, options)
+    packed = _packed(run) if verify else None
+    with run.simulation() as simulation:
+        if packed is not None:
+            simulation.running.acts = Acts()
+        result = run.carry_out(simulation)
+        if packed is not None:
+            first = sameness.Recorded.of(simulation)
+            sameness.require_same(first, partial(again.run_again, packed), seed)
+    return result
+
+
+def _packed(run: ProgramRun) -> bytes:
+    for name in ("recorder", "trace"):
+        if name in run.options:
+            raise UsageError(f"verify=True compares two recordings of its own; leave out {name}")
+    return again.pack(run)
 
 
 def _checked(faults: Mapping[float, Fault] | None) -> dict[float, Fault]:

@@ -152,10 +152,15 @@ def _keep_trace(item: pytest.Item, cluster: Any, of_several: str) -> Path:
 
 def command_of(item: pytest.Item) -> str:
     """The command that runs this test again, from the directory where pytest was started."""
+    return shlex.join(["pytest", *arguments_of(item)])
+
+
+def arguments_of(item: pytest.Item) -> list[str]:
+    """Return the arguments with which pytest runs this test alone."""
     started = item.config.invocation_params
     _, separator, inside = item.nodeid.partition("::")
     test = os.path.relpath(item.path, started.dir) + separator + inside
-    return shlex.join(["pytest", *_options(started.args), test])
+    return [*_options(started.args), test]
 
 
 def _options(given: Any) -> Iterator[str]:

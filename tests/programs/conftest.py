@@ -1,4 +1,4 @@
-"""A network of programs."""
+"""A network of programs, and suites of pytest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from fakekafka.tests.support.programs import World
+from fakekafka.tests.support.pytest_suites import suite as suite
 
 
 @pytest.fixture

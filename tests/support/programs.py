@@ -7,6 +7,7 @@ from typing import Any
 
 from fakekafka.actors.network.latency import Constant
 from fakekafka.actors.runtime.virtual import VirtualRuntime
+from fakekafka.programs.acts import Acts
 from fakekafka.programs.program import Main, Program
 from fakekafka.programs.programs import Programs
 
@@ -16,10 +17,10 @@ LATENCY_MS = 10.0
 class World:
     """Programs on a network of their own, whose links take 10 ms."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, acts: Acts | None = None) -> None:
         self.runtime = VirtualRuntime(seed)
         self.runtime.network.set_latency(Constant(LATENCY_MS))
-        self.programs = Programs(self.runtime, seed, "3.9", list)
+        self.programs = Programs(self.runtime, seed, "3.9", list, acts=acts)
 
     def start(self, main: Main, *args: Any, name: str = "worker-1") -> Program:
         return self.programs.add(name, main, args, {})

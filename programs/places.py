@@ -1,0 +1,83 @@
+"""Places in a program's code: where it runs, and where its tasks wait."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_CALLS = os.path.join(os.path.dirname(__file__), "calls.py")
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_OURS = tuple(os.path.join(_PACKAGE, folder) + os.sep for folder in ("programs", "testing"))
+"""What of this package a program's code calls, or is called by."""
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def _is_installed(path: str) -> bool:
+    return any(folder in path for folder in _INSTALLED)
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Return whether a file belongs to Python, or to this package."""
+    is_standard = path.startswith((_STANDARD, "<frozen")) and not _is_installed(path)
+    return is_standard or path.startswith(_OURS)
+
+
+def told(frame: FrameType) -> str:
+    """Return a place in words: file, line and function."""
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def of_stack(frame: FrameType | None) -> str:
+    """Return where a stack is in the program's code: in its own, or in that of a library."""
+    frames = list(_of_program(frame))
+    own = [frame for frame in frames if is_own(frame)]
+    others = [frame for frame in frames if not _is_elsewhere(frame.f_code.co_filename)]
+    found = own or others or frames[:1]
+    return told(found[0]) if found else "an unknown place"
+
+
+def is_in_own(frame: FrameType | None) -> bool:
+    """Return whether a stack has code of the program itself in it, and not only of libraries."""
+    return any(map(is_own, _of_program(frame)))
+
+
+def _of_program(frame: FrameType | None) -> Iterator[FrameType]:
+    """Give the frames of a stack, innermost first, up to the loop that calls the program."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "run" and code.co_filename == _CALLS:
+            return
+        yield frame
+        frame = frame.f_back
+
+
+def of_task(task: asyncio.Task[Any]) -> str:
+    """Return the name of a task, and where in the program's own code it waits."""
+    frames = list(_awaiting(task.get_coro()))
+    if not frames:
+        return task.get_name()
+    own = [frame for frame in frames if is_own(frame)]
+    return f"{task.get_name()} at {told((own or frames[:1])[-1])}"
+
+
+def is_own(frame: FrameType) -> bool:
+    """Return whether a frame is of the program itself, and not of a library."""
+    path = frame.f_code.co_filename
+    return not _is_elsewhere(path) and not _is_installed(path)
+
+
+def _awaiting(awaited: Any) -> Iterator[FrameType]:
+    """Give the frames of a coroutine and of what it awaits, the outermost first."""
+    while awaited is not None:
+        for prefix, inner in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
+            frame = getattr(awaited, f"{prefix}_frame", None)
+            if frame is not None:
+                yield frame
+                awaited = getattr(awaited, f"{prefix}_{inner}")
+                break
+        else:
+            return

@@ -1,0 +1,161 @@
+"""Two runs of one simulation with programs: are they the same, and which code set them apart?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...programs.acts import Act
+from ...protocol.errors import FakeKafkaError
+from ...tracing.diff import Difference, first_difference
+from ...tracing.text import format_event, format_time
+from ...tracing.trace_file import TraceReader
+from ..recording import hash_seed
+
+if TYPE_CHECKING:
+    from ...tracing.events import Event
+    from ...tracing.trace import StoredTrace
+    from ..simulation import Simulation
+
+_TRACE, _ACTS = "again.fktrace", "acts.json"
+
+
+class RunsDiffer(FakeKafkaError, AssertionError):
+    """Two runs of one seed were not the same: something decides that is not the seed's."""
+
+
+class Recorded(NamedTuple):
+    """One run, as it is compared."""
+
+    trace: StoredTrace
+    acts: list[Act]
+    """What its programs did."""
+    hash_seed: int | None
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> Recorded:
+        """What a simulation has recorded, whose acts were kept from the first program on."""
+        acts = simulation.running.acts
+        assert acts is not None
+        return cls(simulation.trace().stored, acts.all, hash_seed.of_this_process())
+
+    @classmethod
+    def load(cls, folder: Path, under: int) -> Recorded | None:
+        """Return what another process has saved in a folder; None if it did not come to that."""
+        if not (folder / _ACTS).exists():
+            return None
+        acts = [Act(*fields) for fields in json.loads((folder / _ACTS).read_text("utf-8"))]
+        return cls(TraceReader(folder / _TRACE), acts, under)
+
+
+def save(simulation: Simulation, folder: Path) -> None:
+    """Keep for another process what there is to compare."""
+    acts = simulation.running.acts
+    simulation.save(folder / _TRACE)
+    (folder / _ACTS).write_text(json.dumps([] if acts is None else acts.all), "utf-8")
+
+
+class _Parting(NamedTuple):
+    """Where two runs part."""
+
+    event: Difference | None
+    acts: tuple[Act | None, Act | None] | None
+    """The first act that differs; None where one run has fewer."""
+
+
+def require_same(first: Recorded, run_again: Callable[[int], Recorded], seed: int) -> None:
+    """Run again in another process, and raise ``RunsDiffer`` if that gives something else.
+
+    It has another hash seed, unless this process runs under a pinned one. ``run_again`` takes the
+    hash seed of the process.
+    """
+    pinned = hash_seed.pinned()
+    other = _another(first.hash_seed) if pinned is None else pinned
+    second = run_again(other)
+    parting = _parting(first, second)
+    if parting is None:
+        return
+    if pinned is not None:
+        reason = f"both processes have the hash seed {pinned}, so no order of strings is the reason"
+    elif _parting(second, run_again(other)) is None:
+        reason = (
+            "two processes with one hash seed agree, so the order of a set of strings is the "
+            "reason: sort it there, or have all runs under one hash seed, by "
+            "`fakekafka.pin_hash_seed()` at the start of the script or kafka_hash_seed = 0 in the "
+            "ini file of pytest"
+        )
+    else:
+        reason = (
+            "two processes with one hash seed differ, too, so the order of strings is not the only "
+            "reason: it may be an address (a set of objects, id()), a file, a process id, C code "
+            "that asks the system for time or chance, or a generator made before the run"
+        )
+    raise RunsDiffer("\n".join(_told(first, second, parting, seed, reason)))
+
+
+def _another(seed: int | None) -> int:
+    return 1 if seed is None else seed + 1 if seed < 1000 else seed - 1
+
+
+def _parting(first: Recorded, second: Recorded) -> _Parting | None:
+    event = None
+    if first.trace.fingerprint != second.trace.fingerprint:
+        event = first_difference(first.trace, second.trace)
+    acts = next(
+        (pair for pair in zip_longest(first.acts, second.acts) if not _is_same(*pair)), None
+    )
+    return None if event is None and acts is None else _Parting(event, acts)
+
+
+def _is_same(first: Act | None, second: Act | None) -> bool:
+    return first is not None and second is not None and first.is_as(second)
+
+
+def _told(
+    first: Recorded, second: Recorded, parting: _Parting, seed: int, reason: str
+) -> Iterable[str]:
+    event, acts = parting
+    names = _in_words(first.hash_seed), _in_words(second.hash_seed)
+    width = max(map(len, names)) + 1
+    if event is None:
+        yield f"two runs of seed {seed} give the same events, but their programs do not do the same"
+    else:
+        yield f"two runs of seed {seed} are the same up to event #{event.seq}"
+        for name, row in zip(names, (event.left, event.right), strict=True):
+            yield f"  {name + ':':<{width}} {_row(row)}"
+        if event.columns:
+            yield f"  {event.describe()}"
+    if acts is None or (event is not None and _begins_after(acts, event)):
+        yield (
+            "  no program did anything else before: a function of the test, such as a fault, "
+            "makes the difference"
+        )
+    else:
+        yield "the first that a program did otherwise:"
+        for name, act in zip(names, acts, strict=True):
+            yield f"  {name + ':':<{width}} {_did(act)}"
+    yield reason
+
+
+def _in_words(seed: int | None) -> str:
+    return "this process, hash seed random" if seed is None else f"hash seed {seed}"
+
+
+def _row(event: Event | None) -> str:
+    return "the run has ended" if event is None else format_event(event)
+
+
+def _did(act: Act | None) -> str:
+    if act is None:
+        return "nothing more"
+    return f"at {format_time(act.time_us)} s {act.program} {act.what}, at {act.place}"
+
+
+def _begins_after(acts: tuple[Act | None, Act | None], event: Difference) -> bool:
+    """Return whether programs did the same until after the event."""
+    begins_us = min(act.time_us for act in acts if act is not None)
+    seen_us = [one.time_us for one in (event.left, event.right) if one is not None]
+    return bool(begins_us > max(seen_us))

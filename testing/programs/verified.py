@@ -1,0 +1,94 @@
+"""Tests whose run is compared with a second one, in another process of pytest."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ..recording.kept_traces import arguments_of
+from .async_tests import MARK
+
+if TYPE_CHECKING:
+    from ..simulation import Simulation
+    from .sameness import Recorded
+
+_FOLDER = "FAKEKAFKA_VERIFIED"
+"""Where the second process puts its run for the first one."""
+_OUTPUT_MAX = 3000
+
+
+def _is_verified(item: Any) -> bool:
+    mark = item.get_closest_marker(MARK)
+    if mark is None or _FOLDER in os.environ:
+        return mark is not None
+    return bool(mark.kwargs.get("verify", item.config.getoption("--kafka-verify")))
+
+
+def prepare(item: Any, simulation: Simulation) -> None:
+    """Keep what the programs of a test do, if its run is to be compared."""
+    if _is_verified(item) and simulation.recorder is not None:
+        from ...programs.acts import Acts
+
+        simulation.running.acts = Acts()
+
+
+def save(item: Any) -> None:
+    """Keep the run of a test, passed or failed, for the process that compares it."""
+    simulation = _simulation_of(item)
+    if simulation is not None and _FOLDER in os.environ:
+        from . import sameness
+
+        sameness.save(simulation, Path(os.environ[_FOLDER]))
+
+
+def _simulation_of(item: Any) -> Simulation | None:
+    """Return the simulation of a test whose run is compared."""
+    simulation: Simulation | None = getattr(item, "funcargs", {}).get("kafka_simulation")
+    return simulation if simulation is not None and _is_verified(item) else None
+
+
+def verify(item: Any) -> None:
+    """Compare the run of a test that has passed with one in another process."""
+    simulation = _simulation_of(item)
+    if simulation is None or _FOLDER in os.environ:
+        return
+    from . import sameness
+
+    if simulation.running.acts is None:
+        raise pytest.UsageError(f"{item.name}: verify compares recordings; leave out trace=False")
+    failures: list[str] = []
+    first = sameness.Recorded.of(simulation)
+    told = ""
+    try:
+        sameness.require_same(first, partial(_run_again, item, failures), simulation.seed)
+    except sameness.RunsDiffer as error:
+        told = str(error)
+    if failures:
+        told = f"{told or 'the runs are the same'}\n{failures[0]}"
+    if told:
+        pytest.fail(told, pytrace=False)
+
+
+def _run_again(item: pytest.Item, failures: list[str], under: int) -> Recorded:
+    """Run a test in another process, under a hash seed; note how it fails if it does."""
+    from . import again, sameness
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        command = [sys.executable, "-m", "pytest", *arguments_of(item)]
+        started = item.config.invocation_params.dir
+        done = again.process(command, under, started, **{_FOLDER: name})
+        if done.returncode:
+            failures.append(
+                f"{item.name} passes here, and fails in another process with the hash seed "
+                f"{under}:\n{(done.stdout + done.stderr)[-_OUTPUT_MAX:]}"
+            )
+        recorded = sameness.Recorded.load(Path(name), under)
+        if recorded is None:
+            raise sameness.RunsDiffer(failures[0])
+        return recorded

@@ -1,0 +1,82 @@
+"""The hash seed of this process, from which the order of a set of strings follows."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from typing import NoReturn
+
+from ...protocol.errors import UsageError
+from .. import arguments
+
+VARIABLE = "PYTHONHASHSEED"
+_PINNED = "FAKEKAFKA_PINNED"
+"""Set to the hash seed of a process that was started again under it, and in its children."""
+_GREATEST = 2**32 - 1
+_ADDR_NO_RANDOMIZE = 0x40000
+_ASK_PERSONALITY = 0xFFFFFFFF
+
+
+def of_this_process() -> int | None:
+    """Return the hash seed that the environment gives; None if it is random."""
+    text = os.environ.get(VARIABLE, "")
+    return int(text) if text.isdigit() and not sys.flags.ignore_environment else None
+
+
+def pinned() -> int | None:
+    """Return the hash seed under which ``pin_hash_seed`` has this process run; None without."""
+    text = os.environ.get(_PINNED)
+    seed = of_this_process()
+    return seed if text is not None and text == str(seed) else None
+
+
+def in_words() -> str:
+    """Return the hash seed for the header of a trace."""
+    seed = of_this_process()
+    return "random: sets of strings may have another order" if seed is None else str(seed)
+
+
+def pin_hash_seed(seed: int = 0) -> None:
+    """Have this process run under a hash seed: start it again if it has another one.
+
+    Call it at the start of a script, before anything is done twice. The process is replaced by one
+    with the same command line, as if it had been started with ``PYTHONHASHSEED``. Under Python
+    3.11, Linux is asked for fixed addresses, too, as the hash of None is one there. Raises
+    ``UsageError`` where there is no command to start again, as in an interactive session.
+    """
+    if not 0 <= arguments.integer("seed", seed) <= _GREATEST:
+        arguments.refuse("seed", seed, f"a hash seed, from 0 to {_GREATEST}")
+    if pinned() == seed:
+        return
+    main = sys.modules.get("__main__")
+    if "-c" not in sys.orig_argv and getattr(main, "__file__", None) is None:
+        raise UsageError(
+            "only a script can be started again; start an interactive session with "
+            f"{VARIABLE}={seed} in its environment"
+        )
+    if sys.flags.ignore_environment:
+        raise UsageError(f"Python was started with -E or -I, and passes over {VARIABLE}")
+    os.environ.update({VARIABLE: str(seed), _PINNED: str(seed)})
+    if sys.version_info < (3, 12):
+        _fix_addresses()
+    _start_again()
+
+
+def _fix_addresses() -> None:
+    """Ask Linux for the same addresses in each process; it may refuse, as in some containers."""
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        persona = libc.personality(ctypes.c_ulong(_ASK_PERSONALITY))
+        libc.personality(ctypes.c_ulong(persona | _ADDR_NO_RANDOMIZE))
+
+
+def _start_again() -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    command = [sys.executable, *sys.orig_argv[1:]]
+    if sys.platform == "win32":  # a process cannot be replaced there
+        sys.exit(subprocess.run(command, check=False).returncode)
+    os.execv(sys.executable, command)

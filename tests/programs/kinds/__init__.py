@@ -1,0 +1,1 @@
+"""Twelve programs of different kinds with their faults: each run must hang on the seed alone."""

@@ -1,0 +1,54 @@
+"""Two services over HTTP, uvicorn and httpx; one is cut off, then frozen."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import uvicorn
+from fakekafka import Simulation
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+OPTIONS = {"brokers": 1}
+
+
+async def pay() -> None:
+    async def paid(request: Request) -> JSONResponse:
+        await asyncio.sleep(0.2)
+        return JSONResponse({"paid": request.query_params["order"]})
+
+    app = Starlette(routes=[Route("/pay", paid, methods=["POST"])])
+    config = uvicorn.Config(app, host="0.0.0.0", port=8080, log_level="error")
+    await uvicorn.Server(config).serve()
+
+
+async def shop(simulation: Simulation) -> None:
+    async with httpx.AsyncClient(base_url="http://payments:8080", timeout=1) as client:
+
+        async def order(number: int) -> None:
+            try:
+                answer = await client.post("/pay", params={"order": str(number)})
+                simulation.note("paid", order=answer.json()["paid"], date=answer.headers["date"])
+            except httpx.HTTPError as error:
+                simulation.note("failed", order=number, error=type(error).__name__)
+
+        for number in range(0, 24, 3):
+            await asyncio.gather(*map(order, range(number, number + 3)))
+            await asyncio.sleep(1)
+
+
+def run(simulation: Simulation) -> None:
+    payments = simulation.program(pay, name="payments")
+    simulation.run_for(100)
+    shopping = simulation.program(shop, simulation, name="shop")
+    simulation.run_for(2000)
+    simulation.network.isolate("payments")
+    simulation.run_for(2500)
+    simulation.network.heal()
+    payments.pause()
+    simulation.run_for(2000)
+    payments.resume()
+    shopping.result(120)
