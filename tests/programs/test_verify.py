@@ -166,7 +166,7 @@ def test_pytest_runs_under_the_hash_seed_of_its_ini_file(
     suite.makepyfile(
         SUITE + "\ndef test_seed():\n    assert os.environ['PYTHONHASHSEED'] == '11'\n"
     )
-    result = suite.runpytest_subprocess("-k", "texts or seed", "-v")
+    result = suite.runpytest_subprocess("-k", "test_texts or test_seed", "-v")
     result.assert_outcomes(passed=2)
 
 
