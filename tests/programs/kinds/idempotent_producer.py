@@ -17,13 +17,13 @@ async def produce(simulation: Simulation) -> None:
     ) as producer:
         for number in range(40):
             key = b"key-%d" % (number % 7)
-            waiting = await producer.send("orders", b"order %d" % number, key=key)
-            if number % 5 == 0:
-                try:
+            try:
+                waiting = await producer.send("orders", b"order %d" % number, key=key)
+                if number % 5 == 0:
                     sent = await waiting
                     simulation.note("sent", number=number, offset=sent.offset)
-                except KafkaError as error:
-                    simulation.note("failed", number=number, error=type(error).__name__)
+            except KafkaError as error:
+                simulation.note("failed", number=number, error=type(error).__name__)
             await asyncio.sleep(0.1)
 
 
@@ -34,4 +34,4 @@ def run(simulation: Simulation) -> None:
     simulation.network.latency(80)
     simulation.run_for(2000)
     simulation.broker("leader:orders-1").power_off()
-    producer.result(300)
+    producer.result(3600)
