@@ -39,7 +39,7 @@ _FILE_NAME_LENGTH_MAX = 255
 
 
 LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
-"""Told the partitions of one LeaderAndIsr that are now led, and followed, here."""
+"""Told the partitions of one LeaderAndIsr that are led here and were not, and those followed."""
 
 
 class RoleChanges:
@@ -204,21 +204,28 @@ class RoleChanges:
         states: list[tuple[Partition, LeaderAndIsrPartitionState]],
         errors: dict[TopicPartition, ErrorCode],
     ) -> list[Partition]:
+        """Return the partitions that this broker did not lead before.
+
+        A coordinator that stays does not read its partition again (``ReplicaManager.makeLeaders``):
+        the log may hold a record that is not replicated yet, and that is lost if the broker dies.
+        """
         if not states:
             return []
         self._fetcher_manager.remove_fetchers([p.topic_partition for p, _ in states])
-        leaders = []
+        leaders, new_leaders = [], []
         for partition, state in states:
             try:
-                partition.make_leader(state)
+                is_new_leader = partition.make_leader(state)
             except (KafkaError, OSError):
                 errors[partition.topic_partition] = ErrorCode.KAFKA_STORAGE_ERROR
                 self._failures.mark_partition_offline(partition.topic_partition)
                 continue
             leaders.append(partition)
+            if is_new_leader:
+                new_leaders.append(partition)
         for partition in leaders:
             self._delayed.complete(partition)  # fetches that wait with an older epoch
-        return leaders
+        return new_leaders
 
     def _make_followers(
         self,

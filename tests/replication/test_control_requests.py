@@ -205,7 +205,8 @@ def test_unknown_leader_only_creates_the_log() -> None:
 
 
 def test_coordinators_hear_of_leadership() -> None:
-    """The leadership callback gets the partitions led and followed from now on."""
+    """The leadership callback gets the partitions led and followed from now on; a leader that
+    stays is none of them, as its coordinator goes on with what it has in memory."""
     cluster = led()
     heard = []
     cluster[0].manager.roles.on_leadership_change = lambda leaders, followers: heard.append(
@@ -213,7 +214,9 @@ def test_coordinators_hear_of_leadership() -> None:
     )
     cluster.elect(1)
     cluster.elect(0)
+    cluster.elect(0)
     assert heard == [([], [TP]), ([TP], [])]
+    assert cluster[0].partition().leader_epoch == 3
 
 
 def test_no_leftovers_after_a_reassignment() -> None:
