@@ -35,6 +35,8 @@ class Healing:
         """How often the controller was moved for the sake of brokers that it had missed."""
         self.restarted: set[TopicPartition] = set()
         """Partitions for whose sake their leader was restarted."""
+        self._restarted_followers: set[int] = set()
+        """Brokers that were restarted because they copied no more."""
         self.relieved: set[TopicPartition] = set()
         """Partitions for whose sake the controller was moved."""
 
@@ -67,6 +69,7 @@ class Healing:
             if simulation.now_ms >= limit_ms - SETTLE_MS / 4 and promise == "IsrWhole":
                 self._relieve_high_watermarks()
                 self._relieve_leaders()
+                self._relieve_fetchers()
             simulation.run_for(500)
         for helped, (text, name) in self._helped.items():
             self._target.tell_lacking(helped, text, name)
@@ -247,3 +250,36 @@ class Healing:
                     self._note_help("unanswered AlterIsr" if flags.alter_isr else "KAFKA-2729")
                     self._simulation.broker(view.leader).begin_shutdown()
                     return
+
+    def _relieve_fetchers(self) -> None:
+        """Restart a broker that copies no more, as its log differs from its leader's (KIP-320).
+
+        It missed that its leader led no more for a while and cut its log. What the leader sends
+        since then begins inside a batch of the leader, below the end of the broker's own log. The
+        append fails (``Log.append``), and until 2.2 the thread ends with all its partitions
+        (``AbstractFetcherThread.processFetchRequest``). No request of the same leader epoch starts
+        another one.
+        """
+        flags = self._simulation.behaviour
+        if flags.fetch_epoch_fencing or not flags.epoch_cache:
+            return
+        for broker_id, process in self._simulation.processes.items():
+            broker = process.broker
+            if broker is None or broker_id in self._restarted_followers:
+                continue
+            failed = broker.replica_manager.fetcher_manager.failed_partitions
+            if any(self._differs_from_leader(broker_id, where) for where in failed):
+                self._restarted_followers.add(broker_id)
+                self._note_help("KIP-320")
+                self._simulation.broker(broker_id).begin_shutdown()
+                return
+
+    def _differs_from_leader(self, broker_id: int, where: TopicPartition) -> bool:
+        """Return whether a log goes on in its last epoch after its leader has ended that."""
+        leader = self._world.leader(*where)
+        own = self._world.hosted(broker_id, where)
+        its = None if leader is None else self._world.hosted(leader, where)
+        if own is None or own.log is None or its is None or its.log is None:
+            return False
+        ends = its.log.end_offset_for_epoch(own.log.latest_epoch)
+        return ends.end_offset < own.log.log_end_offset

@@ -220,6 +220,7 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
         ("broker_follows_one_of_whom_it_had_not_heard", "IsrWhole: KAFKA-4443"),
         ("deposed_controller_writes_leaders", "ControllerKnowsZookeeper: KAFKA-6082"),
         ("leader_never_heard_of_the_epoch", "ReplicasIdentical: KIP-279"),
+        ("fetcher_ends_behind_records_that_were_cut", "IsrWhole: KIP-320"),
     ],
 )
 def test_what_the_explorer_found_needs_few_faults_and_is_mended(name: str, signature: str) -> None:
