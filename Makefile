@@ -116,7 +116,7 @@ release: $(STAMP)
 	$(BIN)/python building/release.py --version $(VERSION)
 
 CORES := tests/replication tests/protocol tests/election tests/zkfake tests/statemachines \
-	tests/coordinators tests/actors
+	tests/coordinators tests/actors tests/programs
 
 test-compiled: $(STAMP)
 	@if [[ -z "$${CI:-}" ]] && ! command -v cc >/dev/null; then \
