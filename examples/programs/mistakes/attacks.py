@@ -12,13 +12,17 @@ from typing import Any
 from fakekafka import Simulation
 
 Fault = Callable[[Simulation, Random], None]
+_BEGUN_MS = 60
 
 
 def attack(simulation: Simulation, *faults: Fault, within_s: float = 1, calm_s: float = 20) -> None:
-    """Let one or two faults happen, and then time pass in which all can end well."""
+    """Let one or two faults happen, and then time pass in which all can end well.
+
+    None comes before a service has connected: one that cannot begin ends, as it should.
+    """
     chance = Random(f"attack {simulation.seed}")
     for _ in range(chance.randint(1, 2)):
-        simulation.run_for(chance.uniform(0, within_s * 1000))
+        simulation.run_for(max(chance.uniform(0, within_s * 1000), _BEGUN_MS))
         chance.choice(faults)(simulation, chance)
     simulation.run_for(calm_s * 1000)
 
