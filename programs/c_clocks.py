@@ -33,7 +33,7 @@ class CClocks:
     """Replaces what reads the clock once it is imported, and gives it back."""
 
     def __init__(self) -> None:
-        self.are_replaced = False
+        self.are_replaced: bool = False
         self._module: Any = None
         self._real: Any = None
 

@@ -42,7 +42,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     ``ProgramLoop`` adds what a program may ask for beside these.
     """
 
-    __deletable__ = ("_runtime",)
+    __deletable__: tuple[str, ...] = ("_runtime",)
     reads_at_once = True
     """Whether protocols read as soon as bytes come, and not in a turn: there is no other code."""
     acts: Acts | None = None

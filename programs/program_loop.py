@@ -20,6 +20,7 @@ from .transport import SimulatedSocket, SocketOfTransport, StreamTransport
 from .watchdog import Stuck, watchdog
 
 if TYPE_CHECKING:
+    from .acts import Acts
     from .running import RunningProgram
 
 _HANDSHAKE_TIMEOUT_S = 60.0
@@ -149,13 +150,13 @@ def tls_protocol(
 class ProgramLoop(SimulatedLoop):
     """The loop of one run of a program."""
 
-    __deletable__ = ("_program", "machine")
+    __deletable__: tuple[str, ...] = ("_program", "machine")
     reads_at_once = False
 
     def __init__(self, program: RunningProgram, machine: Machine) -> None:
         super().__init__(program.runtime, program.name)
         self._program = program
-        self.acts = program.acts
+        self.acts: Acts | None = program.acts
         self.machine: Machine = machine
         self.generators: AsyncGenerators = AsyncGenerators(self)
         self.main: asyncio.Task[Any] | None = None

@@ -19,7 +19,7 @@ class Future(asyncio.Future[T]):
     Most never are.
     """
 
-    number = 0
+    number: int = 0
 
     def __hash__(self) -> int:
         if not self.number:

@@ -102,7 +102,7 @@ class SimulatedSocket(SocketOfTransport):
 class StreamTransport(asyncio.Transport):
     """A TCP transport. It calls its protocol in turns of the loop, as asyncio's does."""
 
-    __deletable__ = ("_end",)
+    __deletable__: tuple[str, ...] = ("_end",)
 
     def __init__(
         self,
