@@ -33,6 +33,8 @@ _OTHER_NAMES = {"AlterPartition": "AlterIsr", "IncrementalAlterConfigs": "AlterC
 
 KINDS: tuple[str, ...] = ("state", "transition", "fault", "faults", "message", "error", "flag")
 """What an item is about; it is followed by a colon and a name."""
+SAMPLED_KINDS: tuple[str, ...] = ("message", "error", "flag")
+"""Those that are looked at in sampled runs only."""
 
 
 class Coverage:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from .coverage import summed_up
+from .coverage import SAMPLED, SAMPLED_KINDS, summed_up
 from .explorer import Exploration, Find
 from .history import History, run
 from .invariants.invariant import Violation
@@ -101,7 +101,8 @@ def coverage_lines(exploration: Exploration, never_shown: int = _NEVER_SHOWN) ->
         never = reached.never[:never_shown]
         more = len(reached.never) - len(never)
         told = f"; never {', '.join(never)}{f' and {more} more' if more else ''}" if never else ""
-        yield f"{reached.kind}: {reached.reached}{of}{told}"
+        where = f" (seeds divisible by {SAMPLED} alone)" if reached.kind in SAMPLED_KINDS else ""
+        yield f"{reached.kind}{where}: {reached.reached}{of}{told}"
 
 
 def finding_lines(finding: ShortFind) -> Iterator[str]:
