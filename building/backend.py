@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
+COMPILED_EXTRAS = ("fast", "programs", "security")
+"""What compiled modules import if it is there."""
 Settings = Mapping[str, Any] | None
 
 
@@ -49,13 +51,18 @@ def is_compiled(settings: Settings) -> bool:
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """Return the requirements of a build; the compiler reads the types of the dependencies."""
-    needed = list(build_meta.get_requires_for_build_wheel(_known(config_settings)))
-    if is_compiled(config_settings):
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        compiler = [r for r in project["optional-dependencies"]["dev"] if r.startswith("mypy")]
-        needed += [*compiler, "wheel", *project["dependencies"]]
-    return needed
+    """Return the requirements of a build."""
+    needed: list[str] = build_meta.get_requires_for_build_wheel(_known(config_settings))
+    return [*needed, *compiler_requirements()] if is_compiled(config_settings) else needed
+
+
+def compiler_requirements() -> list[str]:
+    """Return the compiler and all that compiled modules may import, as it reads their types."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    compiler = [one for one in extras["dev"] if one.startswith("mypy")]
+    imported = [one for extra in COMPILED_EXTRAS for one in extras[extra]]
+    return [*compiler, "wheel", *project["dependencies"], *imported]
 
 
 def build_wheel(

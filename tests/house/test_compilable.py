@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
+from importlib.util import resolve_name
 from pathlib import Path
 
+import pytest
 from fakekafka.building.compile import COMPILED, FOLDERS, INTERPRETED, modules_to_compile
 
 WORDS_OF_C = ("_asm", "_complex", "_imag", "_inline", "_real", "_thread")
@@ -149,3 +154,56 @@ def test_no_compiled_class_inherits_slots(root: Path) -> None:
         and (base := inherited_slots(cls, frozenset(modules)))
     ]
     assert found == []
+
+
+def test_a_wheel_is_compiled_where_all_that_its_modules_import_is_installed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else mypy, and with it the compiler, breaks off: the build happens in an environment that
+    has what the backend asks for, and no more."""
+    monkeypatch.syspath_prepend(str(root / "building"))
+    backend = importlib.import_module("backend")
+    asked = backend.compiler_requirements()
+    distributions = {normalised(re.split(r"[<>=\[; ]", one)[0]) for one in asked}
+    providers = packages_distributions()
+    own = {*sys.stdlib_module_names, "fakekafka", "mypy_extensions", "typing_extensions"}
+    imported = foreign_imports(root) - own  # the last two come with the compiler
+    lacking = {name for name in imported if not {*map(normalised, providers[name])} & distributions}
+    assert {"cryptography", "time_machine", "uvloop"} <= imported
+    assert not lacking
+
+
+def foreign_imports(root: Path) -> set[str]:
+    """The packages that compiled modules import, and the modules that these import, and so on."""
+    seen: set[Path] = set()
+    found: set[str] = set()
+    paths = modules_to_compile(root)
+    while paths:
+        path = paths.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        package = ".".join(("fakekafka", *path.relative_to(root).parts[:-1]))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for name in imported_names(node, package):
+                top, *inner = name.split(".")
+                if top == "fakekafka":
+                    place = root.joinpath(*inner)
+                    paths += [place.with_suffix(".py"), place / "__init__.py"]
+                else:
+                    found.add(top)
+    return found
+
+
+def imported_names(node: ast.AST, package: str) -> list[str]:
+    """What a statement in a package imports, by full names; names of a module among them."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        module = resolve_name("." * node.level + (node.module or ""), package)
+        return [module, *(f"{module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def normalised(name: str) -> str:
+    return name.lower().replace("_", "-")
