@@ -11,7 +11,7 @@ from benchmarks.figures import announced_cluster, line, sized
 FIRST, LAST = sized((200, 2000), (20, 40))
 TOGETHER = 20
 MB_MAX = 6
-SERVE = [sys.executable, "-m", "fakekafka.cli.main", "serve", "--topic", "kept:1:3", "--log", "off"]
+SERVE = [sys.executable, "-m", "fakekafka.cli.main", "serve", "--topic", "kept:3:3", "--log", "off"]
 SOON = {
     "transactional.id.expiration.ms": 10_000,
     "transaction.remove.expired.transaction.cleanup.interval.ms": 3_000,

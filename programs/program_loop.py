@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 import ssl as tls
+import sys
 from asyncio import sslproto
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -43,8 +44,9 @@ class Server(asyncio.AbstractServer):
         self._tls = tls_context
         self._is_serving = False
         self._is_closed = False
-        self._transports: dict[StreamTransport, None] = {}
-        self._closed: asyncio.Future[None] = loop.create_future()
+        self._clients: dict[StreamTransport, None] = {}
+        self._dropped: asyncio.Future[None] = loop.create_future()
+        # Done when it is closed and has no client any more.
         self._forever: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
@@ -94,7 +96,17 @@ class Server(asyncio.AbstractServer):
         protocol = self._factory()
         if self._tls is not None:
             protocol = tls_protocol(self._loop, protocol, self._tls, None, server_side=True)
-        StreamTransport(self._loop, end, protocol).begin()
+        client = StreamTransport(self._loop, end, protocol, when_lost=self._client_lost)
+        self._clients[client] = None
+        client.begin()
+
+    def _client_lost(self, client: StreamTransport) -> None:
+        self._clients.pop(client, None)
+        self._look_at_clients()
+
+    def _look_at_clients(self) -> None:
+        if self._is_closed and not self._clients and not self._dropped.done():
+            self._dropped.set_result(None)
 
     def close(self) -> None:
         if self._is_closed:
@@ -106,11 +118,24 @@ class Server(asyncio.AbstractServer):
                 self._loop.machine.acceptors.pop(port, None)
         if self._forever is not None and not self._forever.done():
             self._forever.cancel()
-        if not self._closed.done():
-            self._closed.set_result(None)
+        self._look_at_clients()
+
+    def close_clients(self) -> None:
+        """Close its connections (Python 3.13)."""
+        for client in list(self._clients):
+            client.close()
+
+    def abort_clients(self) -> None:
+        """Reset its connections (Python 3.13)."""
+        for client in list(self._clients):
+            client.abort()
 
     async def wait_closed(self) -> None:
-        await asyncio.shield(self._closed)
+        """Wait until it is closed and its connections are gone; those are not waited for by Python
+        3.11 if it is closed already."""
+        if self._is_closed and sys.version_info < (3, 12):
+            return
+        await asyncio.shield(self._dropped)
 
     async def __aenter__(self) -> Server:
         return self

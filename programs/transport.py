@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from asyncio.sslproto import SSLProtocol
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .errors import refuse
@@ -111,6 +111,7 @@ class StreamTransport(asyncio.Transport):
         protocol: asyncio.BaseProtocol,
         *,
         has_socket: bool = True,
+        when_lost: Callable[[StreamTransport], object] | None = None,
     ) -> None:
         extra: dict[str, Any] = {"sockname": end.name, "peername": end.peer_name}
         if has_socket:
@@ -119,6 +120,7 @@ class StreamTransport(asyncio.Transport):
         self._loop = loop
         self._end = end
         self._protocol = protocol
+        self._when_lost = when_lost
         self._is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
         self._is_closing = False
         self._is_lost = False
@@ -351,4 +353,8 @@ class StreamTransport(asyncio.Transport):
     def _tell_lost(self, error: Exception | None) -> None:
         if not self._is_lost:
             self._is_lost = True
-            self._protocol.connection_lost(error)
+            try:
+                self._protocol.connection_lost(error)
+            finally:
+                if self._when_lost is not None:
+                    self._when_lost(self)

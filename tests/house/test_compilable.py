@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -171,6 +172,23 @@ def test_a_wheel_is_compiled_where_all_that_its_modules_import_is_installed(
     lacking = {name for name in imported if not {*map(normalised, providers[name])} & distributions}
     assert {"cryptography", "time_machine", "uvloop"} <= imported
     assert not lacking
+
+
+@pytest.mark.slow
+def test_the_compiler_finds_the_types_right_under_the_newest_python(
+    root: Path, tmp_path: Path
+) -> None:
+    """A later Python may want more methods of a class: 3.13 wanted two more of a server."""
+    paths = [str(path) for path in modules_to_compile(root)]
+    command = [sys.executable, "-m", "mypy", "--python-version", "3.14"]
+    run = subprocess.run(
+        [*command, "--cache-dir", str(tmp_path), *paths],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout
 
 
 def foreign_imports(root: Path) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -304,6 +305,49 @@ def test_a_server_closes_and_its_port_is_free_again(world: World) -> None:
         return told
 
     assert world.run(main) == ["7000", "x", "True"]
+
+
+@pytest.mark.parametrize("how", ["close", "abort"])
+def test_a_server_ends_its_connections(world: World, how: str) -> None:
+    """``Server.close_clients`` and ``abort_clients`` of Python 3.13 are there in each."""
+
+    async def main() -> str:
+        server = await asyncio.start_server(echo, port=PORT)
+        reader, writer = await asyncio.open_connection("localhost", PORT)
+        await asyncio.sleep(TRIP_S)
+        getattr(server, f"{how}_clients")()
+        assert server.is_serving()
+        try:
+            return str(await reader.read())
+        except ConnectionResetError:
+            return "reset"
+        finally:
+            writer.close()
+
+    assert world.run(main) == {"close": "b''", "abort": "reset"}[how]
+
+
+def test_a_closed_server_waits_for_its_connections_as_that_of_its_python_does(
+    world: World,
+) -> None:
+    """From 3.12 on; who waits before it is closed waits for them in 3.11, too."""
+    waits = sys.version_info >= (3, 12)
+
+    async def main() -> list[bool]:
+        server = await asyncio.start_server(echo, port=PORT)
+        _reader, writer = await asyncio.open_connection("localhost", PORT)
+        await asyncio.sleep(TRIP_S)
+        before = asyncio.ensure_future(server.wait_closed())
+        await asyncio.sleep(0)
+        server.close()
+        after = asyncio.ensure_future(server.wait_closed())
+        await asyncio.sleep(1)
+        told = [before.done(), after.done()]
+        writer.close()
+        await asyncio.sleep(1)
+        return [*told, before.done(), after.done()]
+
+    assert world.run(main) == [False, not waits, True, True]
 
 
 def test_a_program_may_connect_a_socket_of_its_own(world: World) -> None:
