@@ -72,6 +72,7 @@ INTERPRETED = {
     "programs/acts.py": "looks at frames of the interpreter",
     "programs/ambience.py": "replaces functions and methods of modules",
     "programs/brokers.py": "its listener has slots",
+    "programs/burial.py": "writes into objects of the interpreter",
     "programs/calls.py": "handles of asyncio have slots",
     "programs/c_functions.py": "writes what functions of C point to",
     "programs/c_clocks.py": "makes a class from one that it finds",

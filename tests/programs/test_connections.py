@@ -294,6 +294,7 @@ def test_a_server_closes_and_its_port_is_free_again(world: World) -> None:
         reader, writer = await asyncio.open_connection("localhost", PORT)
         writer.write(b"x")
         told.append((await reader.read(1)).decode())
+        writer.close()
         server.close()
         await server.wait_closed()
         with pytest.raises(ConnectionRefusedError):
@@ -301,7 +302,6 @@ def test_a_server_closes_and_its_port_is_free_again(world: World) -> None:
         other = await asyncio.start_server(echo, port=0)
         told.append(str(other.is_serving()))
         other.close()
-        writer.close()
         return told
 
     assert world.run(main) == ["7000", "x", "True"]

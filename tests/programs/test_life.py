@@ -7,6 +7,8 @@ import gc
 import sys
 import time
 import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -58,6 +60,66 @@ def test_nothing_of_a_killed_program_runs(world: World) -> None:
     assert not program.is_running
     with pytest.raises(ProgramError, match="worker-1 was killed before its main had a result"):
         program.outcome()
+
+
+@pytest.mark.parametrize("how", ["killed", "left running"])
+def test_what_is_left_of_a_program_goes_with_it(world: World, how: str) -> None:
+    """And runs nothing then: no ``finally`` of a coroutine or a generator, and no ``__del__``."""
+    ran: list[str] = []
+
+    class Held:
+        def __del__(self) -> None:
+            ran.append("deleted")
+
+    @contextmanager
+    def held() -> Iterator[Held]:
+        try:
+            yield Held()
+        finally:
+            ran.append("left")
+
+    async def ticks() -> AsyncIterator[int]:
+        try:
+            for number in range(1000):
+                yield number
+        finally:
+            ran.append("ended")
+
+    async def main() -> None:
+        with held() as one:
+            references.append(weakref.ref(one))
+            async for _ in ticks():
+                await asyncio.sleep(100)
+
+    references: list[weakref.ref[Held]] = []
+    program = world.start(main)
+    world.run_for(1)
+    if how == "killed":
+        program.kill()
+    else:
+        program.forget()
+    gc.collect()
+    assert [reference() for reference in references] == [None]
+    assert ran == []
+
+
+def test_what_would_run_when_an_object_goes_keeps_it(world: World) -> None:
+    """``weakref.finalize`` cannot be told that it is over."""
+    ran: list[str] = []
+
+    class Held:
+        pass
+
+    async def main() -> None:
+        one = Held()
+        weakref.finalize(one, ran.append, "finalized").atexit = False
+        await asyncio.sleep(100)
+
+    program = world.start(main)
+    world.run_for(1)
+    program.kill()
+    gc.collect()
+    assert ran == []
 
 
 def test_a_program_that_waits_for_its_own_objects_is_not_garbage(world: World) -> None:
