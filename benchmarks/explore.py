@@ -45,7 +45,7 @@ def _run_all(runs: int, only: Collection[str] | None) -> float:
 
 def _measure_processes() -> None:
     """The same exploration in one process and in as many as there are cores."""
-    from fakekafka.exploration.explorer import explore
+    from fakekafka.exploration.explorer import ClusterExploration, explore
     from fakekafka.exploration.settings import Settings
     from fakekafka.spark_bench.engines.engine import open_engine
 
@@ -53,7 +53,8 @@ def _measure_processes() -> None:
     for engine in ("serial", "process"):
         began_s = time.perf_counter()
         settings = Settings(VERSION, 1, RUNS)
-        exploration, _ = explore(settings, functools.partial(open_engine, engine))
+        exploration = ClusterExploration(settings)
+        explore(exploration, functools.partial(open_engine, engine))
         took_s[engine] = time.perf_counter() - began_s
         found[engine] = (sorted(exploration.reached), exploration.counts, exploration.figures)
     cores = os.cpu_count() or 1

@@ -10,12 +10,12 @@ from typing import Any
 from ..protocol.errors import UsageError
 from .campaign import Result, Trial
 from .invariants.invariant import Violation
-from .settings import Settings
+from .settings import Explored
 
 _RUNS, _SETTINGS = "runs.jsonl", "settings.json"
 
 
-def begin(out: Path, settings: Settings, *, resume: bool) -> None:
+def begin(out: Path, settings: Explored, *, resume: bool) -> None:
     """Make the directory of an exploration, or find it as it was left.
 
     Raises ``UsageError`` where another exploration is in it, or none where one should be.

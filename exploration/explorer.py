@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
 from ..spark_bench.engines.engine import Engine
+from ..spark_bench.planning.numbered_runs import Work
 from .campaign import Campaign, Result, Trial, target_of
 from .directory import add_runs, read_runs
-from .history import TARGETS
+from .history import TARGETS, Repeatable
 from .invariants.invariant import Violation
 from .mutation import mutated
-from .settings import Settings
+from .settings import Explored, Settings
 from .step import parse_step
 
 ROUND = 240
 """Runs of a round."""
-_MUTATED_EACH = 4
+MUTATED_EACH = 4
 """One run of so many goes on from one that reached something new."""
 _POOL_MAX = 400
 
@@ -58,11 +60,13 @@ class ExplorationProgress(NamedTuple):
         )
 
 
-class Exploration:
+class Exploration(ABC):
     """All that is known of the runs so far."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings: Settings = settings
+    settings: Explored
+
+    def __init__(self, settings: Explored) -> None:
+        self.settings = settings
         self.reached: set[str] = set()
         self.counts: dict[str, int] = {}
         """Signature to the runs that have it."""
@@ -72,33 +76,26 @@ class Exploration:
         self.done: dict[int, None] = {}
         self.virtual_ms: float = 0.0
         self.by_target: dict[str, int] = {}
-        self._pool: list[tuple[str, int, tuple[str, ...]]] = []
+        self.pool: list[tuple[str, int, tuple[str, ...]]] = []
         # Target, seed and steps of runs that reached something new.
+
+    @abstractmethod
+    def work(self, attempts: Sequence[Trial]) -> Work:
+        """What engines carry out."""
+
+    @abstractmethod
+    def history(self, find: Find) -> Repeatable:
+        """The run of a find, with the steps that were done in it."""
+
+    @abstractmethod
+    def attempt(self, run_id: int) -> Trial:
+        """Draw a run, when the rounds before are taken."""
 
     def rounds(self) -> Iterator[list[Trial]]:
         """The attempts of each round, drawn when the rounds before are taken."""
         runs = self.settings.runs
         for begin in range(0, runs, ROUND):
-            yield [self._attempt(run_id) for run_id in range(begin, min(begin + ROUND, runs))]
-
-    def _attempt(self, run_id: int) -> Trial:
-        settings = self.settings
-        seed = settings.seed + run_id
-        if run_id % _MUTATED_EACH == _MUTATED_EACH - 1 and self._pool:
-            rng = random.Random(f"mutation {seed}")
-            target, its_seed, steps = rng.choice(self._pool)
-            shape_of = TARGETS[target].shape_of
-            shape = shape_of(its_seed)
-            others = [
-                lines
-                for name, other_seed, lines in self._pool
-                if name == target and shape_of(other_seed) == shape
-            ]
-            parsed = [list(map(parse_step, lines)) for lines in (steps, rng.choice(others))]
-            made = mutated(parsed[0], parsed[1], rng)
-            return Trial(run_id, target, its_seed, tuple(map(str, made)))
-        target = settings.target or target_of(run_id, settings.kafka_version)
-        return Trial(run_id, target, seed)
+            yield [self.attempt(run_id) for run_id in range(begin, min(begin + ROUND, runs))]
 
     def take(self, results: Sequence[Result], new: Sequence[frozenset[str]]) -> None:
         """Take results in the order of their runs, with what each reached that was new."""
@@ -111,13 +108,45 @@ class Exploration:
                 self.figures[name] = self.figures.get(name, 0) + count
             fresh = items - self.reached
             self.reached |= items
-            if fresh and result.taken and len(self._pool) < _POOL_MAX:
-                self._pool.append((attempt.target, attempt.seed, result.taken))
+            if fresh and result.taken and len(self.pool) < _POOL_MAX:
+                self.pool.append((attempt.target, attempt.seed, result.taken))
             for violation in result.violations:
                 find = Find(violation, attempt, result.taken)
                 self.finds.setdefault(violation.signature, find)
             for signature in sorted({violation.signature for violation in result.violations}):
                 self.counts[signature] = self.counts.get(signature, 0) + 1
+
+
+class ClusterExploration(Exploration):
+    """The exploration of clusters that seeds draw."""
+
+    settings: Settings
+
+    def work(self, attempts: Sequence[Trial]) -> Work:
+        return Campaign(self.settings.kafka_version, attempts, self.settings.only)
+
+    def history(self, find: Find) -> Repeatable:
+        history = find.attempt.history(self.settings.kafka_version)
+        return history.with_steps(list(map(parse_step, find.taken)))
+
+    def attempt(self, run_id: int) -> Trial:
+        settings = self.settings
+        seed = settings.seed + run_id
+        if run_id % MUTATED_EACH == MUTATED_EACH - 1 and self.pool:
+            rng = random.Random(f"mutation {seed}")
+            target, its_seed, steps = rng.choice(self.pool)
+            shape_of = TARGETS[target].shape_of
+            shape = shape_of(its_seed)
+            others = [
+                lines
+                for name, other_seed, lines in self.pool
+                if name == target and shape_of(other_seed) == shape
+            ]
+            parsed = [list(map(parse_step, lines)) for lines in (steps, rng.choice(others))]
+            made = mutated(parsed[0], parsed[1], rng)
+            return Trial(run_id, target, its_seed, tuple(map(str, made)))
+        target = settings.target or target_of(run_id, settings.kafka_version)
+        return Trial(run_id, target, seed)
 
 
 class _BudgetUsed(Exception):
@@ -148,7 +177,7 @@ class _Session:
             self._round(engine, attempts)
 
     def _round(self, engine: Engine, attempts: Sequence[Trial]) -> None:
-        exploration, settings = self._exploration, self._exploration.settings
+        exploration = self._exploration
         known = frozenset(exploration.reached)
         gathered: dict[int, Result] = {
             one.run_id: self._earlier[one.run_id] for one in attempts if one.run_id in self._earlier
@@ -156,9 +185,8 @@ class _Session:
         rest = [one for one in attempts if one.run_id not in gathered]
         for result in gathered.values():
             self._kinds.update((one.signature, bool(one.known)) for one in result.violations)
-        campaign = Campaign(settings.kafka_version, rest, settings.only)
         try:
-            for carried in engine.run(campaign, rest) if rest else ():
+            for carried in engine.run(exploration.work(rest), rest) if rest else ():
                 result = carried.row["result"]
                 gathered[result.attempt.run_id] = result
                 self._made += 1
@@ -190,18 +218,17 @@ class _Session:
 
 
 def explore(
-    settings: Settings,
+    exploration: Exploration,
     open_it: Callable[[], AbstractContextManager[Engine]],
     *,
     budget_s: float | None = None,
     out: Path | None = None,
     progress: Callable[[ExplorationProgress], object] = lambda _progress: None,
-) -> tuple[Exploration, BaseException | None]:
-    """Run until all runs are done, or the budget is used up; returns what ended it early, too.
+) -> BaseException | None:
+    """Run until all runs are done, or the budget is used up; returns what else ended it early.
 
     ``out`` has what earlier runs gave, and gets what these give.
     """
-    exploration = Exploration(settings)
     session = _Session(exploration, budget_s, out, progress)
     ended: BaseException | None = None
     try:
@@ -211,4 +238,4 @@ def explore(
         pass
     except (KeyboardInterrupt, SystemExit) as cause:
         ended = cause
-    return exploration, ended
+    return ended

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from .coverage import SAMPLED, SAMPLED_KINDS, summed_up
-from .explorer import Exploration, Find
-from .history import History, run
+from .explorer import ClusterExploration, Exploration, Find
+from .history import History, Repeatable
 from .invariants.invariant import Violation
 from .known import KNOWN
 from .shrinking import RUNS_MAX, WALL_S_MAX, shrunk
-from .step import parse_step
 
 _NEVER_SHOWN = 12
 """Names of what was never reached that fit a line on the terminal."""
@@ -27,7 +25,7 @@ class ShortFind(NamedTuple):
     violation: Violation
     runs: int
     """How many have it."""
-    history: History
+    history: Repeatable
     steps: int
     """Faults and client actions of the history; waits do not count."""
     shrink_runs: int
@@ -50,17 +48,14 @@ def finding_of(
 ) -> ShortFind:
     """Repeat the first run of a find, and leave out what it does not need."""
     find: Find = exploration.finds[signature]
-    history = replace(
-        find.attempt.history(exploration.settings.kafka_version),
-        steps=tuple(map(parse_step, find.taken)),
-    )
+    history = exploration.history(find)
     violation, shrink_runs = find.violation, 0
     if shrinks:
-        outcome = run(history)
+        outcome = history.run()
         shorter = shrunk(outcome, signature, runs_max, wall_s_max)
         shrink_runs = shorter.runs + 1
         found = shorter.outcome
-        history = replace(history, steps=found.history.steps or found.taken)
+        history = history.with_steps(found.history.steps or found.taken)
         of_kind = [v for v in shorter.outcome.violations if v.signature == signature]
         violation = of_kind[0] if of_kind else violation
     steps = sum(step.verb != "wait" for step in history.steps or ())
@@ -74,13 +69,14 @@ def write_finding(finding: ShortFind, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.txt"
     about = " ".join(f"{finding.violation.promise}: {finding.violation.text}".split())
+    assert isinstance(finding.history, History)
     path.write_text(finding.history.written(about), encoding="utf-8")
     trace = path.with_suffix(".fktrace")
-    run(finding.history, str(trace))
+    finding.history.run(str(trace))
     return [path, trace]
 
 
-def summary(exploration: Exploration) -> Iterator[str]:
+def summary(exploration: ClusterExploration) -> Iterator[str]:
     """Lines about the runs and what they reached."""
     settings = exploration.settings
     parts = ", ".join(f"{n} of {name}" for name, n in sorted(exploration.by_target.items()))
@@ -94,7 +90,9 @@ def summary(exploration: Exploration) -> Iterator[str]:
         yield f"clients: {figures}"
 
 
-def coverage_lines(exploration: Exploration, never_shown: int = _NEVER_SHOWN) -> Iterator[str]:
+def coverage_lines(
+    exploration: ClusterExploration, never_shown: int = _NEVER_SHOWN
+) -> Iterator[str]:
     """A line for each kind of what can be reached."""
     for reached in summed_up(exploration.reached, exploration.settings.kafka_version):
         of = "" if reached.of is None else f" of {reached.of}"
@@ -117,7 +115,10 @@ def finding_lines(finding: ShortFind) -> Iterator[str]:
 
 
 def write_report(
-    exploration: Exploration, findings: list[ShortFind], path: Path, tell: Callable[[str], object]
+    exploration: ClusterExploration,
+    findings: list[ShortFind],
+    path: Path,
+    tell: Callable[[str], object],
 ) -> None:
     """Write a page of Markdown with everything, also all that was never reached."""
     lines = ["# Fault exploration", "", *summary(exploration), "", "## Finds", ""]

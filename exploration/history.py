@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import random
 import traceback
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..protocol.errors import UsageError
 from .coverage import SAMPLED, Coverage
@@ -26,6 +26,26 @@ TARGETS: dict[str, type[Target]] = {
 
 _RAISED = "RunsEnd"
 """What is broken where the emulation or the exploration itself raises."""
+
+
+class Repeatable(Protocol):
+    """Something that happens the same each time."""
+
+    @property
+    def steps(self) -> tuple[Step[Any], ...] | None: ...
+
+    @property
+    def command(self) -> str:
+        """What repeats it in a shell."""
+        ...
+
+    def with_steps(self, steps: Sequence[Step[Any]]) -> Repeatable:
+        """The same with other steps."""
+        ...
+
+    def run(self, trace: str | None = None) -> Outcome:
+        """Let it happen, and record it to a file of this name."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -48,6 +68,13 @@ class History:
         if self.steps is not None:
             words.append(f"--steps '{'; '.join(map(str, self.steps))}'")
         return " ".join(words)
+
+    def with_steps(self, steps: Sequence[Step[Any]]) -> History:
+        return replace(self, steps=tuple(steps))
+
+    def run(self, trace: str | None = None) -> Outcome:
+        """Let it happen, and record it to a file of this name."""
+        return run(self, trace)
 
     def written(self, about: str) -> str:
         """A file that ``read_history`` reads."""
@@ -72,7 +99,7 @@ def read_history(path: Path) -> tuple[str, History]:
 class Outcome:
     """How a history ended; every promise was kept when there are no violations."""
 
-    history: History
+    history: Repeatable
     taken: tuple[Step[Any], ...]
     """What was done, also if the seed drew it; what did not apply is left out."""
     violations: tuple[Violation, ...]
@@ -83,9 +110,9 @@ class Outcome:
     """What it covers, where that was asked for."""
 
     @property
-    def resolved(self) -> History:
+    def resolved(self) -> Repeatable:
         """The history with the steps that were done."""
-        return replace(self.history, steps=self.taken)
+        return self.history.with_steps(self.taken)
 
     @property
     def unexplained(self) -> tuple[Violation, ...]:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+
+class Explored(Protocol):
+    """What every exploration has."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def runs(self) -> int: ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """What has to be the same for an exploration to go on."""
+        ...
 
 
 class Settings(NamedTuple):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .cluster_steps import Wait
 from .generator import shrink
-from .history import Outcome, run
+from .history import Outcome
 from .step import Step
 
 RUNS_MAX = 200
@@ -43,7 +42,7 @@ def shrunk(
         if runs >= runs_max or time.monotonic() - begun_s >= wall_s_max:
             raise _Enough
         runs += 1
-        shorter = run(replace(outcome.history, steps=tuple(steps)))
+        shorter = outcome.history.with_steps(steps).run()
         shows = any(violation.signature == signature for violation in shorter.violations)
         if shows:
             found = shorter

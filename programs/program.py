@@ -73,6 +73,8 @@ class Program:
         """Whether the last run has come to an end by itself."""
         self._result: Any = None
         self.failure: BaseException | None = None
+        self.supervise: Callable[[BaseException], bool] | None = None
+        """Asked when main has failed and nobody waits for it: whether the error is dealt with."""
 
     @property
     def is_running(self) -> bool:
@@ -81,6 +83,11 @@ class Program:
     @property
     def is_paused(self) -> bool:
         return self.loop is not None and self.loop.is_paused
+
+    @property
+    def call(self) -> tuple[Main, tuple[Any, ...], dict[str, Any]]:
+        """Main and its arguments."""
+        return self._main, self._args, self._options
 
     # -- its clock -----------------------------------------------------------------------------
 
@@ -193,6 +200,8 @@ class Program:
 
     def _tell(self, error: BaseException) -> None:
         """Let whoever waits for the outcome have an error; else it ends what runs events."""
+        if not self.is_awaited and self.supervise is not None and self.supervise(error):
+            return
         now_s = self.runtime.now / 1e6
         error.add_note(f"raised in {self.name}, seed {self._seed}, at {now_s:g} virtual s")
         if not self.is_awaited:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .programs import async_tests, verified
+from .programs import async_tests, explored, verified
 from .recording import hash_seed
 from .recording.kept_traces import KEPT_EVENTS, Emulated, told_of_ended
 
@@ -94,6 +94,13 @@ def pytest_configure(config: pytest.Config) -> None:
         "kafka_program(timeout_s=3600, verify=False): an async def test runs in virtual time, as "
         "a program of its kafka_simulation; verify=True compares it with a run in another process",
     )
+    config.addinivalue_line(
+        "markers",
+        "kafka_explore(without=()): faults that `fakekafka explore` keeps from the test",
+    )
+    config.addinivalue_line(
+        "markers", "kafka_faults(director, case=None): faults that come to the test from outside"
+    )
     _refuse_misspelt(config)
 
 
@@ -134,6 +141,11 @@ def _ini_names(path: Path | None) -> list[str]:
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> None:
     """Tests that are programs are no business of other plugins."""
     async_tests.prepare(collector, name, obj)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A test with faults may be for one case alone."""
+    explored.leave_out_other_cases(config, items)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -186,6 +198,12 @@ def _remember(item: Any, cluster: EmulatedCluster) -> None:
     known = item.stash.setdefault(_EMULATED, [])
     if not any(emulated.cluster is cluster for emulated in known):
         known.append(Emulated(cluster))
+
+
+def forget(item: pytest.Item) -> None:
+    """Forget the clusters of a test that is run once more."""
+    if _EMULATED in item.stash:
+        del item.stash[_EMULATED]
 
 
 @pytest.fixture
@@ -495,6 +513,8 @@ def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once for each seed that its marks name."""
+    if metafunc.config.stash.get(explored.EXPLORED, False):
+        return
     try:
         seeds = _of_marks(metafunc.definition).get("seeds")
     except pytest.UsageError:
@@ -532,7 +552,12 @@ def kafka_simulation(
     arguments = _checked_arguments(request, Simulation, _session_arguments)
     if hasattr(request, "param"):
         arguments["seed"] = request.param
+    director = explored.director_of(request.node)
+    if director is not None:
+        arguments.update(director.arguments)
     with Simulation(**arguments) as simulation:
         _remember(request.node, simulation)
         verified.prepare(request.node, simulation)
+        if director is not None:
+            director.begin(simulation)
         yield simulation

@@ -111,6 +111,9 @@ class Simulation(EmulatedCluster):
         )
         self.seed: int = arguments.integer("seed", seed)
         """What decides everything that is random."""
+        self.is_explored: bool = False
+        """Whether ``fakekafka explore`` lets faults happen meanwhile: a test that has some of its
+        own leaves them out then."""
         self._clients = 0
         self._started = False
         if recorder is None and trace:
@@ -400,7 +403,10 @@ class Simulation(EmulatedCluster):
         self._clients += 1
         name = self._free_name(f"program-{self._clients}" if name is None else name)
         arguments.main(main)
-        return ProgramHandle(self._running, programs.add(name, main, args, options))
+        program = programs.add(name, main, args, options)
+        if self._running.begun is not None:
+            self._running.begun(program)
+        return ProgramHandle(self._running, program)
 
     def note(self, text: str, **values: Any) -> Note:
         """Report something, from the code of a program or from the test: a row of the trace."""

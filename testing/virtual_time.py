@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
     from ..actors.zookeeper.process import ZooKeeperProcess
     from ..programs.acts import Acts
+    from ..programs.program import Program
     from ..programs.programs import Programs
     from .assembly import AdminNode
 
@@ -26,7 +27,16 @@ T = TypeVar("T")
 class VirtualTimeCluster(RunningCluster):
     """The running part of a ``Simulation``: time passes only while the caller waits."""
 
-    __slots__ = ("_ended", "_interruptions", "_runtime", "_seed", "acts", "programs")
+    __slots__ = (
+        "_ended",
+        "_interruptions",
+        "_runtime",
+        "_seed",
+        "acts",
+        "begun",
+        "programs",
+        "waits_until_us",
+    )
 
     unit_of_seconds = "virtual s"
 
@@ -48,6 +58,10 @@ class VirtualTimeCluster(RunningCluster):
         """Where the acts of programs are kept, if it is set before the first program."""
         self.programs: Programs | None = None
         """From the first program on."""
+        self.begun: Callable[[Program], object] | None = None
+        """Told of each program that a test starts."""
+        self.waits_until_us: int = 0
+        """When the last wait of a test ends, or would give up."""
 
     @property
     def runtime(self) -> VirtualRuntime:
@@ -88,7 +102,9 @@ class VirtualTimeCluster(RunningCluster):
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
         self.require_waiting()
         task = Task(function())
+        waits_until_us = self.waits_until_us
         self.run_until(lambda: task.done, timeout_ms)
+        self.waits_until_us = waits_until_us
         return task.result()
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
@@ -111,7 +127,8 @@ class VirtualTimeCluster(RunningCluster):
         """Run for a span of virtual time; gives the number of events."""
         self.require_waiting()
         arguments.number("duration_ms", duration_ms, "milliseconds")
-        count = self._pass_time(self._runtime.now_us() + int(duration_ms * 1000))
+        self.waits_until_us = self._runtime.now_us() + int(duration_ms * 1000)
+        count = self._pass_time(self.waits_until_us)
         self._raise_failure()
         return count
 
@@ -125,6 +142,7 @@ class VirtualTimeCluster(RunningCluster):
         self.require_going()
         arguments.condition(condition)
         arguments.number("timeout_ms", timeout_ms, "milliseconds")
+        self.waits_until_us = self._runtime.now_us() + int(timeout_ms * 1000)
 
         def holds() -> object:  # not while what it asks about is not there
             try:
@@ -189,10 +207,12 @@ class VirtualTimeCluster(RunningCluster):
         every_ms: float,
     ) -> None:
         limit_ms = self.now_ms + timeout_ms
+        waits_until_us = self.waits_until_us
         while not holds():
             if self.now_ms >= limit_ms:
                 raise self._too_late(condition, timeout_ms)
             self.run_for(every_ms)
+        self.waits_until_us = waits_until_us
 
     def _too_late(self, condition: Callable[[], object], timeout_ms: float) -> WaitTimeout:
         state = f"seed {self._seed}, t={self.now_ms:g} ms; {self.describe()}"

@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import functools
 import logging
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperGroup
 
 from ..exits import DOES_NOT_HOLD, INTERRUPTED, TERMINATED, ended_by_sigterm
+from .shown import console, print_line, seconds
+from .test import explore_test, replay_test
 
 if TYPE_CHECKING:
-    from ...exploration.explorer import Exploration
+    from ...exploration.explorer import ClusterExploration
     from ...exploration.findings import ShortFind
     from ...exploration.settings import Settings
 
-app: typer.Typer = typer.Typer(add_completion=False, invoke_without_command=True)
-console: Console = Console(highlight=False)
+
+class ExploreGroup(TyperGroup):
+    """Takes ``explore PATH::TEST`` for ``explore test PATH::TEST``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and any(map(is_test, args)):
+            args = ["test", *args]
+        return super().parse_args(ctx, args)
+
+
+def is_test(argument: str) -> bool:
+    """Return whether an argument names a test as pytest does, or a file with tests."""
+    return "::" in argument or argument.endswith(".py")
+
+
+app: typer.Typer = typer.Typer(cls=ExploreGroup, add_completion=False, invoke_without_command=True)
+app.command("test")(explore_test)
 _VERSION = "3.9"
 
 
@@ -61,7 +77,7 @@ def explore(
         raise UsageError("--resume goes on with an exploration in a directory: name it with --out")
     only = None if invariants is None else _promises(invariants)
     settings = Settings(kafka_version, seed, runs, only, _target(target))
-    budget_s = None if budget is None else _seconds(budget)
+    budget_s = None if budget is None else seconds(budget)
     if out is not None:
         directory.begin(out, settings, resume=resume)
     with ended_by_sigterm():
@@ -77,7 +93,8 @@ def explore(
 
 def _run(
     settings: Settings, engine: str, jobs: int | None, out: Path | None, budget_s: float | None
-) -> tuple[Exploration, BaseException | None]:
+) -> tuple[ClusterExploration, BaseException | None]:
+    from ...exploration.explorer import ClusterExploration
     from ...exploration.explorer import explore as run_all
     from ...spark_bench.engines.engine import open_engine
     from ..bench_progress import BatchProgress
@@ -85,10 +102,12 @@ def _run(
     chosen = "process" if engine == "auto" else engine
     with BatchProgress(console, "explore", quiet=False) as progress:
         open_it = functools.partial(open_engine, chosen, jobs, notice=progress.tell)
-        return run_all(settings, open_it, budget_s=budget_s, out=out, progress=progress.update)
+        found = ClusterExploration(settings)
+        ended = run_all(found, open_it, budget_s=budget_s, out=out, progress=progress.update)
+        return found, ended
 
 
-def _tell(found: Exploration, out: Path | None, *, shrinks: bool) -> list[ShortFind]:
+def _tell(found: ClusterExploration, out: Path | None, *, shrinks: bool) -> list[ShortFind]:
     """Print what was found, each find made short, and write it."""
     from ...exploration.findings import (
         coverage_lines,
@@ -100,32 +119,28 @@ def _tell(found: Exploration, out: Path | None, *, shrinks: bool) -> list[ShortF
     )
 
     for line in summary(found):
-        _print(line)
+        print_line(line)
     findings = []
     for signature in sorted(found.finds, key=lambda name: bool(found.finds[name].violation.known)):
         finding = finding_of(found, signature, shrinks=shrinks)
         findings.append(finding)
         for line in finding_lines(finding):
-            _print(line)
+            print_line(line)
         if out is not None:
             for path in write_finding(finding, out / "finds"):
-                _print(f"  {path}")
+                print_line(f"  {path}")
     if not findings:
-        _print("every promise was kept")
+        print_line("every promise was kept")
     for line in coverage_lines(found):
-        _print(line)
+        print_line(line)
     if out is not None:
-        write_report(found, findings, out / "report.md", _print)
+        write_report(found, findings, out / "report.md", print_line)
     return findings
-
-
-def _print(line: str) -> None:
-    console.print(line, markup=False, soft_wrap=True)
 
 
 @app.command("replay")
 def replay(
-    file: Path | None = typer.Argument(None, help="a history that was kept"),
+    file: str | None = typer.Argument(None, help="a history that was kept, or a test"),
     target: str = typer.Option("cluster", help="what is attacked"),
     kafka_version: str = typer.Option(_VERSION, help="emulated version"),
     seed: int = typer.Option(1, help="decides the cluster, and the steps where none are given"),
@@ -142,8 +157,10 @@ def replay(
     from ...exploration.step import parse_step
 
     logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+    if file is not None and is_test(file):
+        replay_test(file, seed, steps, trace, shrink)
     if file is not None:
-        _, history = read_history(file)
+        _, history = read_history(Path(file))
     else:
         lines = None if steps is None else [line for line in steps.split(";") if line.strip()]
         parsed = None if lines is None else tuple(map(parse_step, lines))
@@ -152,13 +169,13 @@ def replay(
     if shrink and outcome.violations:
         found = shrunk(outcome, outcome.violations[0].signature)
         outcome = found.outcome
-        _print(f"made short in {found.runs} runs: {outcome.history.command}")
+        print_line(f"made short in {found.runs} runs: {outcome.history.command}")
     for line in outcome.told:
-        _print(line)
+        print_line(line)
     for violation in outcome.violations:
-        _print(str(violation))
+        print_line(str(violation))
     if not outcome.violations:
-        _print("every promise was kept")
+        print_line("every promise was kept")
     raise typer.Exit(DOES_NOT_HOLD if outcome.violations else 0)
 
 
@@ -173,7 +190,7 @@ def promises() -> None:
             shown.setdefault(promise.name(), promise)
     for name, promise in shown.items():
         text = " ".join((promise.__doc__ or "").partition("\n\n")[0].split())
-        _print(f"{name} ({'in the end' if promise.is_validation else 'all along'}): {text}")
+        print_line(f"{name} ({'in the end' if promise.is_validation else 'all along'}): {text}")
 
 
 def _target(name: str | None) -> str | None:
@@ -200,12 +217,3 @@ def _promises(text: str) -> frozenset[str]:
             f"there is no invariant {unknown[0]!r}; `fakekafka explore promises` lists them"
         )
     return frozenset(chosen)
-
-
-def _seconds(text: str) -> float:
-    from ...protocol.errors import UsageError
-
-    matched = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text)
-    if matched is None:
-        raise UsageError(f"--budget takes 90s, 10m or 2h, not {text!r}")
-    return float(matched[1]) * {"s": 1, "m": 60, "h": 3600}[matched[2]]

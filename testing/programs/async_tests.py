@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 MARK = "kafka_program"
-_NAME = "test"
+NAME = "test"
+"""Of the program that an async test is."""
 _TIMEOUT_S = 3600.0
-_ORIGINAL = "_fakekafka_main"
+ORIGINAL = "_fakekafka_main"
+"""Attribute of the plain function that has the test itself."""
 
 
 def prepare(collector: Any, name: str, function: Any) -> None:
@@ -30,7 +32,7 @@ def prepare(collector: Any, name: str, function: Any) -> None:
     def run(*_args: Any, **_options: Any) -> None:
         raise pytest.UsageError(f"{name} can only be run by the fakekafka plugin")
 
-    setattr(run, _ORIGINAL, function)
+    setattr(run, ORIGINAL, function)
     setattr(collector.obj, name, run)
     pytest.mark.usefixtures("kafka_simulation")(run)
     pytest.mark.usefixtures("kafka_simulation")(function)
@@ -38,7 +40,7 @@ def prepare(collector: Any, name: str, function: Any) -> None:
 
 def run(item: Any) -> bool:
     """Run a test that is a program, in its simulation; return False for others."""
-    main = getattr(item.obj, _ORIGINAL, None)
+    main = getattr(item.obj, ORIGINAL, None)
     if main is None:
         return False
     simulation = item.funcargs["kafka_simulation"]
@@ -47,7 +49,7 @@ def run(item: Any) -> bool:
     test = getattr(item.obj, "__self__", None)
     mark = item.get_closest_marker(MARK)
     timeout_s = mark.kwargs.get("timeout_s", _TIMEOUT_S)
-    program = simulation.program(main, *(() if test is None else (test,)), name=_NAME, **values)
+    program = simulation.program(main, *(() if test is None else (test,)), name=NAME, **values)
     program.result(timeout_s)
     return True
 

@@ -137,7 +137,7 @@ def test_a_seed_decides_all() -> None:
     """The same seed gives the same history, to the microsecond; its steps give it, too."""
     first, second = run(History(LoadedCluster, "3.9", 2)), run(History(LoadedCluster, "3.9", 2))
     assert first == second
-    again = run(first.resolved)
+    again = first.resolved.run()
     assert (again.virtual_ms, again.figures) == (first.virtual_ms, first.figures)
     assert first.told != run(History(LoadedCluster, "3.9", 3)).told
 

@@ -1,0 +1,151 @@
+"""``fakekafka explore PATH::TEST``: faults on the cluster and the programs of a user's test."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..exits import DOES_NOT_HOLD, INTERRUPTED, TERMINATED, ended_by_sigterm
+from .shown import console, print_line, seconds
+
+if TYPE_CHECKING:
+    from ...exploration.programs.exploration import ProgramExploration
+
+_ENGINES = ("auto", "process", "serial")
+
+
+def explore_test(
+    test: str = typer.Argument(..., help="as pytest names it: tests/test_orders.py::test_charged"),
+    runs: int = typer.Option(1000, help="how many"),
+    budget: str | None = typer.Option(None, help="how long at most: 90s, 10m, 2h"),
+    seed: int = typer.Option(1, help="of the first run; the others count up"),
+    engine: str = typer.Option("auto", help="auto, process or serial"),
+    jobs: int | None = typer.Option(None, "--jobs", "-j", help="runs at a time; default all cores"),
+    out: Path | None = typer.Option(None, "--out", "-o", help="directory for runs and finds"),
+    resume: bool = typer.Option(False, "--resume", help="go on with the exploration in --out"),
+    shrink: bool = typer.Option(True, help="make each find as short as possible"),
+    kafka_version: str | None = typer.Option(None, hidden=True),
+    target: str | None = typer.Option(None, hidden=True),
+    invariants: str | None = typer.Option(None, hidden=True),
+) -> None:
+    """Attack a test of yours, again and again: faults on its cluster and on its programs.
+
+    The exit status is 1 if the test fails in a run.
+    """
+    from ...exploration import directory
+    from ...exploration.programs.exploration import ProgramExploration, Settings
+    from ...exploration.programs.history import bounds_of
+    from ...protocol.errors import UsageError
+
+    foreign = {"--kafka-version": kafka_version, "--target": target, "--invariants": invariants}
+    if given := [name for name, value in foreign.items() if value is not None]:
+        raise UsageError(
+            f"{' and '.join(given)} shape the clusters that explore draws; the cluster of a test "
+            "is shaped by its mark kafka, and it has its own assertions"
+        )
+    if runs < 1:
+        raise UsageError(f"--runs must be at least 1, not {runs}")
+    if engine not in _ENGINES:
+        raise UsageError(f"tests run on {', '.join(_ENGINES)}, not on {engine!r}")
+    if resume and out is None:
+        raise UsageError("--resume goes on with an exploration in a directory: name it with --out")
+    budget_s = None if budget is None else seconds(budget)
+    _prepare()
+    with ended_by_sigterm():
+        settings = Settings(test, seed, runs)
+        exploration = ProgramExploration(settings, bounds_of(test, seed))
+        if out is not None:
+            directory.begin(out, settings, resume=resume)
+        ended = _run(exploration, engine, jobs, out, budget_s)
+        has_found = _tell(exploration, out, shrinks=shrink and ended is None)
+    if ended is not None:
+        interrupted = isinstance(ended, KeyboardInterrupt)
+        typer.echo(f"ended after {len(exploration.done)} of {runs} runs", err=True)
+        raise typer.Exit(INTERRUPTED if interrupted else TERMINATED)
+    raise typer.Exit(DOES_NOT_HOLD if has_found else 0)
+
+
+def _prepare() -> None:
+    """Be a process in which a run is always the same: sets of strings have a fixed order."""
+    from ...testing.recording import hash_seed
+
+    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+    if hash_seed.pinned() is None:
+        hash_seed.pin_hash_seed()
+
+
+def _run(
+    exploration: ProgramExploration,
+    engine: str,
+    jobs: int | None,
+    out: Path | None,
+    budget_s: float | None,
+) -> BaseException | None:
+    from ...exploration.explorer import explore
+    from ...spark_bench.engines.engine import open_engine
+    from ..bench_progress import BatchProgress
+
+    chosen = "process" if engine == "auto" else engine
+    with BatchProgress(console, "explore", quiet=False) as progress:
+        open_it = functools.partial(open_engine, chosen, jobs, notice=progress.tell)
+        return explore(exploration, open_it, budget_s=budget_s, out=out, progress=progress.update)
+
+
+def _tell(exploration: ProgramExploration, out: Path | None, *, shrinks: bool) -> bool:
+    """Print in which ways the test fails, and write each; returns whether there are any."""
+    from ...exploration.programs.findings import (
+        find_lines,
+        find_of,
+        summary,
+        write_find,
+        write_report,
+    )
+
+    _print_all(summary(exploration))
+    finds = []
+    for signature in exploration.finds:
+        find = find_of(exploration, signature, shrinks=shrinks)
+        finds.append(find)
+        _print_all(find_lines(find))
+        if out is not None:
+            _print_all(f"  {path}" for path in write_find(find, out / "finds"))
+    if not finds:
+        print_line("the test passes in every run")
+    if out is not None:
+        write_report(exploration, finds, out / "report.md", print_line)
+    return bool(finds)
+
+
+def _print_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        print_line(line)
+
+
+def replay_test(test: str, seed: int, steps: str | None, trace: Path | None, shrink: bool) -> None:
+    """Run a test once under a seed and with the faults that are given, or that the seed draws."""
+    from ...exploration.programs.history import ProgramHistory
+    from ...exploration.shrinking import shrunk
+    from ...exploration.step import parse_step
+
+    lines = None if steps is None else [line for line in steps.split(";") if line.strip()]
+    parsed = None if lines is None else tuple(map(parse_step, lines))
+    _prepare()
+    history = ProgramHistory(test, seed, parsed)
+    outcome, failure = history.outcome(None if trace is None else str(trace), records=True)
+    if shrink and outcome.violations:
+        found = shrunk(outcome, outcome.violations[0].signature)
+        again = found.outcome.history
+        assert isinstance(again, ProgramHistory)
+        print_line(f"made short in {found.runs} runs: {again.command}")
+        outcome, failure = again.outcome(None if trace is None else str(trace), records=True)
+    _print_all(outcome.told)
+    if failure is None:
+        print_line("the test passes")
+        raise typer.Exit(0)
+    print_line(f"the test fails: {failure.text}")
+    raise typer.Exit(DOES_NOT_HOLD)

@@ -1,0 +1,172 @@
+"""Lets faults happen to the simulation of a test, between two events of whatever wait goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from ...programs.program import Program
+from ...testing.simulation import Simulation
+from ..cluster_steps import Wait
+from ..step import Step
+from .program_world import ProgramWorld
+
+Plan = Callable[[ProgramWorld], Iterable[Step[Any]]]
+"""Gives the steps of a run, each of which is done before the next is asked for."""
+
+_MEND_EVERY_MS = 500
+_MEND_FOR_MS = 60_000
+"""A broker that was about to stop is started when it has."""
+_SUPERVISED_FOR_MS = 20_000
+"""Clients may fail so long after the last fault for its sake."""
+_STARTS_AGAIN_MS = 1000
+_LASTS_AT_MOST_MS = 4 * 3_600_000
+
+
+class Endless(BaseException):
+    """Ends a test that does not end; no handler of errors may catch it."""
+
+
+class Conductor:
+    """The faults of one run, from the first program of the test on."""
+
+    def __init__(
+        self,
+        plan: Plan | None,
+        *,
+        seed: int | None = None,
+        records: bool | None = None,
+        spared: frozenset[str] = frozenset(),
+        within_ms: int | None = None,
+    ) -> None:
+        """``plan`` None: nothing happens. Steps end ``within_ms`` after the first program began."""
+        self._plan = plan
+        self._seed = seed
+        self._records = records
+        self._spared = spared
+        self._within_ms = within_ms
+        self._steps: Iterator[Step[Any]] = iter(())
+        self._ended_us: int | None = None
+        self.begun_us: int | None = None
+        """When the first program was started."""
+        self.simulation: Simulation | None = None
+        self.taken: list[Step[Any]] = []
+        """What was done; what did not apply is left out."""
+        self.told: list[str] = []
+        self.restarts: list[str] = []
+        """Errors of programs that were started again, as their supervisor does."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        given = {"seed": self._seed, "trace": self._records}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def begin(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        simulation.is_explored = True
+        self._world = ProgramWorld(simulation, self._spared)
+        simulation.running.begun = self._program_begun
+        limit_us = simulation.runtime.now_us() + _LASTS_AT_MOST_MS * 1000
+        simulation.running.interrupt(limit_us, self._end_test)
+
+    def _end_test(self) -> None:
+        hours = _LASTS_AT_MOST_MS / 3_600_000
+        raise Endless(f"the test has not ended within {hours:g} virtual hours")
+
+    def _program_begun(self, program: Program) -> None:
+        assert self.simulation is not None
+        self._world.programs[program.name] = program
+        program.supervise = partial(self._supervise, program)
+        if self.begun_us is None:
+            self.begun_us = self.simulation.runtime.now_us()
+            if self._plan is not None:
+                self._steps = iter(self._plan(self._world))
+                self.simulation.running.interrupt(self.begun_us, self._go_on)
+
+    # -- the faults ----------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Do what comes before the next wait."""
+        for step in self._steps:
+            if isinstance(step, Wait):
+                left_ms = self._left_ms()
+                ms = step.ms if left_ms is None else min(step.ms, left_ms)
+                if ms:
+                    self._tell(Wait(ms))
+                    self.taken.append(Wait(ms))
+                if ms == left_ms:
+                    self._steps = iter(())
+                if ms:
+                    self._after(ms, self._go_on)
+                    return
+                continue
+            self._tell(step)
+            if step.do(self._world):
+                self.taken.append(step)
+            else:
+                self.told[-1] += " (not possible)"
+        self._end()
+
+    def _left_ms(self) -> int | None:
+        """Time until the last fault has to end."""
+        if self._within_ms is None:
+            return None
+        return max(self._within_ms - int(self._elapsed_ms()), 0)
+
+    def _elapsed_ms(self) -> float:
+        assert self.simulation is not None
+        assert self.begun_us is not None
+        return (self.simulation.runtime.now_us() - self.begun_us) / 1000
+
+    def _tell(self, what: object) -> None:
+        self.told.append(f"{self._elapsed_ms() / 1000:9.3f} s  {what}")
+
+    def _after(self, ms: int, action: Callable[[], object]) -> None:
+        assert self.simulation is not None
+        at_us = self.simulation.runtime.now_us() + ms * 1000
+        self.simulation.running.interrupt(at_us, action)
+
+    def _end(self) -> None:
+        """End every fault: the test has a whole world for the rest."""
+        assert self.simulation is not None
+        self._tell("every fault ends")
+        self._world.end_faults()
+        self._ended_us = self.simulation.runtime.now_us()
+        self._mend()
+
+    def _mend(self) -> None:
+        assert self.simulation is not None
+        assert self._ended_us is not None
+        self._world.start_all()
+        if self.simulation.runtime.now_us() < self._ended_us + _MEND_FOR_MS * 1000:
+            self._after(_MEND_EVERY_MS, self._mend)
+
+    # -- programs that fail --------------------------------------------------------------------
+
+    def _supervise(self, program: Program, error: BaseException) -> bool:
+        """Start a program again whose client gave up because of faults, as a supervisor does."""
+        assert self.simulation is not None
+        if not self.taken or not _is_of_a_client(error):
+            return False
+        runtime = self.simulation.runtime
+        ended_us = self._ended_us
+        if ended_us is not None and runtime.now_us() > ended_us + _SUPERVISED_FOR_MS * 1000:
+            return False
+        self.restarts.append(type(error).__name__)
+        self._tell(f"{program.name} has failed ({type(error).__name__}), and is started again")
+
+        def start_again() -> None:
+            if not program.is_running and program.name not in self._world.killed:
+                program.start()
+
+        runtime.call_later(None, _STARTS_AGAIN_MS * 1000, start_again)
+        return True
+
+
+def _is_of_a_client(error: BaseException) -> bool:
+    """Whether faults explain an error: one of the network or of a library, and none of Python's
+    own, which tells of a mistake in the program."""
+    if not isinstance(error, Exception):
+        return False
+    return isinstance(error, OSError) or type(error).__module__ != "builtins"

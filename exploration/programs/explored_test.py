@@ -1,0 +1,320 @@
+"""A user's test, collected once by pytest, and run again and again under faults."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import importlib.util
+import io
+import linecache
+import logging
+import os
+import site
+import threading
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pytest
+from _pytest.config import Config, _prepareconfig
+from _pytest.main import Session
+
+from ...protocol.errors import UsageError
+from ...testing import pytest_plugin
+from ...testing.programs import async_tests, explored
+from ...testing.simulation import Simulation
+from ..invariants.invariant import Violation
+from .conductor import Conductor, Endless
+
+REAL_LIMIT_S = 120.0
+"""Real time that one run of a test may take."""
+_TERMINATED = 143
+_PACKAGE = Path(__file__).parents[2]
+_TOLD_MAX = 4000
+_ENDS = "RunsEnd"
+
+
+class Failure(NamedTuple):
+    """How a run of a test failed."""
+
+    text: str
+    """In one line, whose begin is the same for failures of one kind."""
+    told: str
+    """What pytest tells of it."""
+    promise: str
+    """Name of the test, or ``RunsEnd``."""
+
+    def violation(self, at_ms: float) -> Violation:
+        return Violation(self.promise, self.text, at_ms)
+
+
+class ExploredTest:
+    """One test in a session of pytest; its module and wider fixtures are made once.
+
+    Raises ``UsageError`` if there is no such test, more than one, or one that cannot be explored.
+    """
+
+    def __init__(self, test: str) -> None:
+        self.test: str = test
+        self._output = io.StringIO()
+        self._failure: tuple[pytest.ExceptionInfo[BaseException], str] | None = None
+        self._skipped = ""
+        self._collecting = ""
+        self._conductor: Conductor | None = None
+        self._level = logging.CRITICAL
+        with self._quiet():
+            self._config = self._configure()
+            self._session = Session.from_config(self._config)
+            self._config.hook.pytest_sessionstart(session=self._session)
+            self.item: Any = self._collect()
+        self.item.add_marker(pytest.mark.kafka_faults(self))
+        self._sibling = pytest.Function.from_parent(
+            self.item.parent, name="the next run", callobj=lambda: None
+        )  # what is wider than a test is kept for it
+        if "caplog" in self.item.fixturenames:
+            self._level = logging.NOTSET
+        self.spared: frozenset[str] = frozenset({async_tests.NAME} if self._is_program else ())
+        """Programs to which nothing is done: an async test itself."""
+
+    # -- pytest --------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Nothing is printed, and nothing logged that no fixture asks for."""
+        before = logging.root.manager.disable
+        logging.disable(self._level)
+        try:
+            with contextlib.redirect_stdout(self._output), contextlib.redirect_stderr(self._output):
+                yield
+        finally:
+            logging.disable(before)
+            self._output.seek(0)
+            self._output.truncate()
+
+    def _configure(self) -> Config:
+        options = ["-s", "-q", "-p", "no:cacheprovider", self.test]
+        has_workers = importlib.util.find_spec("xdist") is not None
+        for more in (["-n0"], []) if has_workers else ([],):
+            try:
+                config = _prepared([*more, *options], self)
+            except pytest.UsageError as error:
+                if more:
+                    continue
+                raise UsageError(f"pytest refuses its options: {error}") from error
+            return config
+        raise AssertionError
+
+    def _collect(self) -> Any:
+        try:
+            self._config.hook.pytest_collection(session=self._session)
+        except pytest.UsageError as error:
+            path, _, name = self.test.partition("::")
+            if self._collecting:
+                raise UsageError(f"{path} cannot be collected:\n{self._collecting}") from error
+            if not Path(path).exists():
+                raise UsageError(f"there is no file {path}") from error
+            raise UsageError(f"{path} has no test {name}{self._others(path)}") from error
+        if self._collecting:
+            raise UsageError(f"{self.test} cannot be collected:\n{self._collecting}")
+        items = self._session.items
+        if not items:
+            raise UsageError(f"pytest finds no test at {self.test}")
+        if len(items) > 1:
+            folder = self.test.partition("::")[0]
+            names = [f"{folder}::{item.nodeid.partition('::')[2]}" for item in items[:12]]
+            more = f"\n  and {len(items) - len(names)} more" if len(items) > len(names) else ""
+            told = "\n".join(f"  {name}" for name in names)
+            raise UsageError(f"{self.test} is {len(items)} tests; name one:\n{told}{more}")
+        (item,) = items
+        if "kafka_simulation" not in getattr(item, "fixturenames", ()):
+            raise UsageError(
+                f"{self.test} takes no kafka_simulation, the fixture whose cluster is attacked"
+            )
+        return item
+
+    def _others(self, path: str) -> str:
+        """Name the tests that a file has."""
+        names = [item.nodeid.partition("::")[2] for item in self._tests_of(path)]
+        return f"; it has {', '.join(names[:12])}" if names else ""
+
+    def _tests_of(self, path: str) -> list[Any]:
+        try:
+            found: list[Any] = list(self._session.perform_collect([path]))
+        except pytest.UsageError:
+            found = []
+        return found
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[explored.EXPLORED] = True
+        config.option.kafka_trace = "never"
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._collecting = report.longreprtext
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        error = call.excinfo
+        if error is not None and isinstance(error.value, pytest.skip.Exception):
+            self._skipped = str(error.value)
+        elif error is not None and self._failure is None:
+            self._failure = error, str(report.longreprtext)
+        return report
+
+    def close(self) -> None:
+        """End the session: wider fixtures are torn down."""
+        with self._quiet(), contextlib.suppress(Exception):
+            self._session._setupstate.teardown_exact(None)
+            self._config._ensure_unconfigure()
+
+    # -- what faults.Director asks -------------------------------------------------------------
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {} if self._conductor is None else self._conductor.arguments
+
+    def begin(self, simulation: Simulation) -> None:
+        if self._conductor is not None:
+            self._conductor.begin(simulation)
+
+    # -- runs ----------------------------------------------------------------------------------
+
+    @property
+    def _is_program(self) -> bool:
+        return self.item.get_closest_marker(async_tests.MARK) is not None
+
+    @property
+    def waits_by_sleeping(self) -> bool:
+        """Whether it is an async test, whose waits cannot be seen from outside."""
+        return self._is_program
+
+    @property
+    def without(self) -> frozenset[str]:
+        """Faults that its marks keep from it."""
+        from .program_faults import check_kinds
+
+        marks = list(self.item.iter_markers("kafka_explore"))
+        return check_kinds({name for mark in marks for name in mark.kwargs.get("without", ())})
+
+    @property
+    def name(self) -> str:
+        """Of its function."""
+        return str(self.item.originalname)
+
+    @property
+    def case(self) -> str | None:
+        """Its id among those of a parametrized test; None if it is not parametrized."""
+        callspec = getattr(self.item, "callspec", None)
+        return None if callspec is None else str(callspec.id)
+
+    def run(self, conductor: Conductor) -> Failure | None:
+        """Run it once; None if it passes. Raises ``UsageError`` if it is skipped."""
+        self._failure, self._skipped, self._conductor = None, "", conductor
+        pytest_plugin.forget(self.item)
+        with self._quiet(), _limited():
+            self.item.ihook.pytest_runtest_protocol(item=self.item, nextitem=self._sibling)
+        failure, self._failure = self._failure, None
+        if self._skipped:
+            raise UsageError(f"{self.test} is skipped: {self._skipped}")
+        if failure is None:
+            return None
+        error, told = failure
+        if isinstance(error.value, SystemExit) and error.value.code == _TERMINATED:
+            raise error.value
+        return _failure_of(self.name, error.value, told)
+
+
+def _prepared(arguments: list[str], plugin: object) -> Config:
+    """A configuration of pytest that has the plugin of this package."""
+    config = _prepareconfig(arguments, [plugin])
+    if not config.pluginmanager.is_registered(pytest_plugin):  # an ini file has blocked it
+        config._ensure_unconfigure()
+        config = _prepareconfig(arguments, [plugin, pytest_plugin])
+    config._do_configure()
+    return config
+
+
+def explored_test(test: str) -> ExploredTest:
+    """The test of this process, collected once; pytest looks for it in the current folder."""
+    return _collected(test, os.getcwd())
+
+
+@functools.lru_cache(maxsize=1)
+def _collected(test: str, _folder: str) -> ExploredTest:
+    return ExploredTest(test)
+
+
+# -- a limit of real time --------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """What goes on in here is ended after a while."""
+    owner = threading.get_ident()
+
+    def end() -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(owner), ctypes.py_object(_RealEndless)
+        )
+
+    timer = threading.Timer(REAL_LIMIT_S, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class _RealEndless(Endless):
+    def __init__(self) -> None:
+        super().__init__(f"the test has not ended within {REAL_LIMIT_S:g} real s")
+
+
+# -- failures --------------------------------------------------------------------------------------
+
+
+def _failure_of(test: str, error: BaseException, told: str) -> Failure:
+    told = told[-_TOLD_MAX:]
+    first = " ".join((str(error).splitlines() or [""])[0].split())
+    if isinstance(error, Endless):
+        return Failure(first, told, _ENDS)
+    last, line = _place_of(error.__traceback__)
+    if isinstance(error, AssertionError) and last == "checks":
+        return Failure(first, told, test)  # a problem says itself of which kind it is
+    if isinstance(error, AssertionError):
+        return Failure(f"{line or 'an assertion'} does not hold; {first}", told, test)
+    return Failure(f"{type(error).__name__} at {line or 'the test'}; {first}", told, test)
+
+
+def _place_of(traceback: TracebackType | None) -> tuple[str, str]:
+    """Where an error was raised: the name of the file, and the last line of the user's code."""
+    raised, line = "", ""
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        path = Path(code.co_filename)
+        raised = path.stem
+        if _is_of_the_user(path):
+            line = linecache.getline(code.co_filename, traceback.tb_lineno).strip()
+        traceback = traceback.tb_next
+    return raised, line
+
+
+def _is_of_the_user(path: Path) -> bool:
+    text = os.fspath(path)
+    if text.startswith("<") or path.is_relative_to(_PACKAGE / "testing"):
+        return False
+    elsewhere = (*site.getsitepackages(), os.path.dirname(os.__file__))
+    inside = any(path.is_relative_to(folder) for folder in elsewhere)
+    own = path.is_relative_to(_PACKAGE) and not _is_beside_the_package(path)
+    return not inside and not own
+
+
+def _is_beside_the_package(path: Path) -> bool:
+    """Examples and tests of this package lie in its own folder in a checkout."""
+    return path.relative_to(_PACKAGE).parts[0] in ("examples", "tests")

@@ -1,0 +1,112 @@
+"""A find as a test: the user's own, under one seed and with the faults that make it fail."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from ...protocol.errors import UsageError
+from ...testing import arguments
+from ...testing.programs import async_tests, explored
+from ...testing.simulation import Simulation
+from ..cluster_steps import Wait
+from ..step import Step, parse_step
+from .conductor import Conductor
+from .program_steps import EndFaults
+
+Timed = tuple[int, str]
+"""Milliseconds after the first program was started, and a step."""
+
+
+def under_faults(
+    test: Callable[..., Any], *, seed: int, faults: Sequence[Timed], case: str | None = None
+) -> Callable[..., Any]:
+    """Return a test like one with ``kafka_simulation``, under one seed and with these faults.
+
+    ``faults`` are steps with their times, such as ``(643, "kill_program worker-1")``. ``case`` is
+    the id of the only case that is run of a parametrized test. Raises ``UsageError`` for a step
+    that is none, or times that go back.
+    """
+    original = getattr(test, async_tests.ORIGINAL, test)
+    if not isinstance(original, types.FunctionType):
+        arguments.refuse("test", test, "a function, as pytest takes it for a test")
+    arguments.integer("seed", seed)
+    again = types.FunctionType(
+        original.__code__,
+        original.__globals__,
+        original.__name__,
+        original.__defaults__,
+        original.__closure__,
+    )
+    again.__kwdefaults__ = original.__kwdefaults__
+    again.__doc__ = original.__doc__
+    again.__annotations__ = dict(original.__annotations__)
+    again.__dict__.update(original.__dict__)
+    again.__dict__["pytestmark"] = list(getattr(original, "pytestmark", ()))
+    is_program = any(mark.name == async_tests.MARK for mark in again.__dict__["pytestmark"])
+    spared = frozenset({async_tests.NAME} if is_program else ())
+    director = _Faults(seed, _with_waits(faults), spared)
+    marked: Callable[..., Any] = getattr(pytest.mark, explored.MARK)(director, case=case)(again)
+    return marked
+
+
+class _Faults:
+    """Brings the same faults to each run of a test."""
+
+    def __init__(self, seed: int, steps: tuple[Step[Any], ...], spared: frozenset[str]) -> None:
+        self._seed = seed
+        self._steps = steps
+        self._spared = spared
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"seed": self._seed}
+
+    def begin(self, simulation: Simulation) -> None:
+        Conductor(lambda _world: self._steps, spared=self._spared).begin(simulation)
+
+
+def _with_waits(faults: Sequence[Timed]) -> tuple[Step[Any], ...]:
+    steps: list[Step[Any]] = []
+    now_ms = 0
+    for at_ms, line in faults:
+        if at_ms < now_ms:
+            raise UsageError(f"faults are in the order of their times; {line!r} is at {at_ms} ms")
+        if at_ms > now_ms:
+            steps.append(Wait(at_ms - now_ms))
+        now_ms = at_ms
+        steps.append(parse_step(line))
+    return tuple(steps)
+
+
+def timed(steps: Sequence[Step[Any]]) -> list[Timed]:
+    """Steps with their times; every fault ends behind them."""
+    found = []
+    now_ms = 0
+    for step in steps:
+        if isinstance(step, Wait):
+            now_ms += step.ms
+        else:
+            found.append((now_ms, str(step)))
+    return [*found, (now_ms, str(EndFaults()))]
+
+
+def written_test(
+    test: str, name: str, seed: int, steps: Sequence[Step[Any]], about: str, case: str | None
+) -> str:
+    """Lines that a user pastes behind a test of this name: another test, which fails."""
+    of_case = "" if case is None else f"    case={case!r},\n"
+    lines = "".join(f'        ({at_ms}, "{line}"),\n' for at_ms, line in timed(steps))
+    command = f"PYTHONHASHSEED=0 python -m pytest {test.partition('::')[0]} -k {name}_under_faults"
+    return (
+        f"# Paste this behind {name} in {test.partition('::')[0]}, and run it by\n"
+        f"#     {command}\n"
+        f"# {about}\n"
+        f"from {__name__} import under_faults  # noqa: E402\n\n"
+        f"{name}_under_faults = under_faults(\n"
+        f"    {name},\n{of_case}    seed={seed},\n"
+        f"    faults=[  # milliseconds after the first program was started\n{lines}    ],\n)\n"
+    )

@@ -1,0 +1,158 @@
+"""A history of a user's test: its seed, and the faults that come to it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from ...protocol.errors import UsageError
+from ..history import Outcome
+from ..invariants.invariant import Violation
+from ..step import Step
+from .conductor import Conductor, Plan
+from .explored_test import ExploredTest, Failure, explored_test
+from .program_faults import drawn_faults
+from .program_world import ProgramWorld
+
+_SHARE = 3
+"""Faults come in one part of so many of the time that a test takes; the rest is whole."""
+_WITHIN_MAX_MS = 60_000
+_WITHIN_MIN_MS = 500
+
+
+class Bounds(NamedTuple):
+    """What a run of the test without faults says about those with."""
+
+    within_ms: int
+    """Faults end so long after the first program began."""
+    records: bool | None
+    """None: as the test says; False: without recording, which is faster."""
+
+
+@dataclass(frozen=True)
+class ProgramHistory:
+    """A test under a seed, and what happens to it."""
+
+    test: str
+    """As pytest names it, from the folder in which the command runs."""
+    seed: int
+    steps: tuple[Step[Any], ...] | None = None
+    """None: those that the seed draws."""
+    bounds: Bounds | None = None
+    """None: they are found out first, if the seed is to draw."""
+
+    @property
+    def command(self) -> str:
+        """What repeats it in a shell."""
+        words = f"fakekafka explore replay {shlex.quote(self.test)} --seed {self.seed}"
+        if self.steps is None:
+            return words
+        return f"{words} --steps '{'; '.join(map(str, self.steps))}'"
+
+    def with_steps(self, steps: Sequence[Step[Any]]) -> ProgramHistory:
+        return replace(self, steps=tuple(steps))
+
+    def run(self, trace: str | None = None) -> Outcome:
+        return self.outcome(trace)[0]
+
+    def outcome(
+        self, trace: str | None = None, *, records: bool = False
+    ) -> tuple[Outcome, Failure | None]:
+        """Let it happen, recorded or as the bounds say; also what pytest tells of a failure."""
+        explored = explored_test(self.test)
+        bounds = self.bounds
+        if bounds is None and self.steps is None:
+            bounds = bounds_of(self.test, self.seed)
+        conductor = Conductor(
+            self._plan(explored, bounds),
+            seed=self.seed,
+            records=True if records or trace is not None else bounds and bounds.records,
+            spared=explored.spared,
+            within_ms=None if bounds is None else bounds.within_ms,
+        )
+        failure = explored.run(conductor)
+        return _outcome_of(self, conductor, failure, trace), failure
+
+    def _plan(self, explored: ExploredTest, bounds: Bounds | None) -> Plan:
+        if self.steps is not None:
+            steps = self.steps
+            return lambda _world: steps
+        assert bounds is not None
+        return partial(_drawn, seed=self.seed, within_ms=bounds.within_ms, without=explored.without)
+
+
+def _drawn(world: ProgramWorld, *, seed: int, within_ms: int, without: frozenset[str]) -> Any:
+    return drawn_faults(world, seed, within_ms, without)
+
+
+def _outcome_of(
+    history: ProgramHistory, conductor: Conductor, failure: Failure | None, trace: str | None
+) -> Outcome:
+    simulation = conductor.simulation
+    at_ms = 0.0 if simulation is None else simulation.now_ms
+    if trace is not None and simulation is not None:
+        simulation.save(trace)
+    violations: tuple[Violation, ...] = ()
+    told = tuple(conductor.told)
+    if failure is not None:
+        violations = (failure.violation(at_ms),)
+    figures = (("faults", sum(step.verb != "wait" for step in conductor.taken)),)
+    return Outcome(
+        history,
+        tuple(conductor.taken),
+        violations,
+        told,
+        at_ms,
+        (*figures, ("programs started again", len(conductor.restarts))),
+        frozenset(_reached(conductor)),
+    )
+
+
+def _reached(conductor: Conductor) -> set[str]:
+    """What is new of a run: faults, pairs of them, and what programs told."""
+    verbs = [step.verb for step in conductor.taken if step.verb != "wait"]
+    reached = {f"fault: {verb}" for verb in verbs}
+    reached |= {f"pair: {one}, {other}" for one, other in itertools.pairwise(verbs)}
+    reached |= {f"restart: {error}" for error in conductor.restarts}
+    simulation = conductor.simulation
+    if simulation is not None and simulation.running.programs is not None:
+        for note in simulation.running.programs.notes.having(None, {}):
+            values = [value for value in note.values.values() if isinstance(value, str)]
+            shape = re.sub(r"\d+(?:[./]\d+)*", "#", " ".join([note.text, *values]))
+            reached.add(f"note: {shape[:80]}")
+    return reached
+
+
+def bounds_of(test: str, seed: int) -> Bounds:
+    """Run a test without faults, and say what that tells about runs with some.
+
+    It runs without a recording if that does not make it fail. Raises ``UsageError`` if it fails
+    without faults, or starts no program.
+    """
+    explored = explored_test(test)
+    _ = explored.without  # refuses names of no fault
+    for records in (False, None):
+        conductor = Conductor(None, seed=seed, records=records, spared=explored.spared)
+        failure = explored.run(conductor)
+        if failure is None:
+            break
+    else:
+        assert failure is not None
+        raise UsageError(
+            f"{test} fails without faults, under seed {seed}: {failure.text}\n{failure.told}"
+        )
+    simulation = conductor.simulation
+    if simulation is None or conductor.begun_us is None:
+        raise UsageError(
+            f"{test} starts no program by kafka_simulation.program(...), so there is none to attack"
+        )
+    end_us = simulation.runtime.now_us()
+    if not explored.waits_by_sleeping:
+        end_us = max(simulation.running.waits_until_us, conductor.begun_us)
+    within_ms = (end_us - conductor.begun_us) // 1000 // _SHARE
+    return Bounds(max(min(within_ms, _WITHIN_MAX_MS), _WITHIN_MIN_MS), records)

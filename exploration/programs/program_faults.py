@@ -1,0 +1,216 @@
+"""Which faults may come to a test next, from what its cluster and its programs are like."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from ...protocol.errors import UsageError, nearest_names
+from ...protocol.names import broker_name
+from .. import cluster_steps as steps
+from ..faults import one_of
+from ..generator import Choices, Choose, Draws, draw
+from ..step import Step
+from . import program_steps
+from .program_world import ProgramWorld
+
+Drawn = Iterator[Step[Any]]
+
+_FIRST_MS = 60
+"""No fault comes before a service has connected: one that cannot begin ends, as it should."""
+_COUNTS = (1, 4)
+_PAUSES_MS = (0, 50, 300, 1000, 3000, 8000)
+_DOWN_MS = (0, 500, 3000, 12_000)
+_STILL_MS = (1000, 3000, 7000, 9000, 14_000)
+_CUT_MS = (300, 1500, 4000, 8000, 12_000)
+_LEADERS_OFTEN = 0.7
+
+
+def _episode(
+    candidates: Callable[[ProgramWorld], list[str]],
+    begin: Callable[[str], Step[Any]],
+    lasts_ms: tuple[int, ...],
+    end: Callable[[str], Step[Any]],
+) -> Choose[ProgramWorld]:
+    """A fault of a program that ends after a while; now and then something else ends it."""
+
+    def choose(world: ProgramWorld, rng: random.Random) -> Drawn:
+        names = candidates(world)
+        if names:
+            name = rng.choice(names)
+            yield begin(name)
+            if rng.random() < 0.8:
+                yield steps.Wait(rng.choice(lasts_ms))
+                yield end(name)
+
+    return choose
+
+
+def _broker_of_interest(world: ProgramWorld, rng: random.Random, among: list[int]) -> int | None:
+    """A broker, most often one that leads a partition of the test's topics."""
+    leaders = sorted(
+        {
+            view.leader
+            for view in world.partitions()
+            if view.leader in among and not view.topic.startswith("__")
+        }
+    )
+    if leaders and rng.random() < _LEADERS_OFTEN:
+        return int(rng.choice(leaders))
+    return rng.choice(among) if among else None
+
+
+def _kill_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
+    broker = _broker_of_interest(world, rng, world.mortal())
+    if broker is not None:
+        yield steps.Kill(broker)
+        if rng.random() < 0.8:
+            yield steps.Wait(rng.choice((1000, 4000, 10_000)))
+            yield steps.Start(broker)
+
+
+def _freeze_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
+    broker = _broker_of_interest(world, rng, world.mortal())
+    if broker is not None:
+        yield steps.Freeze(broker)
+        yield steps.Wait(rng.choice(_STILL_MS))
+        yield steps.Thaw(broker)
+
+
+def _stop_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
+    running = [broker for broker in world.mortal() if broker in world.running()]
+    broker = _broker_of_interest(world, rng, running)
+    if broker is not None:
+        yield steps.Stop(broker)
+
+
+def _isolate_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
+    broker = _broker_of_interest(world, rng, world.mortal())
+    if broker is not None:
+        yield steps.Isolate(broker_name(broker))
+        yield steps.Wait(rng.choice(_CUT_MS))
+        yield steps.Heal()
+
+
+def _cut_brokers(world: ProgramWorld, rng: random.Random) -> Drawn:
+    if len(world.brokers) > 1:
+        one, other = map(broker_name, rng.sample(world.simulation.broker_ids, 2))
+        yield steps.Cut((one,), (other,), rng.random() < 0.5)
+        yield steps.Wait(rng.choice(_CUT_MS))
+        yield steps.Heal()
+
+
+def _cut_program(world: ProgramWorld, rng: random.Random) -> Drawn:
+    names = world.reachable()
+    broker = _broker_of_interest(world, rng, list(world.simulation.broker_ids))
+    if names and broker is not None:
+        direction = rng.choice(("to", "from", "from", "both"))
+        yield program_steps.CutProgram(rng.choice(names), broker_name(broker), direction)
+        yield steps.Wait(rng.choice(_CUT_MS))
+        yield steps.Heal()
+
+
+def _slow_program(world: ProgramWorld, rng: random.Random) -> Drawn:
+    names = world.reachable()
+    broker = _broker_of_interest(world, rng, list(world.simulation.broker_ids))
+    if names and broker is not None:
+        ms = rng.choice((20, 200, 1000))
+        yield program_steps.SlowProgram(rng.choice(names), broker_name(broker), ms)
+
+
+def _shift_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
+    names = world.struck()
+    if names:
+        ms = rng.choice((-3_600_000, -5000, 5000, 3_600_000))
+        yield program_steps.ShiftClock(rng.choice(names), ms)
+
+
+def _heal(world: ProgramWorld, _rng: random.Random) -> Drawn:
+    if world.troubled_network:
+        yield steps.Heal()
+
+
+def _resign(world: ProgramWorld, _rng: random.Random) -> Drawn:
+    if world.is_calm():
+        yield steps.Resign()
+
+
+def _paused(world: ProgramWorld) -> list[str]:
+    return [name for name, program in world.programs.items() if program.is_paused]
+
+
+FAULTS: Choices = {
+    "kill_program": (
+        6,
+        _episode(
+            ProgramWorld.struck, program_steps.KillProgram, _DOWN_MS, program_steps.RestartProgram
+        ),
+    ),
+    "pause_program": (
+        5,
+        _episode(
+            ProgramWorld.struck, program_steps.PauseProgram, _STILL_MS, program_steps.ResumeProgram
+        ),
+    ),
+    "isolate_program": (
+        4,
+        _episode(
+            ProgramWorld.reachable,
+            program_steps.IsolateProgram,
+            _CUT_MS,
+            lambda _name: steps.Heal(),
+        ),
+    ),
+    "cut_program": (4, _cut_program),
+    "slow_program": (1, _slow_program),
+    "shift_clock": (1, _shift_clock),
+    "add_program": (2, one_of(ProgramWorld.scaled, program_steps.AddProgram)),
+    "kill_broker": (6, _kill_broker),
+    "freeze_broker": (2, _freeze_broker),
+    "stop_broker": (3, _stop_broker),
+    "isolate_broker": (2, _isolate_broker),
+    "cut_brokers": (2, _cut_brokers),
+    "expire_session": (2, one_of(ProgramWorld.alive, steps.Expire)),
+    "move_controller": (1, _resign),
+    "restart_program": (
+        6,
+        one_of(lambda world: sorted(world.killed), program_steps.RestartProgram),
+    ),
+    "resume_program": (4, one_of(_paused, program_steps.ResumeProgram)),
+    "start_broker": (6, one_of(ProgramWorld.down, steps.Start)),
+    "thaw_broker": (4, one_of(lambda world: sorted(world.paused), steps.Thaw)),
+    "heal": (4, _heal),
+}
+"""Every fault, with its weight."""
+_UNDONE = frozenset({"restart_program", "resume_program", "start_broker", "thaw_broker", "heal"})
+KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _UNDONE)
+"""Those that do harm; a test can be spared some."""
+
+
+def check_kinds(names: Collection[str]) -> frozenset[str]:
+    """The names of faults that a test is spared; ``UsageError`` if one is none."""
+    for name in names:
+        if name not in KINDS:
+            raise UsageError(
+                f"the mark kafka_explore(without=...) names {name!r}, which is no fault"
+                f"{nearest_names(name, KINDS, len(KINDS))}"
+            )
+    if set(names) >= set(KINDS):
+        raise UsageError("the mark kafka_explore(without=...) leaves no fault to be tried")
+    return frozenset(names)
+
+
+def drawn_faults(
+    world: ProgramWorld, seed: int, within_ms: int, without: frozenset[str]
+) -> Iterator[Step[Any]]:
+    """Draw what happens to a test; whoever takes a step does it before asking for the next.
+
+    Work is done soon after the programs have begun, so most plans begin early.
+    """
+    rng = random.Random(f"faults-{seed}")
+    latest = max(within_ms // 2, _FIRST_MS)
+    yield steps.Wait(round(math.exp(rng.uniform(math.log(_FIRST_MS), math.log(latest)))))
+    choices = {name: choice for name, choice in FAULTS.items() if name not in without}
+    yield from draw(Draws(choices, _COUNTS, _PAUSES_MS, _UNDONE), world, rng)

@@ -1,0 +1,149 @@
+"""What may be done to programs, beside all that may be done to their cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..step import Step
+from .program_world import ProgramWorld
+
+
+@dataclass(frozen=True)
+class KillProgram(Step[ProgramWorld]):
+    program: str
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.struck():
+            return False
+        world.handle(self.program).kill()
+        world.killed.add(self.program)
+        return True
+
+
+@dataclass(frozen=True)
+class RestartProgram(Step[ProgramWorld]):
+    """A program that was killed is started again."""
+
+    program: str
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.killed or world.programs[self.program].is_running:
+            return False
+        world.killed.discard(self.program)
+        world.handle(self.program).restart()
+        return True
+
+
+@dataclass(frozen=True)
+class PauseProgram(Step[ProgramWorld]):
+    """A program stands still, as in a long garbage collection."""
+
+    program: str
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.struck():
+            return False
+        world.handle(self.program).pause()
+        return True
+
+
+@dataclass(frozen=True)
+class ResumeProgram(Step[ProgramWorld]):
+    program: str
+
+    def do(self, world: ProgramWorld) -> bool:
+        known = world.programs.get(self.program)
+        if known is None or not known.is_paused:
+            return False
+        world.handle(self.program).resume()
+        return True
+
+
+@dataclass(frozen=True)
+class ShiftClock(Step[ProgramWorld]):
+    """The wall clock of a program's machine is set forward, or back."""
+
+    program: str
+    ms: int
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.struck():
+            return False
+        world.handle(self.program).shift_clock(self.ms)
+        return True
+
+
+@dataclass(frozen=True)
+class IsolateProgram(Step[ProgramWorld]):
+    """A program reaches nothing and none until the network is healed."""
+
+    program: str
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.reachable():
+            return False
+        world.handle(self.program).isolate()
+        world.troubled_network = True
+        return True
+
+
+@dataclass(frozen=True)
+class CutProgram(Step[ProgramWorld]):
+    """What a program sends a broker does not come, or what it is sent, or both."""
+
+    program: str
+    broker: str
+    direction: str
+    """``to``, ``from`` or ``both``."""
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.reachable():
+            return False
+        ends = [self.program], [self.broker]
+        one, other = ends if self.direction != "from" else ends[::-1]
+        both = self.direction == "both"
+        world.simulation.network.partition(one, other, both_ways=both)
+        world.troubled_network = True
+        return True
+
+
+@dataclass(frozen=True)
+class SlowProgram(Step[ProgramWorld]):
+    """What a program sends a broker takes longer, and the answers, too."""
+
+    program: str
+    broker: str
+    ms: int
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.reachable():
+            return False
+        for link in ((self.program, self.broker), (self.broker, self.program)):
+            world.simulation.network.latency(self.ms, source=link[0], target=link[1])
+            world.slowed.append(link)
+        return True
+
+
+@dataclass(frozen=True)
+class AddProgram(Step[ProgramWorld]):
+    """One more program is started that does what this one does."""
+
+    program: str
+
+    def do(self, world: ProgramWorld) -> bool:
+        if self.program not in world.reachable():
+            return False
+        main, args, options = world.programs[self.program].call
+        world.joined += 1
+        name = f"{self.program}-more-{world.joined}"
+        world.simulation.program(main, *args, name=name, **options)
+        return True
+
+
+@dataclass(frozen=True)
+class EndFaults(Step[ProgramWorld]):
+    """Every fault ends: brokers and programs run, the network is whole."""
+
+    def do(self, world: ProgramWorld) -> bool:
+        world.end_faults()
+        return True
