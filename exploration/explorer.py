@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +24,6 @@ from .mutation import mutated
 from .settings import Explored, Settings
 from .step import parse_step
 
-ROUND = 240
-"""Runs of a round."""
 MUTATED_EACH = 4
 """One run of so many goes on from one that reached something new."""
 _POOL_MAX = 400
@@ -48,15 +46,13 @@ class ExplorationProgress(NamedTuple):
     work: float
     runs_per_s: float
     remaining_s: float
-    distinct: int
-    unexplained: int
-    reached: int
+    found: str
+    """What was found by then, in words."""
 
     def __str__(self) -> str:
         return (
             f"{self.done} of {self.total} runs, {self.runs_per_s:.1f} runs/s, "
-            f"{self.remaining_s:.0f} s left, {self.distinct} kinds of violation "
-            f"({self.unexplained} not known), {self.reached} things reached"
+            f"{self.remaining_s:.0f} s left, {self.found}"
         )
 
 
@@ -64,6 +60,7 @@ class Exploration(ABC):
     """All that is known of the runs so far."""
 
     settings: Explored
+    runs_a_round: int = 240
 
     def __init__(self, settings: Explored) -> None:
         self.settings = settings
@@ -80,6 +77,10 @@ class Exploration(ABC):
         # Target, seed and steps of runs that reached something new.
 
     @abstractmethod
+    def found_so_far(self, kinds: Mapping[str, bool]) -> str:
+        """Say in few words what was found: ``kinds`` are signatures, and which Kafka explains."""
+
+    @abstractmethod
     def work(self, attempts: Sequence[Trial]) -> Work:
         """What engines carry out."""
 
@@ -93,9 +94,9 @@ class Exploration(ABC):
 
     def rounds(self) -> Iterator[list[Trial]]:
         """The attempts of each round, drawn when the rounds before are taken."""
-        runs = self.settings.runs
-        for begin in range(0, runs, ROUND):
-            yield [self.attempt(run_id) for run_id in range(begin, min(begin + ROUND, runs))]
+        runs, size = self.settings.runs, self.runs_a_round
+        for begin in range(0, runs, size):
+            yield [self.attempt(run_id) for run_id in range(begin, min(begin + size, runs))]
 
     def take(self, results: Sequence[Result], new: Sequence[frozenset[str]]) -> None:
         """Take results in the order of their runs, with what each reached that was new."""
@@ -121,6 +122,11 @@ class ClusterExploration(Exploration):
     """The exploration of clusters that seeds draw."""
 
     settings: Settings
+
+    def found_so_far(self, kinds: Mapping[str, bool]) -> str:
+        unknown = sum(not is_known for is_known in kinds.values())
+        reached = len(self.reached)
+        return f"{len(kinds)} kinds of violation ({unknown} not known), {reached} things reached"
 
     def work(self, attempts: Sequence[Trial]) -> Work:
         return Campaign(self.settings.kafka_version, attempts, self.settings.only)
@@ -210,9 +216,8 @@ class _Session:
         if budget_s is not None:
             left_s = min(left_s, max(budget_s - elapsed_s, 0.0))
             work = max(work, min(elapsed_s / budget_s, 1.0))
-        kinds, reached = len(self._kinds), len(exploration.reached)
-        unknown = sum(not is_known for is_known in self._kinds.values())
-        self._progress(ExplorationProgress(done, runs, work, rate, left_s, kinds, unknown, reached))
+        found = exploration.found_so_far(self._kinds)
+        self._progress(ExplorationProgress(done, runs, work, rate, left_s, found))
         if budget_s is not None and elapsed_s >= budget_s:
             raise _BudgetUsed
 

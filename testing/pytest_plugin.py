@@ -96,7 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        "kafka_explore(without=()): faults that `fakekafka explore` keeps from the test",
+        "kafka_explore(only=None, without=()): faults that `fakekafka explore` tries with the test",
     )
     config.addinivalue_line(
         "markers", "kafka_faults(director, case=None): faults that come to the test from outside"
@@ -513,7 +513,7 @@ def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once for each seed that its marks name."""
-    if metafunc.config.stash.get(explored.EXPLORED, False):
+    if explored.decides_seeds(metafunc):
         return
     try:
         seeds = _of_marks(metafunc.definition).get("seeds")

@@ -35,6 +35,7 @@ class VirtualTimeCluster(RunningCluster):
         "acts",
         "begun",
         "programs",
+        "waits_for_condition",
         "waits_until_us",
     )
 
@@ -62,6 +63,8 @@ class VirtualTimeCluster(RunningCluster):
         """Told of each program that a test starts."""
         self.waits_until_us: int = 0
         """When the last wait of a test ends, or would give up."""
+        self.waits_for_condition: bool = False
+        """Whether the last wait is for something, and not for time to pass."""
 
     @property
     def runtime(self) -> VirtualRuntime:
@@ -102,9 +105,9 @@ class VirtualTimeCluster(RunningCluster):
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
         self.require_waiting()
         task = Task(function())
-        waits_until_us = self.waits_until_us
+        wait = self.waits_until_us, self.waits_for_condition
         self.run_until(lambda: task.done, timeout_ms)
-        self.waits_until_us = waits_until_us
+        self.waits_until_us, self.waits_for_condition = wait
         return task.result()
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
@@ -128,6 +131,7 @@ class VirtualTimeCluster(RunningCluster):
         self.require_waiting()
         arguments.number("duration_ms", duration_ms, "milliseconds")
         self.waits_until_us = self._runtime.now_us() + int(duration_ms * 1000)
+        self.waits_for_condition = False
         count = self._pass_time(self.waits_until_us)
         self._raise_failure()
         return count
@@ -143,6 +147,7 @@ class VirtualTimeCluster(RunningCluster):
         arguments.condition(condition)
         arguments.number("timeout_ms", timeout_ms, "milliseconds")
         self.waits_until_us = self._runtime.now_us() + int(timeout_ms * 1000)
+        self.waits_for_condition = True
 
         def holds() -> object:  # not while what it asks about is not there
             try:

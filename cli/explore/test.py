@@ -15,6 +15,7 @@ from .shown import console, print_line, seconds
 
 if TYPE_CHECKING:
     from ...exploration.programs.exploration import ProgramExploration
+    from ...exploration.programs.history import FaultHistory
 
 _ENGINES = ("auto", "process", "serial")
 
@@ -38,7 +39,8 @@ def explore_test(
     The exit status is 1 if the test fails in a run.
     """
     from ...exploration import directory
-    from ...exploration.programs.exploration import ProgramExploration, Settings
+    from ...exploration.programs.exploration import ProgramExploration, SettingsOfTest
+    from ...exploration.programs.explored_test import closed_at_the_end
     from ...exploration.programs.history import bounds_of
     from ...protocol.errors import UsageError
 
@@ -56,8 +58,8 @@ def explore_test(
         raise UsageError("--resume goes on with an exploration in a directory: name it with --out")
     budget_s = None if budget is None else seconds(budget)
     _prepare()
-    with ended_by_sigterm():
-        settings = Settings(test, seed, runs)
+    with ended_by_sigterm(), closed_at_the_end():
+        settings = SettingsOfTest(test, seed, runs)
         exploration = ProgramExploration(settings, bounds_of(test, seed))
         if out is not None:
             directory.begin(out, settings, resume=resume)
@@ -128,24 +130,29 @@ def _print_all(lines: Iterable[str]) -> None:
 
 def replay_test(test: str, seed: int, steps: str | None, trace: Path | None, shrink: bool) -> None:
     """Run a test once under a seed and with the faults that are given, or that the seed draws."""
-    from ...exploration.programs.history import ProgramHistory
-    from ...exploration.shrinking import shrunk
+    from ...exploration.programs.explored_test import closed_at_the_end
+    from ...exploration.programs.history import FaultHistory
     from ...exploration.step import parse_step
 
     lines = None if steps is None else [line for line in steps.split(";") if line.strip()]
     parsed = None if lines is None else tuple(map(parse_step, lines))
     _prepare()
-    history = ProgramHistory(test, seed, parsed)
-    outcome, failure = history.outcome(None if trace is None else str(trace), records=True)
-    if shrink and outcome.violations:
+    history = FaultHistory(test, seed, parsed)
+    with closed_at_the_end():
+        failed = _replay(history, None if trace is None else str(trace), shrinks=shrink)
+    raise typer.Exit(DOES_NOT_HOLD if failed else 0)
+
+
+def _replay(history: FaultHistory, trace: str | None, *, shrinks: bool) -> bool:
+    """Run a history and tell of it; returns whether the test fails."""
+    from ...exploration.shrinking import shrunk
+
+    outcome, failure = history.outcome(trace, records=True)
+    if shrinks and outcome.violations:
         found = shrunk(outcome, outcome.violations[0].signature)
-        again = found.outcome.history
-        assert isinstance(again, ProgramHistory)
-        print_line(f"made short in {found.runs} runs: {again.command}")
-        outcome, failure = again.outcome(None if trace is None else str(trace), records=True)
+        shorter = found.outcome.resolved
+        print_line(f"made short in {found.runs} runs: {shorter.command}")
+        outcome, failure = history.with_steps(shorter.steps or ()).outcome(trace, records=True)
     _print_all(outcome.told)
-    if failure is None:
-        print_line("the test passes")
-        raise typer.Exit(0)
-    print_line(f"the test fails: {failure.text}")
-    raise typer.Exit(DOES_NOT_HOLD)
+    print_line("the test passes" if failure is None else f"the test fails: {failure.text}")
+    return failure is not None

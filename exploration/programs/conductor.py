@@ -21,7 +21,7 @@ _MEND_FOR_MS = 60_000
 _SUPERVISED_FOR_MS = 20_000
 """Clients may fail so long after the last fault for its sake."""
 _STARTS_AGAIN_MS = 1000
-_LASTS_AT_MOST_MS = 4 * 3_600_000
+LASTS_AT_MOST_MS = 4 * 3_600_000
 
 
 class Endless(BaseException):
@@ -67,11 +67,11 @@ class Conductor:
         simulation.is_explored = True
         self._world = ProgramWorld(simulation, self._spared)
         simulation.running.begun = self._program_begun
-        limit_us = simulation.runtime.now_us() + _LASTS_AT_MOST_MS * 1000
+        limit_us = simulation.runtime.now_us() + LASTS_AT_MOST_MS * 1000
         simulation.running.interrupt(limit_us, self._end_test)
 
     def _end_test(self) -> None:
-        hours = _LASTS_AT_MOST_MS / 3_600_000
+        hours = LASTS_AT_MOST_MS / 3_600_000
         raise Endless(f"the test has not ended within {hours:g} virtual hours")
 
     def _program_begun(self, program: Program) -> None:

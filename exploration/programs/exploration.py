@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,10 +15,11 @@ from ..explorer import MUTATED_EACH, Exploration, Find
 from ..invariants.invariant import Violation
 from ..mutation import mutated
 from ..step import parse_step
-from .history import Bounds, ProgramHistory
+from .history import FaultHistory
+from .program_faults import Bounds
 
 
-class Settings(NamedTuple):
+class SettingsOfTest(NamedTuple):
     """What is explored: a test, and the seeds."""
 
     test: str
@@ -34,18 +35,23 @@ class Settings(NamedTuple):
 class ProgramExploration(Exploration):
     """All that is known of the runs of a test so far."""
 
-    settings: Settings
+    settings: SettingsOfTest
+    runs_a_round: int = 40
 
-    def __init__(self, settings: Settings, bounds: Bounds) -> None:
+    def __init__(self, settings: SettingsOfTest, bounds: Bounds) -> None:
         super().__init__(settings)
         self.bounds: Bounds = bounds
+
+    def found_so_far(self, kinds: Mapping[str, bool]) -> str:
+        count = len(kinds)
+        return f"{count or 'no'} {'way' if count == 1 else 'ways'} to fail found"
 
     def work(self, attempts: Sequence[Trial]) -> ProgramCampaign:
         return ProgramCampaign(attempts, self.bounds)
 
-    def history(self, find: Find) -> ProgramHistory:
+    def history(self, find: Find) -> FaultHistory:
         attempt = find.attempt
-        history = ProgramHistory(attempt.target, attempt.seed, bounds=self.bounds)
+        history = FaultHistory(attempt.target, attempt.seed, bounds=self.bounds)
         return history.with_steps(list(map(parse_step, find.taken)))
 
     def attempt(self, run_id: int) -> Trial:
@@ -74,7 +80,7 @@ class ProgramCampaign:
     def carry_out(self, spec: Trial, worker: str) -> Carried:
         started = time.perf_counter()
         steps = None if spec.steps is None else tuple(map(parse_step, spec.steps))
-        outcome = ProgramHistory(spec.target, spec.seed, steps, self.bounds).run()
+        outcome = FaultHistory(spec.target, spec.seed, steps, self.bounds).run()
         taken = tuple(map(str, outcome.taken))
         result = Result(
             spec, taken, outcome.violations, outcome.reached, outcome.figures, outcome.virtual_ms

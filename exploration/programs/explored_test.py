@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import importlib.util
 import io
 import linecache
@@ -15,7 +14,7 @@ import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 from _pytest.config import Config, _prepareconfig
@@ -27,6 +26,7 @@ from ...testing.programs import async_tests, explored
 from ...testing.simulation import Simulation
 from ..invariants.invariant import Violation
 from .conductor import Conductor, Endless
+from .program_faults import chosen_kinds
 
 REAL_LIMIT_S = 120.0
 """Real time that one run of a test may take."""
@@ -194,12 +194,13 @@ class ExploredTest:
         return self._is_program
 
     @property
-    def without(self) -> frozenset[str]:
-        """Faults that its marks keep from it."""
-        from .program_faults import check_kinds
-
-        marks = list(self.item.iter_markers("kafka_explore"))
-        return check_kinds({name for mark in marks for name in mark.kwargs.get("without", ())})
+    def kinds(self) -> frozenset[str]:
+        """The faults that may come to it; ``UsageError`` for a mark that names others."""
+        mark = self.item.get_closest_marker("kafka_explore")
+        given = {} if mark is None else mark.kwargs
+        if (mark is not None and mark.args) or not {"only", "without"}.issuperset(given):
+            raise UsageError("the mark kafka_explore takes only=[...] and without=[...]")
+        return chosen_kinds(given.get("only"), given.get("without", ()))
 
     @property
     def name(self) -> str:
@@ -241,12 +242,26 @@ def _prepared(arguments: list[str], plugin: object) -> Config:
 
 def explored_test(test: str) -> ExploredTest:
     """The test of this process, collected once; pytest looks for it in the current folder."""
-    return _collected(test, os.getcwd())
+    key = test, os.getcwd()
+    found = _Collected.tests.get(key)
+    if found is None:
+        found = _Collected.tests[key] = ExploredTest(test)
+    return found
 
 
-@functools.lru_cache(maxsize=1)
-def _collected(test: str, _folder: str) -> ExploredTest:
-    return ExploredTest(test)
+@contextlib.contextmanager
+def closed_at_the_end() -> Iterator[None]:
+    """The tests of this process are forgotten when this ends, and their wider fixtures end."""
+    try:
+        yield
+    finally:
+        for explored in _Collected.tests.values():
+            explored.close()
+        _Collected.tests.clear()
+
+
+class _Collected:
+    tests: ClassVar[dict[tuple[str, str], ExploredTest]] = {}
 
 
 # -- a limit of real time --------------------------------------------------------------------------

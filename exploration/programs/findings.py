@@ -12,7 +12,7 @@ from ..history import Outcome
 from .exploration import ProgramExploration
 from .explored_test import explored_test
 from .found_test import timed, written_test
-from .history import ProgramHistory
+from .history import FaultHistory
 
 _NAME_MAX = 60
 
@@ -23,7 +23,7 @@ class ProgramFind(NamedTuple):
     signature: str
     runs: int
     """How many fail in this way."""
-    history: ProgramHistory
+    history: FaultHistory
     text: str
     """What the test says, as the recorded run gives it."""
     told: str
@@ -42,7 +42,7 @@ class ProgramFind(NamedTuple):
 def find_of(exploration: ProgramExploration, signature: str, *, shrinks: bool) -> ProgramFind:
     """Repeat the first run of a find, leave out what it does not need, and record the rest."""
     short = finding_of(exploration, signature, shrinks=shrinks)
-    assert isinstance(short.history, ProgramHistory)
+    assert isinstance(short.history, FaultHistory)
     outcome, failure = short.history.outcome(records=True)
     text, told = short.violation.text, ""
     if failure is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -98,13 +100,13 @@ def written_test(
     test: str, name: str, seed: int, steps: Sequence[Step[Any]], about: str, case: str | None
 ) -> str:
     """Lines that a user pastes behind a test of this name: another test, which fails."""
-    of_case = "" if case is None else f"    case={case!r},\n"
+    of_case = "" if case is None else f"    case={json.dumps(case, ensure_ascii=False)},\n"
     lines = "".join(f'        ({at_ms}, "{line}"),\n' for at_ms, line in timed(steps))
     command = f"PYTHONHASHSEED=0 python -m pytest {test.partition('::')[0]} -k {name}_under_faults"
     return (
         f"# Paste this behind {name} in {test.partition('::')[0]}, and run it by\n"
         f"#     {command}\n"
-        f"# {about}\n"
+        f"{textwrap.indent(textwrap.fill(about, 96), '# ')}\n"
         f"from {__name__} import under_faults  # noqa: E402\n\n"
         f"{name}_under_faults = under_faults(\n"
         f"    {name},\n{of_case}    seed={seed},\n"

@@ -5,19 +5,19 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...protocol.errors import UsageError
+from ...testing.simulation import Simulation
 from ..history import Outcome
 from ..invariants.invariant import Violation
 from ..step import Step
 from .conductor import Conductor, Plan
 from .explored_test import ExploredTest, Failure, explored_test
-from .program_faults import drawn_faults
-from .program_world import ProgramWorld
+from .program_faults import Bounds, drawn_faults
 
 _SHARE = 3
 """Faults come in one part of so many of the time that a test takes; the rest is whole."""
@@ -25,17 +25,8 @@ _WITHIN_MAX_MS = 60_000
 _WITHIN_MIN_MS = 500
 
 
-class Bounds(NamedTuple):
-    """What a run of the test without faults says about those with."""
-
-    within_ms: int
-    """Faults end so long after the first program began."""
-    records: bool | None
-    """None: as the test says; False: without recording, which is faster."""
-
-
 @dataclass(frozen=True)
-class ProgramHistory:
+class FaultHistory:
     """A test under a seed, and what happens to it."""
 
     test: str
@@ -54,7 +45,7 @@ class ProgramHistory:
             return words
         return f"{words} --steps '{'; '.join(map(str, self.steps))}'"
 
-    def with_steps(self, steps: Sequence[Step[Any]]) -> ProgramHistory:
+    def with_steps(self, steps: Sequence[Step[Any]]) -> FaultHistory:
         return replace(self, steps=tuple(steps))
 
     def run(self, trace: str | None = None) -> Outcome:
@@ -83,15 +74,11 @@ class ProgramHistory:
             steps = self.steps
             return lambda _world: steps
         assert bounds is not None
-        return partial(_drawn, seed=self.seed, within_ms=bounds.within_ms, without=explored.without)
-
-
-def _drawn(world: ProgramWorld, *, seed: int, within_ms: int, without: frozenset[str]) -> Any:
-    return drawn_faults(world, seed, within_ms, without)
+        return partial(drawn_faults, seed=self.seed, bounds=bounds, kinds=explored.kinds)
 
 
 def _outcome_of(
-    history: ProgramHistory, conductor: Conductor, failure: Failure | None, trace: str | None
+    history: FaultHistory, conductor: Conductor, failure: Failure | None, trace: str | None
 ) -> Outcome:
     simulation = conductor.simulation
     at_ms = 0.0 if simulation is None else simulation.now_ms
@@ -135,7 +122,7 @@ def bounds_of(test: str, seed: int) -> Bounds:
     without faults, or starts no program.
     """
     explored = explored_test(test)
-    _ = explored.without  # refuses names of no fault
+    _ = explored.kinds  # refuses names of no fault
     for records in (False, None):
         conductor = Conductor(None, seed=seed, records=records, spared=explored.spared)
         failure = explored.run(conductor)
@@ -155,4 +142,13 @@ def bounds_of(test: str, seed: int) -> Bounds:
     if not explored.waits_by_sleeping:
         end_us = max(simulation.running.waits_until_us, conductor.begun_us)
     within_ms = (end_us - conductor.begun_us) // 1000 // _SHARE
-    return Bounds(max(min(within_ms, _WITHIN_MAX_MS), _WITHIN_MIN_MS), records)
+    within_ms = max(min(within_ms, _WITHIN_MAX_MS), _WITHIN_MIN_MS)
+    return Bounds(within_ms, records, tuple(_noted_ms(simulation, conductor.begun_us, within_ms)))
+
+
+def _noted_ms(simulation: Simulation, begun_us: int, within_ms: int) -> Iterator[int]:
+    programs = simulation.running.programs
+    for note in () if programs is None else programs.notes.having(None, {}):
+        after_ms = int(note.time_ms - begun_us / 1000)
+        if 0 < after_ms <= within_ms // 2:
+            yield after_ms

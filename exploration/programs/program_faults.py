@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...protocol.errors import UsageError, nearest_names
 from ...protocol.names import broker_name
@@ -26,6 +26,19 @@ _DOWN_MS = (0, 500, 3000, 12_000)
 _STILL_MS = (1000, 3000, 7000, 9000, 14_000)
 _CUT_MS = (300, 1500, 4000, 8000, 12_000)
 _LEADERS_OFTEN = 0.7
+_NOTES_OFTEN = 0.6
+_NEAR_MS = (-150, 150)
+
+
+class Bounds(NamedTuple):
+    """What a run of a test without faults says about those with."""
+
+    within_ms: int
+    """Faults end so long after the first program began."""
+    records: bool | None
+    """None: as the test says; False: without recording, which is faster."""
+    noted_ms: tuple[int, ...] = ()
+    """When something was noted, after the first program began."""
 
 
 def _episode(
@@ -189,28 +202,38 @@ KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _UNDONE)
 """Those that do harm; a test can be spared some."""
 
 
-def check_kinds(names: Collection[str]) -> frozenset[str]:
-    """The names of faults that a test is spared; ``UsageError`` if one is none."""
-    for name in names:
+def _first_ms(bounds: Bounds, rng: random.Random) -> int:
+    """When a plan begins: about when something was noted without faults, or soon, as work is most
+    often done soon after the programs have begun."""
+    latest_ms = max(bounds.within_ms // 2, _FIRST_MS)
+    if bounds.noted_ms and rng.random() < _NOTES_OFTEN:
+        near_ms = rng.choice(bounds.noted_ms) + rng.randint(*_NEAR_MS)
+        return min(max(near_ms, _FIRST_MS), latest_ms)
+    return round(math.exp(rng.uniform(math.log(_FIRST_MS), math.log(latest_ms))))
+
+
+def chosen_kinds(only: Collection[str] | None, without: Collection[str]) -> frozenset[str]:
+    """The faults of a test whose mark ``kafka_explore`` has these arguments.
+
+    Raises ``UsageError`` for a name that is no fault, and if none is left.
+    """
+    for name in (*(only or ()), *without):
         if name not in KINDS:
             raise UsageError(
-                f"the mark kafka_explore(without=...) names {name!r}, which is no fault"
+                f"the mark kafka_explore names {name!r}, which is no fault"
                 f"{nearest_names(name, KINDS, len(KINDS))}"
             )
-    if set(names) >= set(KINDS):
-        raise UsageError("the mark kafka_explore(without=...) leaves no fault to be tried")
-    return frozenset(names)
+    chosen = frozenset(KINDS if only is None else only) - frozenset(without)
+    if not chosen:
+        raise UsageError("the mark kafka_explore leaves no fault to be tried")
+    return chosen
 
 
 def drawn_faults(
-    world: ProgramWorld, seed: int, within_ms: int, without: frozenset[str]
+    world: ProgramWorld, seed: int, bounds: Bounds, kinds: frozenset[str]
 ) -> Iterator[Step[Any]]:
-    """Draw what happens to a test; whoever takes a step does it before asking for the next.
-
-    Work is done soon after the programs have begun, so most plans begin early.
-    """
+    """Draw what happens to a test; whoever takes a step does it before asking for the next."""
     rng = random.Random(f"faults-{seed}")
-    latest = max(within_ms // 2, _FIRST_MS)
-    yield steps.Wait(round(math.exp(rng.uniform(math.log(_FIRST_MS), math.log(latest)))))
-    choices = {name: choice for name, choice in FAULTS.items() if name not in without}
+    yield steps.Wait(_first_ms(bounds, rng))
+    choices = {name: choice for name, choice in FAULTS.items() if name in kinds | _UNDONE}
     yield from draw(Draws(choices, _COUNTS, _PAUSES_MS, _UNDONE), world, rng)

@@ -131,7 +131,7 @@ class AddProgram(Step[ProgramWorld]):
     program: str
 
     def do(self, world: ProgramWorld) -> bool:
-        if self.program not in world.reachable():
+        if self.program not in world.scaled():
             return False
         main, args, options = world.programs[self.program].call
         world.joined += 1

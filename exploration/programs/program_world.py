@@ -50,7 +50,10 @@ class ProgramWorld(World):
         ]
 
     def scaled(self) -> list[str]:
-        """Programs of which the test runs several, so that one more may come."""
+        """Programs of which the test runs several, so that one more may come. None comes while the
+        test waits for something, as it may count them."""
+        if self.simulation.running.waits_for_condition:
+            return []
         mains = [self.programs[name].call[0] for name in self.reachable()]
         return [name for name in self.struck() if mains.count(self.programs[name].call[0]) > 1]
 

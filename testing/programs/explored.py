@@ -34,6 +34,13 @@ def director_of(node: Any) -> Director | None:
     return None if mark is None else mark.args[0]
 
 
+def decides_seeds(metafunc: pytest.Metafunc) -> bool:
+    """Return whether the seeds of a test come from outside, too."""
+    if metafunc.config.stash.get(EXPLORED, False):
+        return True
+    return metafunc.definition.get_closest_marker(MARK) is not None
+
+
 def leave_out_other_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test that was written for one case of a parametrized one is run for that one alone."""
     others = [item for item in items if _is_other_case(item)]

@@ -29,6 +29,7 @@ ONLY_IN_TESTS: dict[str, str] = {
     "pending_count": _CONTENT,
     "process_ids": "for a test that kills a worker of a batch",
     "put_replica_state": "the counterpart of put_partition_state, to set a scene",
+    "pytest_collection_modifyitems": "pytest calls it",
     "pytest_configure": "pytest calls it",
     "pytest_runtest_makereport": "pytest calls it",
     "run_in_executor": "asyncio calls it (AbstractEventLoop)",
@@ -37,6 +38,7 @@ ONLY_IN_TESTS: dict[str, str] = {
     "watched_count": "Kafka's gauge of a purgatory",
     "set_exception_handler": "asyncio has it (AbstractEventLoop)",
     "without_leader_count": "Kafka's gauge UnknownDestinationQueueSize",
+    "unexplained": "asked of one history; the command asks kinds of violation",
 }
 """Names with the reason why they are shipped although no shipped file or document has them."""
 

@@ -62,11 +62,13 @@ async def fill(consumer: AIOKafkaConsumer, buffer: Buffer) -> None:
 
 
 @pytest.mark.parametrize("service", [wrong, right])
+@pytest.mark.kafka_explore(only=["add_program", "stop_broker"])
 @pytest.mark.kafka(topics={"orders": 2}, seeds=range(1, 501), **CLUSTER)
 def test_every_order_is_stored_once(kafka_simulation: Simulation, service: Service) -> None:
     outside = Outside(kafka_simulation)
-    kafka_simulation.program(service, outside, name="worker-1")
-    kafka_simulation.wait_for_group("payments", members=1, timeout_s=60)
+    for number in (1, 2):
+        kafka_simulation.program(service, outside, name=f"worker-{number}")
+    kafka_simulation.wait_for_group("payments", members=2, timeout_s=60)
     for number in range(12):
         kafka_simulation.produce("orders", str(number), partition=number % 2)
     attack(kafka_simulation, joined(service, outside), leader_killed("orders-0"))

@@ -1,0 +1,313 @@
+"""``fakekafka explore PATH::TEST``: a user's test under faults that its seed draws."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakekafka.cli.main import main
+from fakekafka.exploration.programs import conductor
+from fakekafka.tests.support.terminal import press_ctrl_c, run_at_terminal
+
+SUITE = """
+import asyncio
+import pytest
+from fakekafka import Simulation
+
+async def count(simulation, notes, begin):
+    for number in range(begin(), 10):
+        await asyncio.sleep(0.2)
+        simulation.note("counted", number=number)
+        await asyncio.sleep(0.2)
+        notes.add(number)
+
+async def fail(error):
+    await asyncio.sleep(2)
+    raise error
+
+@pytest.fixture(scope="module")
+def made_once():
+    yield [0]
+
+def numbers(simulation):
+    return [note.values["number"] for note in simulation.notes("counted")]
+
+@pytest.mark.parametrize("version", ["forgetful", "careful"])
+@pytest.mark.kafka(brokers=1, seeds=range(1, 500))
+@pytest.mark.kafka_explore(only=["kill_program", "shift_clock"])
+def test_counted(kafka_simulation, made_once, version):
+    made_once[0] += 1
+    done = set()
+    begin = (lambda: 0) if version == "forgetful" else (lambda: len(done))
+    kafka_simulation.program(count, kafka_simulation, done, begin, name="counter")
+    kafka_simulation.run_for(24_000)
+    found = numbers(kafka_simulation)
+    assert len(found) - len(set(found)) <= 4
+    assert set(found) == set(range(10))
+
+class TestOfAClass:
+    @pytest.mark.kafka(brokers=1)
+    @pytest.mark.kafka_program
+    @pytest.mark.kafka_explore(only=["kill_program"])
+    async def test_program(self, kafka_simulation):
+        done = set()
+        other = kafka_simulation.program(count, kafka_simulation, done, lambda: 0, name="counter")
+        await asyncio.sleep(24)
+        assert len(numbers(kafka_simulation)) == 10
+
+@pytest.mark.kafka(brokers=1)
+@pytest.mark.parametrize("error", [OSError("gone"), KeyError("bug")], ids=["gone", "bug"])
+@pytest.mark.kafka_explore(only=["shift_clock"])
+def test_that_fails(kafka_simulation, error):
+    async def main():
+        if kafka_simulation.now_ms < 5000 and kafka_simulation.is_explored:
+            await asyncio.sleep(2)
+            if ahead():
+                raise error
+        await asyncio.sleep(1000)
+
+    import time
+    begun = time.time
+    def ahead():
+        import datetime
+        now_ms = datetime.datetime.now().timestamp() * 1000 - 1767225600000
+        return abs(now_ms - kafka_simulation.now_ms) > 3000
+
+    kafka_simulation.program(main, name="failing")
+    kafka_simulation.run_for(24_000)
+
+def test_wrong_from_the_start(kafka_simulation):
+    kafka_simulation.program(asyncio.sleep, 1)
+    kafka_simulation.run_for(1000)
+    assert 1 == 2
+
+def test_without_programs(kafka_simulation):
+    pass
+
+def test_without_simulation():
+    pass
+
+@pytest.mark.skip(reason="too hard")
+def test_skipped(kafka_simulation):
+    pass
+
+@pytest.mark.kafka_explore(only=["kill_everything"])
+def test_with_a_wrong_mark(kafka_simulation):
+    pass
+
+def test_endless(kafka_simulation):
+    kafka_simulation.program(asyncio.sleep, 1)
+    while True:
+        kafka_simulation.run_for(1000)
+"""
+FORGETFUL = "test_explored_suite.py::test_counted[forgetful]"
+QUICK = ("--engine", "serial", "--runs")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a suite; the process counts as one with a pinned hash seed."""
+    (tmp_path / "test_explored_suite.py").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # pytest does so, too; it is undone
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    monkeypatch.setenv("FAKEKAFKA_PINNED", "0")
+    yield tmp_path
+    sys.modules.pop("test_explored_suite", None)
+
+
+def explore(*arguments: str) -> object:
+    """Exit status of ``fakekafka explore ARGUMENTS``."""
+    with pytest.raises(SystemExit) as ended:
+        main(["explore", *arguments])
+    return ended.value.code
+
+
+def in_a_process(*command: str, hash_seed: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of Python in the folder."""
+    environment = {k: v for k, v in os.environ.items() if k != "FAKEKAFKA_PINNED"}
+    return subprocess.run(
+        [sys.executable, *command],
+        env={**environment, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_mistake_is_found_made_short_and_told(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """With the fault that it needs, the command that repeats it, and a page."""
+    assert explore(FORGETFUL, *QUICK, "12", "--out", "out") == 1
+    told = capsys.readouterr().out
+    assert f"12 of 12 runs of {FORGETFUL} from seed 1" in told
+    assert "`" not in told.partition("fails in ")[2].partition(":")[0]
+    assert "assert len(found) - len(set(found)) <= 4 does not hold; " in told
+    assert re.search(r"^  1 fault, made short in \d+ runs:$", told, re.MULTILINE), told
+    assert re.search(r"\d s  kill_program counter\n +\d+\.\d+ s  every fault ends\n", told)
+    report = (folder / "out" / "report.md").read_text(encoding="utf-8")
+    assert "test_counted_under_faults = under_faults(" in report
+    assert "E       assert (" in report
+    (trace,) = (folder / "out" / "finds").glob("*.fktrace")
+    assert trace.stat().st_size > 1000
+    (command,) = re.findall(r"^  fakekafka explore (replay .*)$", told, re.MULTILINE)
+    assert explore(*shlex.split(command)) == 1
+    assert "the test fails: assert len(found)" in capsys.readouterr().out
+
+
+def test_a_version_that_keeps_its_word_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explore("test_explored_suite.py::test_counted[careful]", *QUICK, "12") == 0
+    assert "the test passes in every run" in capsys.readouterr().out
+
+
+def test_an_async_test_of_a_class_is_explored(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is done to the test itself, and its other program is killed."""
+    assert explore("test_explored_suite.py::TestOfAClass::test_program", *QUICK, "12") == 1
+    told = capsys.readouterr().out
+    assert "kill_program counter" in told
+    assert "kill_program test" not in told
+
+
+def test_a_client_that_gives_up_is_started_again_and_a_bug_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A supervisor starts a service again that the network has ended."""
+    test = "test_explored_suite.py::test_that_fails"
+    steps = "wait 100; shift_clock failing 3600000; wait 3000"
+    assert explore("replay", f"{test}[gone]", "--steps", steps) == 0
+    told = capsys.readouterr().out
+    assert "failing has failed (OSError), and is started again" in told
+    assert explore("replay", f"{test}[bug]", "--steps", steps) == 1
+    assert "the test fails: KeyError at raise error; 'bug'" in capsys.readouterr().out
+
+
+def test_steps_that_do_not_apply_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A replay tells each step with its time since the first program began."""
+    steps = "wait 100; kill_program nothing; kill_program counter; resume_program counter"
+    assert explore("replay", FORGETFUL, "--steps", steps, "--seed", "3") == 0
+    told = capsys.readouterr().out
+    assert "0.100 s  kill_program nothing (not possible)\n" in told
+    assert "0.100 s  kill_program counter\n" in told
+    assert "0.100 s  resume_program counter (not possible)\n" in told
+    assert "0.100 s  every fault ends\n" in told
+
+
+FILE = "test_explored_suite.py"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tests/test_none.py::test_x"], "there is no file tests/test_none.py"),
+        ([f"{FILE}::test_x"], f"{FILE} has no test test_x; it has test_counted[forgetful], "),
+        ([f"{FILE}::test_counted"], f"is 2 tests; name one:\n  {FILE}::test_counted[forgetful]"),
+        ([f"{FILE}::test_without_simulation"], "takes no kafka_simulation"),
+        ([f"{FILE}::test_without_programs"], "starts no program"),
+        ([f"{FILE}::test_wrong_from_the_start"], "fails without faults, under seed 1: assert 1 =="),
+        ([f"{FILE}::test_skipped"], "is skipped: too hard"),
+        ([f"{FILE}::test_with_a_wrong_mark"], "names 'kill_everything', which is no fault; there"),
+        ([FORGETFUL, "--runs", "0"], "--runs must be at least 1"),
+        ([FORGETFUL, "--engine", "spark"], "tests run on auto, process, serial, not on 'spark'"),
+        ([FORGETFUL, "--resume"], "name it with --out"),
+        ([FORGETFUL, "--budget", "soon"], "--budget takes 90s"),
+        (
+            [FORGETFUL, "--target", "cluster", "--invariants", "TypeOk"],
+            "--target and --invariants shape the clusters that explore draws",
+        ),
+        (["replay", FORGETFUL, "--steps", "explode 2"], "no step is called 'explode'"),
+    ],
+)
+def test_what_cannot_be_explored_is_told(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With status 2, before anything is attacked."""
+    assert explore(*arguments) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_imported_is_told(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """With pytest's own words."""
+    (folder / "test_broken_suite.py").write_text("import no_such_module\n", encoding="utf-8")
+    assert explore("test_broken_suite.py::test_x") == 2
+    assert "No module named 'no_such_module'" in capsys.readouterr().err
+
+
+def test_a_test_that_never_ends_is_ended(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When it has had far more virtual time than a test needs."""
+    monkeypatch.setattr(conductor, "LASTS_AT_MOST_MS", 36_000)
+    assert explore(f"{FILE}::test_endless") == 2
+    assert "the test has not ended within 0.01 virtual hours" in capsys.readouterr().err
+
+
+def test_an_exploration_goes_on_where_it_was_left(folder: Path) -> None:
+    """With the same results as in one go."""
+    explore(FORGETFUL, *QUICK, "4", "--out", "parts", "--no-shrink")
+    assert explore(FORGETFUL, *QUICK, "8", "--out", "parts", "--no-shrink", "--resume") == 1
+    assert explore(FORGETFUL, *QUICK, "8", "--out", "whole", "--no-shrink") == 1
+    parts, whole = ((folder / name / "runs.jsonl").read_text() for name in ("parts", "whole"))
+    assert parts == whole
+
+
+def test_a_find_fails_as_a_test_that_is_pasted(folder: Path) -> None:
+    """Behind the test in its file: it runs the case of the find alone."""
+    assert explore(FORGETFUL, *QUICK, "12", "--out", "out") == 1
+    (found,) = (folder / "out" / "finds").glob("*.py")
+    pasted = found.read_text(encoding="utf-8")
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{pasted}")
+    done = in_a_process("-m", "pytest", FILE, "-k", "test_counted_under_faults", hash_seed="0")
+    assert "1 failed" in done.stdout, done.stdout
+    assert "assert len(found) - len(set(found)) <= 4" in done.stdout
+    assert (folder / ".fakekafka-traces").exists()
+
+
+@pytest.mark.slow
+def test_a_command_repeats_a_find_under_another_hash_seed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In another process, with the same words."""
+    assert explore(FORGETFUL, *QUICK, "12") == 1
+    told = capsys.readouterr().out
+    (text,) = re.findall(r"^fails in \d+ runs?: (.*)$", told, re.MULTILINE)
+    (command,) = re.findall(r"^  fakekafka (explore replay .*)$", told, re.MULTILINE)
+    words = ["-m", "fakekafka.cli.main", *shlex.split(command)]
+    done = in_a_process(*words, hash_seed="77")
+    assert done.returncode == 1, done.stderr
+    assert f"the test fails: {text}" in done.stdout
+
+
+@pytest.mark.slow
+def test_engines_find_the_same(folder: Path) -> None:
+    """The same lines, whoever carried the runs out and in which order they ended."""
+    for engine in ("serial", "process"):
+        words = ["explore", FORGETFUL, "--runs", "50", "--engine", engine, "--jobs", "2"]
+        main_words = ["-m", "fakekafka.cli.main", *words, "--no-shrink", "--out", engine]
+        assert in_a_process(*main_words, hash_seed="5").returncode == 1
+    serial, process = ((folder / name / "runs.jsonl").read_text() for name in ("serial", "process"))
+    assert serial == process
+    assert "kill_program counter" in serial
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_with_what_is_known(folder: Path) -> None:
+    """The ways to fail that were found by then are told and written, with status 130."""
+    words = ["explore", FORGETFUL, "--runs", "5000", "--engine", "process", "--out", "out"]
+    program = [sys.executable, "-m", "fakekafka.cli.main", *words]
+    status, told = run_at_terminal(program, b"1 way to fail found", press_ctrl_c)
+    assert status == 130, told
+    assert re.search(r"ended after \d+ of 5000 runs", told), told
+    assert "fails in " in told
+    assert "Traceback" not in told
+    assert "test_counted_under_faults" in (folder / "out" / "report.md").read_text()
