@@ -20,6 +20,7 @@
 #   make peers      get what these need: kfake is compiled, Kafka's jars are loaded
 #   make clients    suites of released clients against a served cluster; NAMES='java kafkajs'
 #   make sameness   twelve kinds of programs, 20 seeds, 5 processes; PYTHONS='python3.12 python3.13'
+#   make mutants    wrong versions of the source, each to be caught; NAMES='replication acls' JOBS=2
 #   make oracle     record what brokers of Kafka do: VERSION=3.9, NAMES='rolling topic_grows'
 #   make oracle-files  files of ours under Kafka's tools and brokers, and of theirs here
 #   make oracle-random  the same histories here and on Kafka: VERSION=3.9 N=20 SEED=1
@@ -38,7 +39,7 @@ endif
 .DEFAULT_GOAL := help
 .PHONY: help install lint format typecheck check test test-slow test-all compiled pure \
 	test-compiled test-cores wheel dist release fresh docs gallery bench bench-peers peers clients \
-	sameness oracle oracle-random demo \
+	sameness mutants oracle oracle-random demo \
 	constraints clean
 
 VENV := .venv
@@ -171,6 +172,11 @@ clients: $(STAMP)
 
 sameness: $(STAMP)
 	$(BIN)/python -m fakekafka.tests.programs.kinds $(PYTHONS)
+
+JOBS ?= 1
+
+mutants: $(STAMP)
+	$(BIN)/python -m fakekafka.tests.mutants --jobs $(JOBS) $(NAMES)
 
 VERSION ?= 3.9
 

@@ -331,6 +331,26 @@ def test_each_kind_of_operation_is_taken_back(zk: Driver, operation: Any) -> Non
     assert zk.tree.snapshot() == before._replace(last_zxid=before.last_zxid + 1)
 
 
+def test_a_node_of_another_session_stays_where_a_failed_multi_named_it(zk: Driver) -> None:
+    """What was taken back has no owner: the end of that session takes nothing along."""
+    zk(MultiRequest((CreateRequest("/e", ephemeral=True), CheckRequest("/", 99))))
+    zk(CreateRequest("/e", ephemeral=True), OTHER)
+    zk(CloseSession())
+    assert zk.stat("/e").ephemeral_owner == OTHER
+
+
+def test_a_check_for_any_version_needs_the_node_alone(zk: Driver) -> None:
+    """-1 is every version, also of a node that was written."""
+    zk(CreateRequest("/a"))
+    zk(SetDataRequest("/a", b"1"))
+    assert [zk(CheckRequest("/a", version)).code for version in (-1, 1, 0)] == [
+        ZkCode.OK,
+        ZkCode.OK,
+        ZkCode.BADVERSION,
+    ]
+    assert zk(CheckRequest("/missing", -1)).code is ZkCode.NONODE
+
+
 def test_three_states_updated_together_fail_one_by_one(zk: Driver) -> None:
     """CP-74, generic part: right version, stale version and missing node in three guarded
     multis; each has its own outcome."""

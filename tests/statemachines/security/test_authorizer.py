@@ -154,6 +154,11 @@ def test_altering_implied_no_describing_before_0_11() -> None:
         ((("orders", ALICE, "ALLOW", "WRITE"), ("o...", ALICE, "DENY", "WRITE")), False),
         ((("*", ALICE, "ALLOW", "WRITE"), ("*", ALICE, "DENY", "WRITE")), False),
         ((("o...", ALICE, "ALLOW", "WRITE"), ("orders", ALICE, "DENY", "WRITE")), True),
+        ((("orders", ALICE, "ALLOW", "WRITE"), ("*", ALICE, "DENY", "READ")), True),
+        ((("orders", ALICE, "ALLOW", "WRITE"), ("*", ALICE, "DENY", "WRITE")), False),
+        ((("orders", ALICE, "ALLOW", "WRITE"), ("pay...", ALICE, "DENY", "WRITE")), True),
+        ((("orders", ALICE, "ALLOW", "WRITE"), ("ord", ALICE, "DENY", "WRITE")), True),
+        ((("orders", ALICE, "ALLOW", "READ"),), False),
     ],
 )
 def test_a_right_to_any_topic_is_found(
@@ -162,6 +167,52 @@ def test_a_right_to_any_topic_is_found(
     """Who may write anywhere may have a producer id (KIP-679)."""
     made = authorizer(*acls)
     assert made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC) is expected
+
+
+def test_an_acl_of_another_type_says_nothing() -> None:
+    """Neither one of a group with the topic's name, nor a prefix, nor one of all groups."""
+    made = authorizer(("orders", ALICE, "ALLOW", "WRITE"))
+    entry = AclEntry(ALICE, "*", AclOperation.ALL, Permission.DENY)
+    for resource in (
+        Resource(ResourceType.GROUP, "orders"),
+        Resource(ResourceType.GROUP, "ord", PatternType.PREFIXED),
+        Resource(ResourceType.GROUP, "*"),
+    ):
+        made.set_acls(resource, (entry,))
+    assert may(made, "WRITE")
+    assert made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC)
+    assert not made.is_allowed_for_any(ALICE, HERE, AclOperation.READ, ResourceType.GROUP)
+
+
+def test_a_super_user_has_a_right_to_any_topic() -> None:
+    """Without an ACL, and against one."""
+    made = authorizer(("*", "User:*", "DENY", "ALL"), config=SUPERS)
+    assert made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC)
+    assert not made.is_allowed_for_any(BOB, HERE, AclOperation.WRITE, TOPIC)
+
+
+def test_where_resources_are_open_everybody_has_a_right_to_any_topic() -> None:
+    """Unless it is denied for all of them (``AclAuthorizer.authorizeByResourceType``)."""
+    is_open = {"allow.everyone.if.no.acl.found": True}
+    made = authorizer(("payments", BOB, "ALLOW", "READ"), config=is_open)
+    assert made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC)
+    made = authorizer(("*", ALICE, "DENY", "WRITE"), config=is_open)
+    assert not made.is_allowed_for_any(ALICE, HERE, AclOperation.WRITE, TOPIC)
+
+
+def test_the_acls_of_a_resource_take_the_place_of_those_before() -> None:
+    """Without any it is as if there had never been one."""
+    made = authorizer(("orders", ALICE, "ALLOW", "READ"), ("ord...", ALICE, "ALLOW", "WRITE"))
+    orders = Resource(TOPIC, "orders")
+    entry = AclEntry(ALICE, "*", AclOperation.CREATE, Permission.ALLOW)
+    made.set_acls(orders, (entry,))
+    assert [may(made, operation) for operation in ("READ", "WRITE", "CREATE")] == [
+        False, True, True,
+    ]  # fmt: skip
+    made.set_acls(orders, ())
+    made.set_acls(Resource(TOPIC, "ord", PatternType.PREFIXED), ())
+    assert made.resources() == ()
+    assert not may(made, "WRITE")
 
 
 def test_the_operations_are_a_bit_set() -> None:

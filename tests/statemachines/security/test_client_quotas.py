@@ -87,6 +87,44 @@ def test_users_with_the_default_quota_do_not_share_it() -> None:
     assert quotas.use_bytes(PRODUCER_BYTE_RATE, "v", "c", 1, 0) == 0
 
 
+def test_users_and_clients_share_the_quota_that_names_them() -> None:
+    """All clients of a user that of the user; a client id that of its users is shared, too."""
+    quotas = with_quotas((("users", "u"),))
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "d", 1, 0) > 0
+    quotas = with_quotas((("clients", "c"),))
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "v", "c", 1, 0) > 0
+    quotas = with_quotas((("clients", "<default>"),))
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "d", 1, 0) == 0
+
+
+def test_a_changed_quota_is_counted_anew() -> None:
+    """What was used before does not make anyone wait (Kafka: ``updateQuotaMetricConfigs``)."""
+    quotas = with_quotas((("clients", "c"),))
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) > 0
+    quotas.client_changed("c", {PRODUCER_BYTE_RATE: "100"})
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1000, 0) == 0
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1, 0) > 0
+
+
+def test_exactly_the_quota_makes_nobody_wait() -> None:
+    """Of ten seconds that are empty but for it; one byte more does."""
+    quotas = with_quotas((("clients", "c"),))
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 10, 0) == 0
+    assert quotas.use_bytes(PRODUCER_BYTE_RATE, "u", "c", 1, 0) == 1000
+
+
+def test_a_bucket_fills_up_to_its_burst() -> None:
+    """What nobody takes for longer is lost."""
+    bucket = TokenBucket(11)
+    assert bucket.take(11, 1.0, 0) == 0
+    assert bucket.take(5, 1.0, 5000) == 0
+    assert bucket.take(12, 1.0, 100_000) == 1000
+    assert bucket.take(0, 1.0, 100_400) == 600
+
+
 def test_a_bucket_may_be_overdrawn_once() -> None:
     """Then whoever takes waits until the debt is paid (Kafka: ``TokenBucket``)."""
     bucket = TokenBucket(11)
@@ -104,6 +142,7 @@ def test_an_address_that_connects_too_often_is_turned_away() -> None:
     assert [quotas.connect("a", 0) for _ in range(12)] == [0] * 10 + [1000] * 2
     assert [quotas.connect("b", 0) for _ in range(21)] == [0] * 20 + [500]
     assert quotas.connect("a", 2000) == 1000
+    assert quotas.connect("a", 9999) == 1  # those that were turned away do not count
     assert quotas.connect("a", 11_000) == 0
     quotas.ip_changed("b", {})
     assert quotas.connect("b", 0) > 0

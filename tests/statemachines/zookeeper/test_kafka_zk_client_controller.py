@@ -120,6 +120,46 @@ def test_a_repeated_election_recognises_its_own_success(fixture: ZkFixture) -> N
     assert run_now(zk.brokers.register_controller_and_increment_controller_epoch(1)) == (1, 1)
 
 
+@pytest.mark.parametrize("version", ["2.8", "3.9"])
+def test_an_epoch_that_another_has_raised_is_not_taken(version: str) -> None:
+    """It came between reading the epoch and the transaction, and was gone again."""
+    made = ZkFixture(version)
+    run_now(made.zk.brokers.create_controller_epoch(4))
+    other = made.beside()
+    raced: list[tuple[int, int]] = []
+
+    def race(request: Any) -> bool:
+        if is_election(request) and not raced:
+            brokers = other.zk.brokers
+            raced.append(run_now(brokers.register_controller_and_increment_controller_epoch(2)))
+            other.client.close()
+        return False
+
+    made.client.fail_next(race, ZkCode.OK)
+    with pytest.raises(ControllerMoved):
+        run_now(made.zk.brokers.register_controller_and_increment_controller_epoch(1))
+    assert raced == [(5, 1)]
+    assert run_now(made.zk.brokers.get_controller_epoch()) == (5, 1)
+    assert run_now(made.zk.brokers.get_controller_id()) is None
+
+
+def test_an_election_that_another_won_in_the_same_epoch_is_lost(fixture: ZkFixture) -> None:
+    """Both read the same epoch, and it is as high as the loser wanted it to be."""
+    other = fixture.beside()
+    raced: list[tuple[int, int]] = []
+
+    def race(request: Any) -> bool:
+        if is_election(request) and not raced:
+            brokers = other.zk.brokers
+            raced.append(run_now(brokers.register_controller_and_increment_controller_epoch(2)))
+        return False
+
+    fixture.client.fail_next(race, ZkCode.OK)
+    with pytest.raises(ControllerMoved, match="broker 2 won the controller election"):
+        run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
+    assert raced == [(1, 1)]
+
+
 def test_a_vanished_controller_is_no_success(fixture: ZkFixture) -> None:
     """Nobody is controller, but somebody was (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)

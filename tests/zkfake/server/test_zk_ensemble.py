@@ -191,6 +191,31 @@ def test_an_isolated_leader_commits_nothing(trio: ZkNetwork) -> None:
     assert modes[-1] is SyncMode.TRUNC
 
 
+def test_what_only_the_leader_has_logged_is_not_committed(trio: ZkNetwork) -> None:
+    """Not together with an earlier write either, which a quorum has."""
+    client = trio.client_at(3)
+    proposed: list[int] = []
+
+    def lose(_source: str, _to: str, message: Any) -> bool:
+        if not isinstance(message, Proposal):
+            return False
+        proposed.append(message.transaction.zxid)
+        return proposed[-1] > proposed[0]
+
+    trio.lose = lose
+    trio.log.clear()
+    tasks = [Task(client.send_once([CreateRequest(path)])) for path in ("/a", "/b")]
+    trio.run_for(50)
+    assert len(set(proposed)) == 2
+    assert [task.done for task in tasks] == [True, False]
+    assert trio.servers[3].children("/") == ["a"]
+    assert {message.zxid for message in trio.messages(Commit)} == {proposed[0]}
+    trio.kill(3)
+    trio.lose = lambda *_: False
+    trio.settle(2)
+    assert all(server.children("/") == ["a"] for server in trio.servers.values())
+
+
 def test_a_write_acknowledged_by_a_quorum_survives_its_leader(trio: ZkNetwork) -> None:
     """The leader dies before it can commit: the successor has logged the write, and keeps it."""
     client = trio.client_at(3)

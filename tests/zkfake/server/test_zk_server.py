@@ -172,6 +172,18 @@ def test_a_stopped_server_tells_its_clients(single: ZkNetwork) -> None:
     assert not client.is_connected
 
 
+def test_the_watches_of_a_client_that_is_gone_are_gone(single: ZkNetwork) -> None:
+    """Its session is not, and sets them anew wherever it connects again."""
+    client = single.connected()
+    other = single.connected("other")
+    single.write(other, "/a")
+    client.register_change_handler("/a", ZnodeChangeHandler())
+    single.run(client.handle_request(ExistsRequest("/a")))
+    single.servers[1].on_disconnect("client")
+    assert len(single.servers[1].watches) == 0
+    assert client.session_id in single.servers[1].storage.tree.sessions
+
+
 def test_a_disconnected_clients_session_lives_on(single: ZkNetwork) -> None:
     client = single.connected()
     single.servers[1].on_disconnect("client")
@@ -267,6 +279,44 @@ def test_each_session_that_expires_follows_from_when_it_was_heard_of(single: ZkN
     tracker.touch(2)
     single.run_for(20_000)
     assert told == [("SessionTracker", 1), 1, ("SessionTracker", 3), 2]
+
+
+def test_a_session_that_was_closed_does_not_expire(single: ZkNetwork) -> None:
+    """Nor does it when another one of its bucket does."""
+    expired: list[int] = []
+    tracker = SessionTracker(single.servers[1].host, 2000, expired.append)
+    tracker.add(1, 6000)
+    tracker.add(2, 6000)
+    tracker.remove(1)
+    single.run_for(10_000)
+    assert expired == [2]
+
+
+def test_a_tracker_that_was_stopped_begins_anew(single: ZkNetwork) -> None:
+    """Sessions of before are not heard of; those that come have their whole time."""
+    expired: list[int] = []
+    host = single.servers[1].host
+    tracker = SessionTracker(host, 2000, expired.append)
+    tracker.add(1, 6000)
+    tracker.add(2, 30_000)
+    tracker.stop()
+    assert 1 not in tracker
+    assert not tracker.touch(1)
+    assert single.clock.timers == []
+    tracker.add(1, 12_000)
+    single.run_for(11_990)
+    assert expired == []
+    single.run_for(4000)
+    assert expired == [1]
+
+
+def test_a_tracker_sets_a_timer_only_for_what_comes_first(single: ZkNetwork) -> None:
+    """A later end needs none, an earlier one takes the place of the one before."""
+    tracker = SessionTracker(single.servers[1].host, 2000, lambda _session_id: None)
+    for session_id, timeout_ms in enumerate((10_000, 20_000, 5000, 3000)):
+        tracker.add(session_id, timeout_ms)
+        assert len(single.clock.timers) == 1
+    assert single.clock.timers[0] <= 4000
 
 
 def test_a_shorter_session_brings_the_timer_forward(single: ZkNetwork) -> None:

@@ -11,6 +11,8 @@ from fakekafka.protocol.admin import (
     CreatePartitionsResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
     NewPartitions,
     NewTopic,
     TopicResult,
@@ -102,6 +104,35 @@ def test_before_2_0_it_got_them() -> None:
     assert answer.is_held_back
     assert not Desk("2.8").fetch(count=3).is_held_back
     assert len(answer.response.partitions) == 1
+
+
+def test_a_follower_is_never_throttled_as_a_client() -> None:
+    """Its replication has quotas of its own (KIP-73)."""
+    desk = Desk()
+    found = FetchPartitionResponse(ORDERS, ErrorCode.NONE, records=(BATCH,) * 9)
+    desk.stub.answer = lambda _: FetchResponse(ErrorCode.NONE, 0, (found,))
+    answers: list[Any] = []
+    for replica_id in (0, 1):
+        request = FetchRequest(replica_id, 0, 1, 1 << 20, (FetchPartition(ORDERS, 0, 1 << 20),))
+        context = RequestContext(client_id="c", api_version=12)
+        desk.backend.submit(1, "connection", request, context, answers.append)
+    assert [len(answer.partitions) for answer in answers] == [1, 1]
+    assert [request.max_bytes for request in desk.stub.requests] == [1 << 20] * 2
+
+
+def test_an_error_is_told_whatever_was_used() -> None:
+    """A throttled client hears that its session is gone, and does not wait without knowing."""
+    desk = Desk()
+    desk.fetch(count=3)
+    desk.session_id = 0
+    found = FetchPartitionResponse(ORDERS, ErrorCode.NONE, records=(BATCH,) * 3)
+    error = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    desk.stub.answer = lambda _: FetchResponse(error, 0, (found,))
+    answers: list[Any] = []
+    request = FetchRequest(-1, 0, 1, 1 << 20, (), session_epoch=1)
+    desk.backend.submit(1, "c", request, RequestContext(client_id="c"), answers.append)
+    assert answers[0].response.error is error
+    assert len(answers[0].response.partitions) == 1
 
 
 def test_a_fetch_asks_for_no_more_than_the_quota_allows_at_once() -> None:
@@ -220,6 +251,48 @@ def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refuse
     assert errors == {"a": ErrorCode.NONE, "b": second}
     assert answer.throttle_ms > 0
     assert answer.response.throttle_time_ms == answer.throttle_ms
+
+
+def test_what_is_only_validated_costs_nothing() -> None:
+    """However much it would be."""
+    desk = MutationDesk()
+    asked = CreateTopicsRequest((NewTopic("a", 500, 1),), validate_only=True)
+    for _ in range(3):
+        assert not isinstance(desk.ask(asked, 6), Throttled)
+    assert not isinstance(desk.ask(CreateTopicsRequest((NewTopic("a", 11, 1),)), 6), Throttled)
+
+
+def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
+    """Eleven seconds' worth may come at once."""
+    desk = MutationDesk()
+    request = CreateTopicsRequest((NewTopic("a", 5, 1), NewTopic("b", 6, 1)))
+    assert not isinstance(desk.ask(request, 5), Throttled)
+    assert desk.stub.requests == [request]
+    assert desk.ask(CreateTopicsRequest((NewTopic("c", 1, 1),)), 5).throttle_ms == 1000
+
+
+def test_a_client_that_owes_is_refused_everything() -> None:
+    """The broker is not asked, and each topic has the error."""
+    desk = MutationDesk()
+    desk.ask(CreateTopicsRequest((NewTopic("a", 50, 1),)), 6)
+    before = len(desk.stub.requests)
+    answer = desk.ask(CreateTopicsRequest((NewTopic("b", 1, 1), NewTopic("c", 1, 1))), 6)
+    assert len(desk.stub.requests) == before
+    assert [topic.error for topic in answer.response.topics] == [
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    ] * 2
+    assert answer.throttle_ms == 39_000
+
+
+def test_a_deleted_topic_costs_its_partitions() -> None:
+    """Two of them each, of which the broker tells."""
+    desk = MutationDesk()
+    desk.stub.answer = lambda _: DeleteTopicsResponse(())
+    answers: list[Any] = []
+    request = DeleteTopicsRequest(tuple("abcdef"), 1000)
+    context = RequestContext(client_id="c", api_version=4)
+    desk.backend.submit(1, "c", request, context, answers.append)
+    assert answers[0].throttle_ms == 1000
 
 
 def test_what_is_assigned_by_hand_costs_as_much_as_what_the_broker_places() -> None:

@@ -1,0 +1,305 @@
+"""ACLs in ZooKeeper, as several brokers see and change them (Kafka: ``AclAuthorizer``)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fakekafka.protocol.config import BrokerConfig
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.security.acls import (
+    Acl,
+    AclEntry,
+    AclFilter,
+    AclOperation,
+    CreateAclsRequest,
+    CreateAclsResponse,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+    PatternType,
+    Permission,
+    Resource,
+    ResourceType,
+)
+from fakekafka.protocol.versions import behaviour
+from fakekafka.statemachines.security.acl_store import (
+    AclStore,
+    acl_path,
+    decode_acl_change,
+    decode_acls,
+    encode_acl_change,
+    encode_acls,
+)
+from fakekafka.statemachines.security.authorizer import Authorizer
+from fakekafka.tests.support.hosts import START_MS, FakeHost
+from fakekafka.tests.support.local_zookeeper import LocalZooKeeper
+from fakekafka.tests.support.run_now import run_now
+from fakekafka.tests.support.zookeeper_fixture import ZkFixture
+from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
+
+ORDERS = Resource(ResourceType.TOPIC, "orders")
+PREFIX = Resource(ResourceType.TOPIC, "ord", PatternType.PREFIXED)
+READ = AclEntry("User:alice", "*", AclOperation.READ, Permission.ALLOW)
+WRITE = AclEntry("User:alice", "*", AclOperation.WRITE, Permission.ALLOW)
+NO_WRITE = AclEntry("User:bob", "*", AclOperation.WRITE, Permission.DENY)
+
+
+class Broker:
+    """The ACLs of one broker."""
+
+    def __init__(
+        self, zookeeper: LocalZooKeeper, version: str = "2.8", has_authorizer: bool = True
+    ) -> None:
+        self.host = FakeHost()
+        self.fixture = ZkFixture(version, zookeeper)
+        flags = behaviour(version)
+        self.authorizer = Authorizer(BrokerConfig({}, version), flags)
+        self.logged: list[str] = []
+        self.store = AclStore(
+            self.host,
+            self.fixture.zk,
+            flags,
+            self.authorizer if has_authorizer else None,
+            lambda _level, text: self.logged.append(text),
+        )
+        run_now(self.store.start())
+
+    def create(self, *acls: Acl) -> CreateAclsResponse:
+        return run_now(self.store.create(CreateAclsRequest(acls)))
+
+    def known(self) -> dict[Resource, list[AclEntry]]:
+        """What the broker knows once it has heard of all changes."""
+        self.host.advance(0)
+        found: dict[Resource, list[AclEntry]] = {}
+        for acl in self.authorizer.acls(AclFilter()):
+            found.setdefault(acl.resource, []).append(acl.entry)
+        return found
+
+
+@pytest.fixture
+def zookeeper() -> LocalZooKeeper:
+    return LocalZooKeeper(lambda: START_MS)
+
+
+def test_an_acl_is_stored_and_every_broker_hears_of_it(zookeeper: LocalZooKeeper) -> None:
+    """In the znode of its resource, with a notification that names the resource."""
+    one, other = Broker(zookeeper), Broker(zookeeper)
+    assert one.create(Acl(ORDERS, READ)).results == ((ErrorCode.NONE, None),)
+    assert one.known() == other.known() == {ORDERS: [READ]}
+    assert json.loads(zookeeper.get("/kafka-acl/Topic/orders") or b"") == {
+        "version": 1,
+        "acls": [
+            {
+                "principal": "User:alice",
+                "permissionType": "Allow",
+                "operation": "Read",
+                "host": "*",
+            }
+        ],
+    }
+    assert zookeeper.get("/kafka-acl-changes/acl_changes_0000000000") == b"Topic:orders"
+
+
+def test_acls_of_a_prefix_are_kept_apart(zookeeper: LocalZooKeeper) -> None:
+    """Under ``/kafka-acl-extended``, where brokers before 2.0 do not look (KIP-290)."""
+    one, other = Broker(zookeeper), Broker(zookeeper)
+    one.create(Acl(PREFIX, READ), Acl(ORDERS, WRITE))
+    assert other.known() == {PREFIX: [READ], ORDERS: [WRITE]}
+    assert zookeeper.children("/kafka-acl-extended/prefixed/Topic") == ["ord"]
+    assert len(zookeeper.children("/kafka-acl-extended-changes")) == 1
+    assert len(zookeeper.children("/kafka-acl-changes")) == 1
+
+
+def test_acls_of_a_resource_are_added_to_those_there(zookeeper: LocalZooKeeper) -> None:
+    """One that is there already changes nothing, and nobody is told."""
+    one = Broker(zookeeper)
+    one.create(Acl(ORDERS, READ))
+    one.create(Acl(ORDERS, WRITE), Acl(ORDERS, READ))
+    assert one.known() == {ORDERS: [READ, WRITE]}
+    assert len(zookeeper.children("/kafka-acl-changes")) == 2
+    one.create(Acl(ORDERS, READ))
+    assert len(zookeeper.children("/kafka-acl-changes")) == 2
+
+
+def test_a_broker_that_starts_reads_all_acls(zookeeper: LocalZooKeeper) -> None:
+    """Literal ones and prefixes, whose notifications are long gone."""
+    one = Broker(zookeeper)
+    one.create(Acl(ORDERS, READ), Acl(PREFIX, NO_WRITE))
+    for path in [path for path in zookeeper.tree.walk() if "/acl_changes_" in path]:
+        run_now(one.fixture.zk.requests.delete_path(path, recursive_delete=False))
+    assert Broker(zookeeper).known() == {ORDERS: [READ], PREFIX: [NO_WRITE]}
+
+
+def test_before_2_0_a_broker_knows_no_prefixes(zookeeper: LocalZooKeeper) -> None:
+    """It follows one list of changes alone (KIP-290)."""
+    Broker(zookeeper).create(Acl(PREFIX, READ), Acl(ORDERS, READ))
+    old = Broker(zookeeper, "1.1")
+    assert old.known() == {ORDERS: [READ]}
+    assert [followed.path for followed in old.store.followed] == ["/kafka-acl-changes"]
+
+
+def test_a_change_of_another_broker_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
+    """The write names the version that was read; if that is gone, the change begins anew."""
+    one, other = Broker(zookeeper), Broker(zookeeper)
+    one.create(Acl(ORDERS, READ))
+    raced: list[bool] = []
+
+    def race(request: object) -> bool:
+        if isinstance(request, SetDataRequest) and request.path == acl_path(ORDERS) and not raced:
+            raced.append(True)
+            other.create(Acl(ORDERS, NO_WRITE))
+        return False
+
+    one.fixture.client.fail_next(race, ZkCode.BADVERSION)
+    one.create(Acl(ORDERS, WRITE))
+    assert raced
+    assert one.known() == {ORDERS: [READ, NO_WRITE, WRITE]}
+
+
+def test_a_znode_that_another_broker_makes_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
+    """NODEEXISTS is a reason to read again."""
+    one, other = Broker(zookeeper), Broker(zookeeper)
+    raced: list[bool] = []
+
+    def race(request: object) -> bool:
+        if isinstance(request, CreateRequest) and request.path == acl_path(ORDERS) and not raced:
+            raced.append(True)
+            other.create(Acl(ORDERS, NO_WRITE))
+        return False
+
+    one.fixture.client.fail_next(race, ZkCode.NODEEXISTS)
+    one.create(Acl(ORDERS, WRITE))
+    assert one.known() == {ORDERS: [NO_WRITE, WRITE]}
+
+
+def test_after_ten_lost_races_a_change_is_given_up(zookeeper: LocalZooKeeper) -> None:
+    """Each of them read what was there."""
+    one = Broker(zookeeper)
+    one.fixture.client.fail_next(
+        lambda request: isinstance(request, CreateRequest) and request.path == acl_path(ORDERS),
+        ZkCode.NODEEXISTS,
+        times=10,
+    )
+    with pytest.raises(ValueError, match="change all the time"):
+        one.create(Acl(ORDERS, WRITE))
+    one.create(Acl(ORDERS, WRITE))
+    assert one.known() == {ORDERS: [WRITE]}
+
+
+def test_deleted_acls_are_gone_at_every_broker(zookeeper: LocalZooKeeper) -> None:
+    """Each filter is told what it deleted; the znode goes with the last ACL."""
+    one, other = Broker(zookeeper), Broker(zookeeper)
+    one.create(Acl(ORDERS, READ), Acl(ORDERS, WRITE), Acl(PREFIX, READ))
+    reads = AclFilter(operation=AclOperation.READ)
+    of_orders = AclFilter(ResourceType.TOPIC, "orders", PatternType.LITERAL)
+    of_bob = AclFilter(principal="User:bob")
+    response = run_now(one.store.delete(DeleteAclsRequest((reads, of_orders, of_bob))))
+    assert [result.acls for result in response.results] == [
+        (Acl(ORDERS, READ), Acl(PREFIX, READ)),
+        (Acl(ORDERS, WRITE),),
+        (),
+    ]
+    assert one.known() == other.known() == {}
+    assert zookeeper.children("/kafka-acl/Topic") == []
+    assert zookeeper.children("/kafka-acl-extended/prefixed/Topic") == []
+
+
+def test_what_a_filter_does_not_match_stays(zookeeper: LocalZooKeeper) -> None:
+    """Of the same resource, too."""
+    one = Broker(zookeeper)
+    one.create(Acl(ORDERS, READ), Acl(ORDERS, NO_WRITE))
+    run_now(one.store.delete(DeleteAclsRequest((AclFilter(principal="User:alice"),))))
+    assert one.known() == {ORDERS: [NO_WRITE]}
+
+
+def test_acls_are_described_by_a_filter(zookeeper: LocalZooKeeper) -> None:
+    """MATCH asks for all patterns that hold for a name."""
+    one = Broker(zookeeper)
+    everything = Resource(ResourceType.TOPIC, "*")
+    one.create(Acl(ORDERS, READ), Acl(PREFIX, WRITE), Acl(everything, NO_WRITE))
+    matching = AclFilter(ResourceType.TOPIC, "orders", PatternType.MATCH)
+    response = run_now(one.store.describe(DescribeAclsRequest(matching)))
+    assert response.error is ErrorCode.NONE
+    assert set(response.acls) == {Acl(ORDERS, READ), Acl(PREFIX, WRITE), Acl(everything, NO_WRITE)}
+    other_topic = AclFilter(ResourceType.TOPIC, "payments", PatternType.MATCH)
+    response = run_now(one.store.describe(DescribeAclsRequest(other_topic)))
+    assert response.acls == (Acl(everything, NO_WRITE),)
+
+
+@pytest.mark.parametrize(
+    ("acl", "text"),
+    [
+        (
+            Acl(Resource(ResourceType.CLUSTER, "mine"), READ),
+            "The only valid name for the CLUSTER resource is kafka-cluster",
+        ),
+        (Acl(Resource(ResourceType.TOPIC, ""), READ), "Invalid empty resource name"),
+        (Acl(Resource(ResourceType.ANY, "t"), READ), "Failed to create ACL"),
+        (
+            Acl(Resource(ResourceType.TOPIC, "t", PatternType.MATCH), READ),
+            "Failed to create ACL",
+        ),
+        (
+            Acl(ORDERS, AclEntry("User:a", "*", AclOperation.ANY, Permission.ALLOW)),
+            "Failed to create ACL",
+        ),
+        (
+            Acl(ORDERS, AclEntry("User:a", "*", AclOperation.READ, Permission.ANY)),
+            "Failed to create ACL",
+        ),
+    ],
+)
+def test_an_acl_that_names_no_one_thing_is_refused(
+    zookeeper: LocalZooKeeper, acl: Acl, text: str
+) -> None:
+    """Beside it another one is created."""
+    one = Broker(zookeeper)
+    response = one.create(acl, Acl(ORDERS, WRITE))
+    assert response.results == ((ErrorCode.INVALID_REQUEST, text), (ErrorCode.NONE, None))
+    assert one.known() == {ORDERS: [WRITE]}
+
+
+def test_a_filter_of_something_unknown_is_refused(zookeeper: LocalZooKeeper) -> None:
+    """It deletes nothing."""
+    one = Broker(zookeeper)
+    one.create(Acl(ORDERS, READ))
+    unknown = AclFilter(operation=AclOperation.UNKNOWN)
+    described = run_now(one.store.describe(DescribeAclsRequest(unknown)))
+    assert (described.error, described.acls) == (ErrorCode.INVALID_REQUEST, ())
+    (deleted,) = run_now(one.store.delete(DeleteAclsRequest((unknown,)))).results
+    assert (deleted.error, deleted.acls) == (ErrorCode.INVALID_REQUEST, ())
+    assert one.known() == {ORDERS: [READ]}
+
+
+def test_without_an_authorizer_every_request_is_refused(zookeeper: LocalZooKeeper) -> None:
+    """Nothing is stored, and nothing is followed."""
+    one = Broker(zookeeper, has_authorizer=False)
+    disabled = ErrorCode.SECURITY_DISABLED
+    assert one.store.followed == ()
+    created = one.create(Acl(ORDERS, READ), Acl(ORDERS, WRITE))
+    assert [error for error, _ in created.results] == [disabled, disabled]
+    assert run_now(one.store.describe(DescribeAclsRequest(AclFilter()))).error is disabled
+    (deleted,) = run_now(one.store.delete(DeleteAclsRequest((AclFilter(),)))).results
+    assert deleted.error is disabled
+    assert "/kafka-acl" not in zookeeper.tree.nodes
+
+
+@pytest.mark.parametrize("resource", [ORDERS, PREFIX, Resource(ResourceType.GROUP, "a:b")])
+def test_a_notification_names_its_resource(resource: Resource) -> None:
+    """A literal one as before 2.0, a prefix as JSON."""
+    assert decode_acl_change(encode_acl_change(resource)) == resource
+
+
+@pytest.mark.parametrize("data", [b"Nothing:t", b"{}", b'{"resourceType": 1}'])
+def test_a_malformed_notification_is_told(data: bytes) -> None:
+    """``ValueError``: whoever follows skips it."""
+    with pytest.raises(ValueError, match="malformed ACL change"):
+        decode_acl_change(data)
+
+
+def test_stored_acls_are_read_as_they_were_written() -> None:
+    """An empty znode holds none."""
+    assert decode_acls(encode_acls((READ, NO_WRITE))) == (READ, NO_WRITE)
+    assert decode_acls(b"") == decode_acls(None) == ()
+    with pytest.raises(ValueError, match="malformed ACLs"):
+        decode_acls(b'{"acls": [{"principal": "User:a"}]}')
