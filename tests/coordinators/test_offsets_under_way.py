@@ -7,6 +7,7 @@ import itertools
 import pytest
 from fakekafka.coordinators.groups.offsets import CommitRecord, GroupOffsets
 from fakekafka.coordinators.groups.records import OffsetValue
+from fakekafka.protocol.errors import ErrorCode
 from fakekafka.tests.support.group_desk import AUDIT, ORDERS
 
 PRODUCER, OTHER = 4711, 4712
@@ -48,6 +49,19 @@ def test_a_partition_is_unstable_until_its_last_commit_is_replicated(offsets: Gr
     assert (offsets.get(ORDERS), offsets.is_unstable(ORDERS)) == (value(1), True)
     offsets.appended(ORDERS, CommitRecord(1, value(2)))
     assert (offsets.get(ORDERS), offsets.is_unstable(ORDERS)) == (value(2), False)
+
+
+def test_an_offset_that_a_transaction_will_move_is_unstable(offsets: GroupOffsets) -> None:
+    """KIP-447: whoever asks for stable ones is told to ask again until the transaction ends."""
+    offsets.prepare_in_transaction(PRODUCER, {ORDERS: value(1)})
+    assert offsets.fetch(ORDERS, True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    assert offsets.fetch(ORDERS, False).error is ErrorCode.NONE
+    assert offsets.fetch(AUDIT, True).error is ErrorCode.NONE
+    offsets.appended_in_transaction(PRODUCER, ORDERS, CommitRecord(0, value(1)))
+    assert offsets.fetch(ORDERS, True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    offsets.complete_transaction(PRODUCER, True)
+    told = offsets.fetch(ORDERS, True)
+    assert (told.error, told.offset) == (ErrorCode.NONE, 1)
 
 
 def test_a_commit_that_fails_leaves_a_later_one_under_way(offsets: GroupOffsets) -> None:

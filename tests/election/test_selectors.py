@@ -95,6 +95,15 @@ def test_the_reassigned_selector_looks_at_the_new_replicas_only() -> None:
     assert (LeaderAndIsr(4, 1, (1, 4), 1), (3, 4)) == selected
 
 
+def test_the_reassigned_selector_passes_over_the_dead_and_those_out_of_sync() -> None:
+    """The first one that is neither leads, whatever its place in the list."""
+    selector = ReassignedPartitionLeaderSelector(Cluster((1,), (1, 4, 5)), lambda _tp: (3, 4, 5))
+
+    selected, _ = selector.select_leader(TP, LeaderAndIsr(1, 0, (1, 3, 5), 0))
+
+    assert (selected.leader, selected.isr) == (5, (1, 3, 5))
+
+
 @pytest.mark.parametrize(
     ("reassigned", "reason"), [((), "list of reassigned .* empty"), ((3,), "none of the")]
 )

@@ -136,6 +136,12 @@ def test_controlled_shutdown_election_takes_who_stays(
     assert expected == chosen
 
 
+def test_controlled_shutdown_election_takes_no_one_who_is_not_there() -> None:
+    """A member of the ISR whose broker is dead is passed over."""
+    chosen = controlled_shutdown_partition_leader_election([2, 3, 4], [2, 3, 4], {2, 4}, {2})
+    assert chosen == 4
+
+
 def test_a_clean_offline_election_drops_all_dead_isr_members_in_isr_order() -> None:
     """The new ISR keeps the old one's order and loses every dead member at once."""
     cluster = Cluster((1, 2, 3, 4), live={2, 4})

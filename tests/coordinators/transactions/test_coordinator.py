@@ -270,6 +270,22 @@ def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(desk:
     assert desk.failures == []
 
 
+def test_a_transaction_that_has_ended_takes_no_longer(desk: Desk) -> None:
+    """Neither one whose markers are under way nor a closed one is aborted when its time is up."""
+    open_transaction(desk)
+    assert desk.end() is E.NONE
+    desk.clock.advance(TIMEOUT_MS + 20_000)
+    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareCommit", 0)
+    while desk.markers:
+        desk.answer_markers()
+    assert desk.state == "CompleteCommit"
+    written = desk.written()
+    desk.clock.advance(TIMEOUT_MS + 20_000)
+    assert (desk.state, desk.metadata.producer_epoch) == ("CompleteCommit", 0)
+    assert desk.written() == written
+    assert desk.failures == []
+
+
 def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(desk: Desk) -> None:
     """DP-133: ``abortTimedOutTransactions`` asks when the transaction began."""
     desk.init()

@@ -240,3 +240,20 @@ def test_cached_partition_reads_like_a_fetch_partition() -> None:
         "topic_partition",
     ):
         assert getattr(cached, field) == getattr(entry, field)
+
+
+@pytest.mark.parametrize(
+    "not_taken",
+    [
+        {"diverging_epoch": EpochEndOffset(1, 3)},
+        {"error": ErrorCode.NOT_LEADER_OR_FOLLOWER},
+    ],
+)
+def test_a_mark_that_was_not_taken_is_told_again(not_taken: dict[str, Any]) -> None:
+    """A follower that is told to cut its log, or of an error, takes no high watermark from that."""
+    cached = CachedPartition(*wanted(A))
+    fields = {"error": ErrorCode.NONE, "high_watermark": 7, "log_start_offset": 0, **not_taken}
+    assert cached.must_respond(FetchPartitionResponse(A, **fields))
+    (good,) = answered(A, high_watermark=7)
+    assert cached.must_respond(good)
+    assert not cached.must_respond(good)

@@ -15,7 +15,8 @@ from fakekafka.protocol.data import (
     ProduceRequest,
 )
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.replication.partition.isr_proposals import PendingIsr
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
 
 TPS = tuple(TopicPartition("t", n) for n in range(5))
@@ -129,6 +130,21 @@ def test_idle_follower_is_not_shrunk_by_time_alone() -> None:
     assert session.manager.hosted.partition(TP).isr == (0, 1)
     session.cluster.clock.advance(15001)
     assert session.manager.hosted.partition(TP).isr == (0,)
+
+
+def test_a_follower_outside_the_isr_is_looked_at_with_each_fetch() -> None:
+    """It may join with any of them, as soon as no other change is under way."""
+    session = Session()
+    partition = session.manager.hosted.partition(TP)
+    partition.isr = partition.maximal_isr = (0,)
+    partition.pending_isr = PendingIsr(LeaderAndIsr(0, 0, (0,), 0), is_expansion=False)
+    partition.wake_fetchers()
+    for _ in range(2):
+        session.fetch(max_wait_ms=0)
+        assert [cached.topic_partition for cached in session.leader_session.active.values()] == [TP]
+    partition.pending_isr = None
+    session.fetch(max_wait_ms=0)
+    assert partition.maximal_isr == (0, 1)
 
 
 def test_log_start_is_told() -> None:

@@ -140,6 +140,18 @@ def test_a_failing_failover_gives_the_controllership_away() -> None:
     assert any("becoming the controller failed" in text for _, _, text in cluster.log)
 
 
+def test_the_channel_of_a_broker_ends_with_its_registration() -> None:
+    """A dead broker has none; a bounced one gets another, behind which nothing old waits."""
+    cluster = ControllerCluster([1, 2, 3])
+    log = cluster.active.parts.channels.log  # type: ignore[attr-defined]
+    log.clear()
+    cluster.kill(3)
+    assert log == ["remove 3"]
+    log.clear()
+    cluster.bounce(2)
+    assert log == ["remove 2", "add 2"]
+
+
 def test_broker_epochs_follow_the_registrations() -> None:
     """CP-75: the controller's cache always equals the czxids."""
     cluster = ControllerCluster([1, 2, 3])

@@ -45,6 +45,20 @@ def test_the_latest_request_wins_over_the_znode() -> None:
     assert cluster.assignment("t") == ReplicaAssignment((3, 1), (3,), (1,))
 
 
+def test_a_reassignment_to_a_broker_that_is_not_there_is_refused() -> None:
+    """Also if others among those that are added are; who has the partition already may be dead."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (1, 2))
+    cluster.kill(2)
+    for target in ((1, 3, 4), (4,)):
+        ((_, (error, text)),) = cluster.reassign({TP: target}).items()
+        assert error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        assert "brokers that are not alive" in text
+    assert not cluster.assignment("t").is_being_reassigned
+    ((_, (error, _)),) = cluster.reassign({TP: (1, 2, 3)}).items()
+    assert error is ErrorCode.NONE
+
+
 def test_a_reassignment_asked_for_by_znode_may_name_anyone() -> None:
     """No validation; unknown partitions are dropped from the znode (docs/kafka/reassignment.md)."""
     cluster = ControllerCluster([1])

@@ -38,3 +38,30 @@ def test_the_table_has_one_row_per_state() -> None:
     assert lines[0] == "| target state | number | legal previous states |"
     assert lines[5] == "| ReplicaDeletionStarted | 4 | OfflineReplica |"
     assert len(lines) == 2 + 7
+
+
+def test_a_partition_moves_only_as_kafkas_does() -> None:
+    """``PartitionState.validPreviousStates``, pair by pair."""
+    found = {str(state): set(map(str, before)) for state, before in PARTITION_PREDECESSORS.items()}
+    assert found == {
+        "NewPartition": {"NonExistentPartition"},
+        "OnlinePartition": {"NewPartition", "OnlinePartition", "OfflinePartition"},
+        "OfflinePartition": {"NewPartition", "OnlinePartition", "OfflinePartition"},
+        "NonExistentPartition": {"OfflinePartition"},
+    }
+
+
+def test_a_replica_moves_only_as_kafkas_does() -> None:
+    """``ReplicaState.validPreviousStates``, pair by pair."""
+    ineligible = "ReplicaDeletionIneligible"
+    running = {"NewReplica", "OnlineReplica", "OfflineReplica", ineligible}
+    found = {str(state): set(map(str, before)) for state, before in REPLICA_PREDECESSORS.items()}
+    assert found == {
+        "NewReplica": {"NonExistentReplica"},
+        "OnlineReplica": running,
+        "OfflineReplica": running,
+        "ReplicaDeletionStarted": {"OfflineReplica"},
+        "ReplicaDeletionSuccessful": {"ReplicaDeletionStarted"},
+        ineligible: {"OfflineReplica", "ReplicaDeletionStarted"},
+        "NonExistentReplica": {"ReplicaDeletionSuccessful"},
+    }

@@ -1,0 +1,43 @@
+"""The states of groups and transactions, and what each may follow: pair by pair, as in Kafka."""
+
+from __future__ import annotations
+
+from fakekafka.coordinators.groups.group import PREVIOUS_STATES
+from fakekafka.coordinators.transactions.states import EXPIRABLE_STATES, VALID_PREVIOUS_STATES
+
+GROUPS = {
+    "Empty": {"PreparingRebalance"},
+    "PreparingRebalance": {"Stable", "CompletingRebalance", "Empty"},
+    "CompletingRebalance": {"PreparingRebalance"},
+    "Stable": {"CompletingRebalance"},
+    "Dead": {"Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"},
+}
+TRANSACTIONS = {
+    "Empty": {"Empty", "CompleteCommit", "CompleteAbort"},
+    "Ongoing": {"Ongoing", "Empty", "CompleteCommit", "CompleteAbort"},
+    "PrepareCommit": {"Ongoing"},
+    "PrepareAbort": {"Ongoing", "PrepareEpochFence"},
+    "CompleteCommit": {"PrepareCommit"},
+    "CompleteAbort": {"PrepareAbort"},
+    "Dead": {"Empty", "CompleteAbort", "CompleteCommit"},
+    "PrepareEpochFence": {"Ongoing"},
+}
+
+
+def test_a_group_goes_on_only_as_kafkas_does() -> None:
+    """``GroupState.validPreviousStates``."""
+    found = {
+        state.value: {before.value for before in previous}
+        for state, previous in PREVIOUS_STATES.items()
+    }
+    assert found == GROUPS
+
+
+def test_a_transaction_goes_on_only_as_kafkas_does() -> None:
+    """DP-134: ``TransactionState.validPreviousStates``; ids expire in three of the states."""
+    found = {
+        state.title: {before.title for before in previous}
+        for state, previous in VALID_PREVIOUS_STATES.items()
+    }
+    assert found == TRANSACTIONS
+    assert {state.title for state in EXPIRABLE_STATES} == TRANSACTIONS["Dead"]
