@@ -17,6 +17,7 @@ from typing import Any
 from fakekafka import builds
 from fakekafka.building import compiler_source
 from fakekafka.building.compiler_source import (
+    with_awaits_after_errors,
     with_final_constants,
     with_native_messages,
     with_unchecked_arguments,
@@ -122,6 +123,7 @@ def prepare(package: Path) -> None:
             with_whole_numbers,
             with_final_constants,
             with_native_messages,
+            with_awaits_after_errors,
         ):
             text = prepared(text)
         path.write_text(text, encoding="utf-8")

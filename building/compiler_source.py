@@ -131,6 +131,37 @@ def with_final_constants(text: str) -> str:
     return "\n".join(lines)
 
 
+def with_awaits_after_errors(text: str) -> str:
+    """The source of a module in which no ``finally`` of a coroutine awaits: compiled, an error that
+    came through one comes again in each later call of the function, whatever happens there.
+
+    What stands in it is written out for both ways, behind an error and behind none. ValueError if
+    the block is left in yet another way.
+    """
+    lines = text.split("\n")
+    found = [
+        node
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Try) and _has(node.finalbody, ast.Await)
+    ]
+    for node in sorted(found, key=lambda node: node.lineno, reverse=True):
+        if node.handlers or node.orelse or _has(node.body, ast.Return, ast.Break, ast.Continue):
+            raise ValueError(f"line {node.lineno}: awaits in a finally reached in many ways")
+        begin, end = node.finalbody[0].lineno - 1, node.finalbody[-1].end_lineno
+        indent = " " * node.col_offset
+        head = max(n for n in range(begin) if lines[n] == f"{indent}finally:")
+        block = lines[head + 1 : end]
+        lines[head] = f"{indent}except BaseException:"
+        lines[end:end] = [f"{indent}    raise", f"{indent}else:", *block]
+    return "\n".join(lines)
+
+
+def _has(body: list[ast.stmt], *kinds: type[ast.AST]) -> bool:
+    return any(isinstance(inner, kinds) for node in body for inner in ast.walk(node))
+
+
 def _import(lines: list[str], statement: str) -> None:
     """Behind another statement, so that the other lines keep their numbers."""
     (place,) = [number for number, line in enumerate(lines) if line.startswith(_FUTURE)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from fakekafka.building.compiler_source import (
+    with_awaits_after_errors,
     with_final_constants,
     with_native_messages,
     with_unchecked_arguments,
@@ -170,3 +171,53 @@ def test_a_function_that_checks_its_arguments_takes_anything() -> None:
     assert rest[0] == "def f(one: _Anything, *, other: _Anything = None) -> None:"
     assert rest[1:] == text.splitlines()[1:]
     assert with_unchecked_arguments(text) == text
+
+
+ENDING = """
+async def end(work: Any, told: list[str]) -> None:
+    try:
+        await work()
+        told.append("done")
+    finally:
+        # However it ended.
+        if told:
+            told.append("told")
+        await nothing()
+        told.append("ended")
+    told.append("after")
+"""
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_what_awaits_in_a_finally_is_written_out(is_given: bool) -> None:
+    """Compiled it would raise the first error for ever. Both ways do the same."""
+    text = with_awaits_after_errors(ENDING) if is_given else ENDING
+    assert ("finally:" in text) is not is_given
+    names: dict[str, Any] = {"Any": Any}
+    exec(text, names)
+
+    async def nothing() -> None:
+        pass
+
+    async def fail() -> None:
+        raise LookupError("lost")
+
+    names["nothing"] = nothing
+    ways = []
+    for work in (nothing, fail, nothing):
+        told: list[str] = []
+        try:
+            names["end"](work, told).send(None)
+        except (StopIteration, LookupError) as end:
+            told.append(type(end).__name__)
+        ways.append(told)
+    well = ["done", "told", "ended", "after", "StopIteration"]
+    assert ways == [well, ["ended", "LookupError"], well]
+
+
+def test_a_finally_that_is_reached_by_return_is_refused() -> None:
+    """It awaits; one that does not is left as it is."""
+    left = "async def f():\n    try:\n        return 1\n    finally:\n        {}"
+    with pytest.raises(ValueError, match="line 2: awaits in a finally"):
+        with_awaits_after_errors(left.format("await g()"))
+    assert with_awaits_after_errors(left.format("g()")) == left.format("g()")
