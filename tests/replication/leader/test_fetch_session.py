@@ -257,3 +257,44 @@ def test_a_mark_that_was_not_taken_is_told_again(not_taken: dict[str, Any]) -> N
     (good,) = answered(A, high_watermark=7)
     assert cached.must_respond(good)
     assert not cached.must_respond(good)
+
+
+@pytest.mark.parametrize("is_privileged", [False, True])
+def test_a_partition_that_is_named_again_is_wanted_anew(is_privileged: bool) -> None:
+    """Everything that the request says of it takes the place of what was said before."""
+    sessions = cache()
+    session_id = opened(sessions, A, B, privileged=is_privileged)
+    session = sessions.get(session_id)
+    assert session is not None
+    cached = session.partitions[A]
+    cached.is_in_step = True
+    again = FetchPartition(A, 5, 3, 77, 4, 2)
+    sessions.resolve(request(session_id, 1, add=(again,)), NOW)
+    assert session.partitions[A] is cached
+    for name in (
+        "fetch_offset", "log_start_offset", "max_bytes", "current_leader_epoch",
+        "last_fetched_epoch",
+    ):  # fmt: skip
+        assert getattr(cached, name) == getattr(again, name), name
+    assert not cached.is_in_step
+
+
+def test_the_size_of_a_session_is_that_of_its_partitions() -> None:
+    """It decides who is pushed out: of small sessions first."""
+    sessions = cache()
+    session_id = opened(sessions, A, B)
+    sessions.resolve(request(session_id, 1, add=wanted(C)), NOW)
+    assert sessions.partition_count == 3
+    sessions.resolve(request(session_id, 2, forget=(A, B)), NOW)
+    assert sessions.partition_count == 1
+
+
+def test_a_full_cache_gives_up_the_smallest_of_those_that_may_go() -> None:
+    """Those of consumers, for a follower."""
+    sessions = cache(3)
+    large = opened(sessions, A, B, C)
+    small = opened(sessions, A)
+    middle = opened(sessions, A, B)
+    assert opened(sessions, A, B, C, privileged=True)
+    assert sessions.get(small) is None
+    assert None not in (sessions.get(large), sessions.get(middle))

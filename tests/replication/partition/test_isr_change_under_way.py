@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from fakekafka.protocol.control import LeaderAndIsrPartitionState
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.versions import JUDGED_VERSIONS
 from fakekafka.tests.support.present import present
-from fakekafka.tests.support.replica_cluster import ReplicaCluster, led
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led
 
 LAG_MS = 30_000
 
@@ -44,6 +45,40 @@ def test_appends_and_followers_do_not_wait_for_an_isr_change() -> None:
     cluster.release_isr_changes()
     assert (cluster[0].partition().isr, cluster[0].partition().pending_isr) == ((0, 1), None)
     assert len(cluster.alter_isr_requests) == 1
+
+
+def new_leadership(leader: int) -> LeaderAndIsrPartitionState:
+    """The next one, from the next controller, with another assignment."""
+    return LeaderAndIsrPartitionState(
+        TP.topic, TP.partition, 9, leader, 7, (0, 1, 2), 12, (0, 1, 2, 3), (3,), (1,), False
+    )
+
+
+def test_a_new_leadership_ends_the_change_under_way() -> None:
+    """The proposal is forgotten where it waits, too, so that the next one is taken."""
+    cluster = shrinking()
+    partition = cluster[0].partition()
+    assert not partition.make_leader(new_leadership(0))
+    assert (partition.pending_isr, partition.isr) == (None, (0, 1, 2))
+    assert (partition.controller_epoch, partition.partition_epoch) == (9, 12)
+    cluster.clock.advance(LAG_MS + 1)
+    partition.maybe_shrink_isr(cluster.clock.now_ms)
+    assert present(partition.pending_isr).proposal.isr == (0, 1)
+
+
+def test_who_follows_has_the_assignment_and_nothing_under_way() -> None:
+    """A leader that becomes follower proposes nothing any more."""
+    cluster = shrinking()
+    partition = cluster[0].partition()
+    partition.make_follower(new_leadership(2))
+    assert (partition.pending_isr, partition.isr, partition.maximal_isr) == (None, (), ())
+    assert (partition.leader_id, partition.is_leader, partition.leader_epoch) == (2, False, 7)
+    assert (partition.controller_epoch, partition.partition_epoch) == (9, 12)
+    assert partition.replicas == (0, 1, 2, 3)
+    assert (partition.adding_replicas, partition.removing_replicas) == ((3,), (1,))
+    cluster.clock.advance(LAG_MS + 1)
+    partition.maybe_shrink_isr(cluster.clock.now_ms)
+    assert partition.pending_isr is None
 
 
 @pytest.mark.parametrize("follower", [1, 2])

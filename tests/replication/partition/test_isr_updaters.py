@@ -182,6 +182,16 @@ def test_publication_waits_for_quiet() -> None:
     assert len(store.clock.timers) == 0, "nothing to check, nothing scheduled"
 
 
+def test_what_was_published_is_not_published_again() -> None:
+    """CP-189: the next publication has what changed since."""
+    store = Store()
+    store.submit(TPS[0])
+    store.clock.advance(10_000)
+    store.submit(TPS[1], version=11)
+    store.clock.advance(60_000)
+    assert [partitions for _, partitions in store.published] == [(TPS[0],), (TPS[1],)]
+
+
 def test_publication_is_forced_after_a_minute() -> None:
     """CP-189: with changes coming all the time, one is due 60 s after the last publication."""
     store = Store()
