@@ -20,13 +20,13 @@ Drawn = Iterator[Step[Any]]
 
 _FIRST_MS = 60
 """No fault comes before a service has connected: one that cannot begin ends, as it should."""
-_COUNTS = (1, 4)
-_PAUSES_MS = (0, 50, 300, 1000, 3000, 8000)
-_DOWN_MS = (0, 500, 3000, 12_000)
+_COUNTS = (1, 5)
+_PAUSES_MS = (0, 50, 200, 500, 1000, 4000)
+_DOWN_MS = (0, 200, 500, 3000, 12_000)
 _STILL_MS = (1000, 3000, 7000, 9000, 14_000)
 _CUT_MS = (300, 1500, 4000, 8000, 12_000)
 _LEADERS_OFTEN = 0.7
-_NOTES_OFTEN = 0.6
+_NOTES_OFTEN = 0.75
 _NEAR_MS = (-150, 150)
 
 
@@ -156,13 +156,13 @@ def _paused(world: ProgramWorld) -> list[str]:
 
 FAULTS: Choices = {
     "kill_program": (
-        6,
+        12,
         _episode(
             ProgramWorld.struck, program_steps.KillProgram, _DOWN_MS, program_steps.RestartProgram
         ),
     ),
     "pause_program": (
-        5,
+        8,
         _episode(
             ProgramWorld.struck, program_steps.PauseProgram, _STILL_MS, program_steps.ResumeProgram
         ),
@@ -181,20 +181,20 @@ FAULTS: Choices = {
     "shift_clock": (1, _shift_clock),
     "add_program": (2, one_of(ProgramWorld.scaled, program_steps.AddProgram)),
     "kill_broker": (6, _kill_broker),
-    "freeze_broker": (2, _freeze_broker),
-    "stop_broker": (3, _stop_broker),
-    "isolate_broker": (2, _isolate_broker),
-    "cut_brokers": (2, _cut_brokers),
-    "expire_session": (2, one_of(ProgramWorld.alive, steps.Expire)),
+    "freeze_broker": (1, _freeze_broker),
+    "stop_broker": (2, _stop_broker),
+    "isolate_broker": (1, _isolate_broker),
+    "cut_brokers": (1, _cut_brokers),
+    "expire_session": (1, one_of(ProgramWorld.alive, steps.Expire)),
     "move_controller": (1, _resign),
     "restart_program": (
-        6,
+        2,
         one_of(lambda world: sorted(world.killed), program_steps.RestartProgram),
     ),
-    "resume_program": (4, one_of(_paused, program_steps.ResumeProgram)),
-    "start_broker": (6, one_of(ProgramWorld.down, steps.Start)),
-    "thaw_broker": (4, one_of(lambda world: sorted(world.paused), steps.Thaw)),
-    "heal": (4, _heal),
+    "resume_program": (1, one_of(_paused, program_steps.ResumeProgram)),
+    "start_broker": (2, one_of(ProgramWorld.down, steps.Start)),
+    "thaw_broker": (1, one_of(lambda world: sorted(world.paused), steps.Thaw)),
+    "heal": (1, _heal),
 }
 """Every fault, with its weight."""
 _UNDONE = frozenset({"restart_program", "resume_program", "start_broker", "thaw_broker", "heal"})

@@ -9,6 +9,7 @@ import ast
 import difflib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,9 @@ PAGE = ROOT / "docs" / "guides" / "mistakes.md"
 SEEDS_OF_THE_RIGHT = 6
 LINES = 10
 """Of a test, without its first."""
+
+QUICK = ("--engine", "process", "--jobs", "2")
+"""Of an exploration of a wrong version."""
 
 ROW = r"at \d+\.\d{3} s, #\d+"
 REPORTS = {
@@ -118,3 +122,40 @@ def test_a_mistake_that_is_not_found_fails_the_run() -> None:
     """As does a seed that tells nothing."""
     done = run(FOLDER, "run.py", "zombie", "--seed", "1")
     assert (done.returncode, done.stdout.strip()) == (1, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", REPORTS)
+def test_exploring_finds_the_wrong_version_with_no_hint_but_its_test(
+    mistake: str, tmp_path: Path
+) -> None:
+    """Of the first hundred seeds one shows it, and the command of the find repeats it in another
+    process with another hash seed; the right version passes where the wrong one fails."""
+    folder = tmp_path / "mistakes"
+    shutil.copytree(FOLDER, folder)
+    (name,) = (name for name in functions(mistake) if name.startswith("test_"))
+    test = f"test_{mistake}.py::{name}"
+    found = explore(folder, "1", f"{test}[wrong]", *QUICK, "--runs", "100")
+    assert found.returncode == 1, found.stdout + found.stderr
+    text = re.search(r"^fails in \d+ runs?: (.*)$", found.stdout, re.MULTILINE)
+    command = re.search(r"^  fakekafka explore (replay .*)$", found.stdout, re.MULTILINE)
+    assert text is not None
+    assert command is not None
+    words = shlex.split(command[1])
+    again = explore(folder, "99", *words)
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert f"the test fails: {text[1]}" in again.stdout
+    right = explore(folder, "99", *(word.replace("[wrong]", "[right]") for word in words))
+    assert right.returncode == 0, right.stdout + right.stderr
+
+
+def explore(folder: Path, hash_seed: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``fakekafka explore`` in a folder, in a process with a hash seed."""
+    return subprocess.run(
+        [sys.executable, "-m", "fakekafka.cli.main", "explore", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -13,14 +13,14 @@ from fakekafka import Simulation
 
 Fault = Callable[[Simulation, Random], None]
 _BEGUN_MS = 60
-_EXPLORED_S = 60
+_EXPLORED_S = 45
 
 
 def attack(simulation: Simulation, *faults: Fault, within_s: float = 1, calm_s: float = 20) -> None:
     """Let one or two faults happen, and then time pass in which all can end well.
 
     None comes before a service has connected: one that cannot begin ends, as it should. Under
-    ``fakekafka explore`` the faults come from outside, and have most of a minute.
+    ``fakekafka explore`` the faults come from outside meanwhile.
     """
     if simulation.is_explored:
         simulation.run_for(_EXPLORED_S * 1000)
