@@ -58,12 +58,14 @@ class Kill(Step[World]):
 @dataclass(frozen=True)
 class PowerOff(Step[World]):
     broker: int
+    is_torn: bool = False
+    """The disk was writing: a log may end in the middle of a batch."""
 
     def do(self, world: World) -> bool:
         simulation, broker = world.simulation, self.broker
         if not world.is_calm() or any(view.isr == (broker,) for view in world.partitions()):
             return False
-        simulation.broker(broker).power_off()
+        simulation.broker(broker).power_off(torn=self.is_torn)
 
         def is_out() -> bool:
             """Of an ISR with others in it; a new topic may get it for its only replica even now."""

@@ -57,7 +57,7 @@ def _servers(is_alive: bool) -> Callable[[World], list[int]]:
 def _power_off(world: World, rng: random.Random) -> Drawn:
     broker = rng.choice(world.simulation.broker_ids)
     yield steps.Wait(_HEARD_AFTER_MS)
-    yield steps.PowerOff(broker)
+    yield steps.PowerOff(broker, rng.random() < 0.5)
 
 
 def _start(world: World, rng: random.Random) -> Drawn:

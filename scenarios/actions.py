@@ -200,7 +200,13 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             BrokerHandle.kill,
             optional("expire_session", FLAG, "whether its ZooKeeper session ends at once", False),
         ),
-        "power_off": _of_broker("cut a broker's power", BrokerHandle.power_off),
+        "power_off": _of_broker(
+            "cut a broker's power",
+            BrokerHandle.power_off,
+            optional(
+                "torn", FLAG, "whether some of what was not flushed is there, cut anywhere", False
+            ),
+        ),
         "shutdown": Action(
             "shut a broker down in control",
             BrokerHandle.shutdown,

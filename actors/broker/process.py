@@ -126,10 +126,17 @@ class BrokerProcess:
         self._die("crash", f"{self.name} is killed", silently=False)
         self.spec.disk.kill()
 
-    def power_off(self) -> None:
-        """Cut the machine's power: what was not flushed is gone, peers hear nothing."""
-        self._die("crash", f"{self.name} loses power", silently=True)
-        self.spec.disk.power_off()
+    def power_off(self, *, torn: bool = False) -> None:
+        """Cut the machine's power: what was not flushed is gone, peers hear nothing.
+
+        ``torn`` has it happen while the disk writes: some bytes of that are there.
+        """
+        middle = " in the middle of a write" if torn else ""
+        self._die("crash", f"{self.name} loses power{middle}", silently=True)
+        self.spec.disk.power_off(torn=self._survive if torn else None)
+
+    def _survive(self, unflushed_bytes: int) -> int:
+        return self.runtime.torn_writes.randint(0, unflushed_bytes)
 
     def halt(self, reason: str) -> None:
         """The broker ends itself (Kafka: ``Exit.halt``)."""

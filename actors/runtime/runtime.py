@@ -66,6 +66,8 @@ class Runtime(abc.ABC):
     def __init__(self, seed: int | None = None) -> None:
         self.id: int = next(Runtime._ids)
         self.rng: random.Random = random.Random(seed)
+        self._seed = seed
+        self._torn_writes: random.Random | None = None
         self._cause: int | None = None
         self._outside: int | None = None  # the last of what was done to the cluster
         self.doing: str | None = None
@@ -84,6 +86,14 @@ class Runtime(abc.ABC):
 
     def _create_network(self) -> Network:
         return Network(self)
+
+    @property
+    def torn_writes(self) -> random.Random:
+        """Draws what a power failure leaves of writes; the rest of a run hangs on none of it."""
+        if self._torn_writes is None:
+            seed = None if self._seed is None else f"torn writes {self._seed}"
+            self._torn_writes = random.Random(seed)
+        return self._torn_writes
 
     @property
     def cause(self) -> int | None:

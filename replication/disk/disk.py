@@ -2,7 +2,8 @@
 
 A ``Disk`` holds one or several log directories. A broker process opens its logs with ``open_log``
 and ends in one of three ways: ``close`` (clean: everything flushed, marker written), ``kill`` (the
-page cache survives: everything appended is there) or ``power_off`` (only what was flushed is).
+page cache survives: everything appended is there) or ``power_off`` (only what was flushed is, and
+perhaps some bytes more).
 ``MemoryDisk`` keeps all of it in memory, ``FileDisk`` in Kafka's files
 (docs/kafka/log.md#files). They say how directories and files are written; a ``LogStorage`` says
 it for one partition.
@@ -172,13 +173,22 @@ class Disk(ABC):
             directory.was_clean = False
         self._forget_process()
 
-    def power_off(self, survivors: Mapping[TopicPartition, int] | None = None) -> None:
+    def power_off(
+        self,
+        survivors: Mapping[TopicPartition, int] | None = None,
+        torn: Callable[[int], int] | None = None,
+    ) -> None:
         """Cut the power: every log ends at what was flushed.
 
         ``survivors`` gives a greater end for some partitions: the operating system may have
-        written more than it was asked to.
+        written more than it was asked to. ``torn`` says for each log of how many unflushed bytes
+        how many it has written, which may end in the middle of a batch.
         """
         self._load_all()
+        if torn is not None:
+            self._tear(torn)
+            self.kill()
+            return
         for name, storage in self._storages.items():
             if not storage.directory.is_offline:
                 offset = storage.flushed_offset
@@ -190,6 +200,12 @@ class Disk(ABC):
             if not storage.directory.is_offline:
                 storage.cut_to(storage.flushed_offset)
         self.kill()
+
+    def _tear(self, torn: Callable[[int], int]) -> None:
+        for storages in (self._storages, self._futures):
+            for _, storage in sorted(storages.items()):
+                if not storage.directory.is_offline:
+                    storage.tear(torn)
 
     @abstractmethod
     def _load_all(self) -> None:

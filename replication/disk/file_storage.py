@@ -264,6 +264,24 @@ class FileStorage(LogStorage):
         if self.segments:
             self._cut_files(self.segments[-1])
 
+    def _keep_torn(self, torn_bytes: int) -> None:
+        """Cut the files where the disk stopped, in the middle of a batch if it is so.
+
+        The indexes keep their entries behind the end: the next start mends them, and finds the
+        batch that is not whole.
+        """
+        before = list(self.segments)
+        while len(self.segments) > 1 and self.segments[-1].base_offset > self.flushed_offset:
+            self.segments.pop()
+        self._delete_files(before[len(self.segments) :], -1)
+        if self.segments:
+            self._tear_file(self.segments[-1], torn_bytes)
+
+    def _tear_file(self, segment: Segment, torn_bytes: int) -> None:
+        path = self._stem(segment) + LOG_SUFFIX
+        whole = segment.stored[: segment.find(self.flushed_offset)]
+        self._guarded(lambda: os.truncate(path, sum(map(len, whole)) + torn_bytes))
+
     # -- loading and recovering --------------------------------------------------------------
 
     def load(
@@ -344,7 +362,8 @@ class FileStorage(LogStorage):
         self._load_segments(bases, recovery_point)
         end = self.segments[-1].next_offset if self.segments else 0
         was_clean = self.directory.was_clean
-        self.flushed_offset: int = end if was_clean else min(end, recovery_point)
+        flushed = max(recovery_point, self.flushed_offset)  # this object may know better
+        self.flushed_offset: int = end if was_clean else min(end, flushed)
         self.has_producers = bool(self.snapshots) or any(
             data[43] < 0x80 for segment in self.segments for data in segment.stored
         )

@@ -148,3 +148,34 @@ class LogStorage:
             segments.pop()
         if segments:
             segments[-1].truncate_to(offset, index_interval_bytes)
+
+    def tear(self, survives: Callable[[int], int]) -> None:
+        """Lose the end of what was not flushed, as a power failure in the middle of a write does.
+
+        ``survives`` is called with the number of bytes that were not flushed, if there are any,
+        and says how many of them the disk has; the last batch of these may be cut in the middle.
+        """
+        unflushed = [
+            data
+            for segment in self.segments
+            for data in segment.stored[segment.find(self.flushed_offset) :]
+        ]
+        total = sum(map(len, unflushed))
+        if not total:
+            return
+        left = survives(total)
+        offset = self.flushed_offset
+        for data in unflushed:
+            if len(data) > left:
+                break
+            left -= len(data)
+            offset = RecordBatch.of(data).last_offset + 1
+        self.flushed_offset = offset
+        self._keep_torn(left)
+
+    def _keep_torn(self, torn_bytes: int) -> None:
+        """Keep the batches that are whole, and so many bytes of the one behind them.
+
+        Memory keeps none of these: the next start would drop them.
+        """
+        self.cut_to(self.flushed_offset)

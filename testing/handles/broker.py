@@ -103,9 +103,14 @@ class BrokerHandle:
         if node is not None:
             zookeeper.end_session(node.zk_client.session_id, self.name)
 
-    def power_off(self) -> None:
-        """Cut the power: unflushed data is lost, and peers are not notified."""
-        self._run(self._process.power_off)
+    def power_off(self, *, torn: bool = False) -> None:
+        """Cut the power: unflushed data is lost, and peers are not notified.
+
+        With ``torn`` the disk was writing. Each log ends anywhere between what was flushed and
+        what was appended, perhaps in the middle of a batch, as the seed has it. The next start
+        finds that batch and cuts it off.
+        """
+        self._run(lambda: self._process.power_off(torn=torn))
 
     def shutdown(self) -> bool:
         """Controlled shutdown; return False if the leadership of a partition could not be moved.

@@ -69,6 +69,34 @@ def test_more_may_survive_a_power_failure(tools: type[Tools]) -> None:
     assert disk.open_log(tools.name, tools.config()).log_end_offset == 4
 
 
+@pytest.mark.parametrize(("share", "end"), [(0, 1), (0.4, 1), (0.5, 2), (0.9, 2), (1, 3)])
+def test_write_may_be_torn(tools: type[Tools], share: float, end: int) -> None:
+    """A batch of which the disk has a part is not there; those before it are."""
+    disk = MemoryDisk()
+    log = tools.fill(disk.open_log(tools.name, tools.config()), 1)
+    log.flush()
+    tools.fill(log, 2)
+    disk.power_off(torn=lambda unflushed: int(share * unflushed))
+    assert disk.open_log(tools.name, tools.config()).log_end_offset == end
+
+
+def test_copy_in_another_directory_may_be_torn(tools: type[Tools]) -> None:
+    """Each log is torn by itself, in the order of the partitions (KIP-113)."""
+    disk = MemoryDisk(("one", "two"))
+    tools.fill(disk.open_log(tools.name, tools.config()), 1)
+    tools.fill(disk.open_future(tools.name, tools.config(), "two"), 2)
+    sizes: list[int] = []
+
+    def half(unflushed_bytes: int) -> int:
+        sizes.append(unflushed_bytes)
+        return unflushed_bytes // 2
+
+    disk.power_off(torn=half)
+    ends = [disk.open_log(tools.name, tools.config()).log_end_offset]
+    ends.append(disk.open_future(tools.name, tools.config()).log_end_offset)
+    assert (sizes[1], ends) == (2 * sizes[0], [0, 1])
+
+
 def test_clean_shutdown_loses_nothing(tools: type[Tools]) -> None:
     """Closing flushes and checkpoints: a power failure afterwards takes nothing."""
     disk = MemoryDisk()

@@ -252,6 +252,50 @@ def test_power_failure_cuts_the_files(tmp_path: Path, tools: type[Tools]) -> Non
     assert (flushed, log.log_end_offset) == (3, 3)
 
 
+def test_torn_write_is_found_and_cut_off(tmp_path: Path, tools: type[Tools]) -> None:
+    """The file ends in the middle of a batch. The next start cuts there; index, epochs and
+    producer snapshots follow (Kafka: ``LogSegment.recover``)."""
+    disk, log = open_log(tmp_path, tools, index_interval_bytes=0)
+    tools.fill(log, 2, epoch=0)
+    log.flush()
+    whole = tools.fill(log, 1, epoch=0).size_in_bytes
+    tools.produce(log, producer_id=4, epoch=0, sequence=0)
+    tools.fill(log, 2, epoch=7)
+    log.take_producer_snapshot()
+    disk.power_off(torn=lambda unflushed: whole // 3 + 20)
+    file, index = (directory(tmp_path, tools) / f"{SEGMENT}.{end}" for end in ("log", "index"))
+    assert (file.stat().st_size, index.stat().st_size) == (whole + 20, 5 * 8)
+    _, log = open_log(tmp_path, tools, index_interval_bytes=0)
+    assert (log.log_end_offset, log.epochs, log.producers) == (3, ((0, 0),), None)
+    assert (file.stat().st_size, index.stat().st_size) == (whole, 2 * 8)
+    assert log.storage.snapshots in (None, {})
+
+
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_what_was_on_the_disk_survives_the_next_power_failure(
+    tmp_path: Path, tools: type[Tools], is_torn: bool
+) -> None:
+    """What was flushed stays so, though no checkpoint told of it before the first failure."""
+    disk, log = open_log(tmp_path, tools)
+    tools.fill(log, 3)
+    log.flush()
+    for _ in range(2):
+        disk.power_off(torn=(lambda _unflushed: 0) if is_torn else None)
+        assert disk.open_log(tools.name, tools.config()).log_end_offset == 3
+
+
+def test_torn_write_takes_later_segments(tmp_path: Path, tools: type[Tools]) -> None:
+    """Segments behind the torn batch go, as they are behind a hole."""
+    disk, log = open_log(tmp_path, tools, segment_bytes=200)
+    tools.fill(log, 6)
+    log.storage.flushed_offset = 0  # as if rolling had not flushed
+    size = log.segments[0].batches[0].size_in_bytes
+    disk.power_off(torn=lambda _unflushed: size + 5)
+    assert [path.name for path in directory(tmp_path, tools).glob("*.log")] == [f"{SEGMENT}.log"]
+    _, log = open_log(tmp_path, tools, segment_bytes=200)
+    assert (log.log_end_offset, len(log.segments)) == (1, 1)
+
+
 def test_truncation_reaches_the_files(tmp_path: Path, tools: type[Tools]) -> None:
     """Truncated logs are truncated on the disk: kill right afterwards changes nothing."""
     disk, log = open_log(tmp_path, tools, segment_bytes=200, index_interval_bytes=0)

@@ -100,7 +100,33 @@ class LogAgainstList(RuleBasedStateMachine):
         self.disk.checkpoint_log_offsets()
         self.flushed = max(self.flushed, self.log.storage.flushed_offset)
         self.disk.power_off()
-        self.batches = [b for b in self.batches if b[1] < self.flushed]
+        self._lose_from(self.flushed)
+
+    @rule(share=st.floats(0, 1))
+    def lose_power_in_a_write(self, share: float) -> None:
+        """Of the bytes that were not flushed a beginning is there; what it cuts is not."""
+        self.disk.checkpoint_log_offsets()
+        self.flushed = max(self.flushed, self.log.storage.flushed_offset)
+        sizes = {b.last_offset: len(b.data) for b in self.log.batches()}
+        unflushed = {last: size for last, size in sizes.items() if last >= self.flushed}
+        left = int(share * sum(unflushed.values()))
+        offered: list[int] = []
+
+        def survives(unflushed_bytes: int) -> int:
+            offered.append(unflushed_bytes)
+            return int(share * unflushed_bytes)
+
+        self.disk.power_off(torn=survives)
+        assert offered == [sum(unflushed.values())] * bool(unflushed)
+        for last, size in unflushed.items():
+            left -= size
+            if left < 0:
+                break
+            self.flushed = last + 1
+        self._lose_from(self.flushed)
+
+    def _lose_from(self, offset: int) -> None:
+        self.batches = [b for b in self.batches if b[1] < offset]
         kept_end = self.batches[-1][1] + 1 if self.batches else None
         self._reopen()
         self.end = self.log.log_end_offset
