@@ -67,6 +67,8 @@ class Node(pykka.Actor):
         # Bound here once: cores ask for the time more often than for anything else.
         self.now_ms: Callable[[], int] = runtime.now_ms
         self.wall_ms: Callable[[], int] = runtime.wall_ms
+        if process.clock_shift_ms:
+            self.follow_clock()
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked: bool = False  # True while stopped or paused: deliveries take the slow path
         self.stopped: bool = False
@@ -104,6 +106,11 @@ class Node(pykka.Actor):
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """Call back inside this node after a delay; dropped when the node has died."""
         return self.runtime.call_later(self, int(delay_ms * 1000), callback)
+
+    def follow_clock(self) -> None:
+        """Go by the wall clock of the process from now on, which may differ from the runtime's."""
+        wall_ms, shift_ms = self.runtime.wall_ms, self.process.clock_shift_ms
+        self.wall_ms = (lambda: wall_ms() + shift_ms) if shift_ms else wall_ms
 
     def send(self, destination: str, message: Any) -> None:
         """Send a message that expects no answer."""

@@ -115,6 +115,10 @@ class Resident(Protocol):
         """Hold messages back or refuse them from now on, or take them again."""
         ...
 
+    def follow_clock(self) -> None:
+        """Go by the wall clock of its process from now on."""
+        ...
+
     def halt(self) -> None:
         """Stop at once."""
         ...
@@ -135,6 +139,8 @@ class Process:
         self.heard_again_us: int | None = None
         """When that ended, by the runtime's clock."""
         self.held: list[Callable[[], object]] = []
+        self.clock_shift_ms: int = 0
+        """How far the wall clock of its machine is ahead of the runtime's."""
 
 
 class Letter(Protocol):

@@ -141,6 +141,7 @@ def brokers(cluster: Cluster) -> list[dict[str, Any]]:
             "state": handle.state,
             "is_alive": handle.is_alive,
             "is_paused": handle.is_paused,
+            "clock_shift_ms": handle.clock_shift_ms,
             "port": handle.port,
             "offline_log_dirs": list(processes[handle.id].spec.disk.offline_dirs),
         }

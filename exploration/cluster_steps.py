@@ -141,6 +141,18 @@ class Thaw(Step[World]):
 
 
 @dataclass(frozen=True)
+class ShiftBrokerClock(Step[World]):
+    """A broker's wall clock is set."""
+
+    broker: int
+    ms: int
+
+    def do(self, world: World) -> bool:
+        world.simulation.broker(self.broker).shift_clock(self.ms)
+        return True
+
+
+@dataclass(frozen=True)
 class FailLogDir(Step[World]):
     broker: int
     index: int

@@ -21,6 +21,8 @@ _CONFIGS = (
     ("flush.messages", ("1", "1000")),
     ("message.timestamp.type", ("CreateTime", "LogAppendTime")),
 )
+_SHIFTS_MS = (-3_600_000, -5000, -500, 500, 5000, 3_600_000)
+"""Far below what Kafka keeps anything for."""
 _HEARD_AFTER_MS = 200
 """A session that was just expired changes the ISR within this time."""
 
@@ -160,6 +162,11 @@ def _fail_log_dir(world: World, rng: random.Random) -> Drawn:
         yield steps.FailLogDir(broker, rng.randrange(len(disk.directories)))
 
 
+def _shift_clock(world: World, rng: random.Random) -> Drawn:
+    broker = rng.choice(world.simulation.broker_ids)
+    yield steps.ShiftBrokerClock(broker, rng.choice(_SHIFTS_MS))
+
+
 def _lose(world: World, rng: random.Random) -> Drawn:
     one, other = map(broker_name, rng.sample(world.simulation.broker_ids, 2))
     yield steps.Lose(rng.choice((0.05, 0.3)), one, other)
@@ -209,6 +216,7 @@ FAULTS: Choices = {
     "grow": (2, _grow),
     "elect": (2, _elect),
     "fail a log directory": (2, _fail_log_dir),
+    "shift a clock": (2, _shift_clock),
     "lose": (1, _lose),
     "latency": (2, _latency),
 }

@@ -91,9 +91,9 @@ class ReplicaManager:
         self.followers: FollowerFetchHandler = followers
         self.fetch: FetchHandler = FetchHandler(reader, followers, delayed, sessions, host)
         self.produce: ProduceHandler = ProduceHandler(
-            hosted, delayed, followers.complete_fetches, on_failure, host.now_ms, host.wall_ms
+            hosted, delayed, followers.complete_fetches, on_failure, host
         )
-        self.verified_produce: VerifiedProduce = VerifiedProduce(hosted, self.produce, host.wall_ms)
+        self.verified_produce: VerifiedProduce = VerifiedProduce(hosted, self.produce, host)
         self.offsets: OffsetsHandler = OffsetsHandler(hosted, delayed)
         self.upkeep: Upkeep = Upkeep(hosted, delayed, fetcher_manager, host, config, on_failure)
         self.log_dirs: LogDirs = LogDirs(hosted, host, config, failures.handle_log_dir_failure)

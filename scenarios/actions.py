@@ -37,6 +37,7 @@ from ..testing.parameters.cluster_kinds import (
     TOPIC_CONFIG,
 )
 from ..testing.parameters.kinds import (
+    CLOCK_SHIFT,
     COUNT,
     FLAG,
     INDEX,
@@ -226,6 +227,12 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
         "restart": _of_broker("shut a broker down and start it", BrokerHandle.restart),
         "pause": _of_broker("freeze a broker", BrokerHandle.pause),
         "resume": _of_broker("let a frozen broker go on", BrokerHandle.resume),
+        "shift_clock": Action(
+            "set the wall clock of a broker's machine forward, or back",
+            BrokerHandle.shift_clock,
+            (_BROKER, required("shift_ms", CLOCK_SHIFT, "how far")),
+            {"broker": 1, "shift_ms": -2000},
+        ),
         "expire_session": _of_broker("expire a broker's session", ZooKeeperHandle.expire_session),
         "fail_log_dir": Action(
             "let a log directory of a broker fail",

@@ -240,6 +240,8 @@ def _revive(running: RunningCluster, process: BrokerProcess) -> None:
     handle = BrokerHandle(running, process)
     if handle.is_paused:
         handle.resume()
+    if handle.clock_shift_ms:
+        handle.shift_clock(-handle.clock_shift_ms)
     broker, disk = process.broker, process.spec.disk
     has_offline_replicas = broker is not None and broker.replica_manager.offline_count > 0
     if disk.offline_dirs or has_offline_replicas:  # offline until the broker restarts

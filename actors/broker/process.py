@@ -73,7 +73,7 @@ class BrokerProcess:
     def _start_broker(self) -> None:
         spec = self.spec
         # A new process: what the old one's peers still send it must not reach the new one.
-        self.process = self.runtime.process(self.name)
+        self._take_process()
         endpoints = spec.listener.bind(spec.broker_id)
         controller = self.runtime.spawn(
             ControllerActor, controller_name(spec.broker_id), self.process, spec
@@ -84,12 +84,18 @@ class BrokerProcess:
         )
         self.broker.running.add_done_callback(self._started)
 
+    def _take_process(self) -> None:
+        """Run as the process of the broker's name, on the machine it has."""
+        shift_ms = self.process.clock_shift_ms
+        self.process = self.runtime.process(self.name)
+        self.process.clock_shift_ms = shift_ms
+
     def _started(self, broker_running: Pending[None]) -> None:
         self.running.settle(broker_running.exception)
 
     def _find_id(self) -> None:
         self._be_known_as(self._new_id)
-        self.process = self.runtime.process(self.name)
+        self._take_process()
         self.id_finder = self.runtime.spawn(
             BrokerIdFinder, self.name, self.process, self.spec, self._found_id, self._failed
         )
@@ -137,6 +143,12 @@ class BrokerProcess:
 
     def _survive(self, unflushed_bytes: int) -> int:
         return self.runtime.torn_writes.randint(0, unflushed_bytes)
+
+    def shift_clock(self, shift_ms: int) -> None:
+        """Set the wall clock of its machine forward, or back."""
+        text = f"the clock of {self.name} is set {shift_ms:+d} ms"
+        self.runtime.note("fault", self.name, text)
+        self.runtime.shift_clock(self.process, shift_ms)
 
     def halt(self, reason: str) -> None:
         """The broker ends itself (Kafka: ``Exit.halt``)."""

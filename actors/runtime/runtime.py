@@ -235,6 +235,12 @@ class Runtime(abc.ABC):
         for item in held:
             self.call_later(None, 0, item)
 
+    def shift_clock(self, process: Process, shift_ms: int) -> None:
+        """Set the wall clock of a process's machine forward, or back."""
+        process.clock_shift_ms += shift_ms
+        for node in process.nodes.values():
+            node.follow_clock()
+
     def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
         """Run a function where it may touch the memory of a process, and give its result."""
         return function()

@@ -90,7 +90,7 @@ class GroupStore:
         self.write_line = write_line
         self.log: OffsetsLog = OffsetsLog(host, config, replica_manager)
         self.surroundings: GroupSurroundings = GroupSurroundings(
-            config, behaviour, host.wall_ms, host.rng
+            config, behaviour, lambda: host.wall_ms(), host.rng
         )
         self.groups: dict[str, Group] = {}
         """Those of the classic protocol."""

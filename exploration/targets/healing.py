@@ -50,6 +50,10 @@ class Healing:
             if simulation.broker(broker_id).is_alive:
                 simulation.broker(broker_id).resume()
         self._world.paused.clear()
+        for broker_id in simulation.broker_ids:
+            ahead_ms = simulation.broker(broker_id).clock_shift_ms
+            if ahead_ms:
+                simulation.broker(broker_id).shift_clock(-ahead_ms)
         for server_id, process in simulation.zookeepers.items():
             if not process.is_alive:
                 simulation.zookeeper.server(server_id).start()

@@ -77,6 +77,7 @@ class ReplicaFetcher:
         "_callbacks",
         "_delayed_until_ms",
         "_dirty",
+        "_host",
         "_max_bytes",
         "_min_bytes",
         "_now_ms",
@@ -88,7 +89,6 @@ class ReplicaFetcher:
         "_throttled_topics",
         "_truncates_on_fetch",
         "_wait_ms_max",
-        "_wall_ms",
         "_withheld",
         "broker_id",
         "fetcher_id",
@@ -121,7 +121,7 @@ class ReplicaFetcher:
         self.is_running: bool = True
         """False once stopped, or (0.10) dead of an exception: nothing is asked any more."""
         self._now_ms = host.now_ms
-        self._wall_ms = host.wall_ms
+        self._host = host
         self._behaviour = behaviour
         self._broker_epoch = broker_epoch
         self._callbacks = callbacks
@@ -446,7 +446,7 @@ class ReplicaFetcher:
                 len(batches) == 1
                 and not callbacks.verify_checksums
                 and answer.log_start_offset <= log.log_start_offset
-                and append_next(log, batches[0], self._wall_ms())
+                and append_next(log, batches[0], self._host.wall_ms())
             ):  # all that ``append_as_follower`` has to do, in most cases
                 previous = log.high_watermark
                 advanced = (

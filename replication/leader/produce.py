@@ -15,6 +15,7 @@ from ...protocol.data import (
     RequestContext,
 )
 from ...protocol.errors import ErrorCode, KafkaError
+from ...protocol.host import Host
 from ...protocol.internal_topics import INTERNAL_TOPICS
 from ...protocol.records.format import LENGTH_OVERHEAD, Readable
 from ...protocol.values import TopicPartition
@@ -64,12 +65,12 @@ class ProduceHandler:
         "_by_name",
         "_complete_fetches",
         "_delayed",
+        "_host",
         "_lookup_error",
         "_metadata_cache",
         "_now_ms",
         "_on_storage_failure",
         "_produces",
-        "_wall_ms",
         "behaviour",
     )
 
@@ -79,8 +80,7 @@ class ProduceHandler:
         delayed: DelayedRequests,
         complete_fetches: Callable[[Partition], object],
         on_storage_failure: Callable[[TopicPartition, Exception], object],
-        now_ms: Callable[[], int],
-        wall_ms: Callable[[], int],
+        host: Host,
     ) -> None:
         """``complete_fetches`` is told partitions whose log grew."""
         self.behaviour: Behaviour = hosted.behaviour
@@ -91,8 +91,8 @@ class ProduceHandler:
         self._delayed = delayed
         self._complete_fetches = complete_fetches
         self._on_storage_failure = on_storage_failure
-        self._now_ms = now_ms
-        self._wall_ms = wall_ms
+        self._now_ms = host.now_ms
+        self._host = host
 
     def append_records(
         self,
@@ -115,7 +115,7 @@ class ProduceHandler:
             refused = [self._refuse_acks(entry, context, origin) for entry in partitions]
             respond(ProduceResponse(tuple(refused)))
             return
-        now_ms, wall_ms = self._now_ms(), self._wall_ms()
+        now_ms, wall_ms = self._now_ms(), self._host.wall_ms()
         responses: list[ProducePartitionResponse] = []
         appended: list[_Appended] = []
         for entry in partitions:

@@ -15,6 +15,7 @@ from ...protocol.data import (
     RequestContext,
 )
 from ...protocol.errors import ErrorCode
+from ...protocol.host import Host
 from ...protocol.records.format import NO_SEQUENCE, TRANSACTIONAL_BIT, Readable
 from ...protocol.transactions import TransactionPartitions
 from ...protocol.values import TopicPartition, changed
@@ -69,14 +70,12 @@ def transactional_producer(records: Readable | None) -> tuple[int, int, int] | N
 class VerifiedProduce:
     """Has the coordinator asked for each partition where a transaction is to begin."""
 
-    __slots__ = ("_hosted", "_produce", "_wall_ms", "verify")
+    __slots__ = ("_host", "_hosted", "_produce", "verify")
 
-    def __init__(
-        self, hosted: HostedPartitions, produce: ProduceHandler, wall_ms: Callable[[], int]
-    ) -> None:
+    def __init__(self, hosted: HostedPartitions, produce: ProduceHandler, host: Host) -> None:
         self._hosted = hosted
         self._produce = produce
-        self._wall_ms = wall_ms
+        self._host = host
         self.verify: Verify | None = None
         """Nothing is verified while there is nobody to ask."""
 
@@ -159,7 +158,7 @@ class VerifiedProduce:
             return None
         producer_id, epoch, sequence = producer
         state = partition.log.producer_state()
-        return state.start_verification(producer_id, sequence, epoch, self._wall_ms())
+        return state.start_verification(producer_id, sequence, epoch, self._host.wall_ms())
 
     def _transactional(
         self, partitions: Sequence[ProducePartition], context: RequestContext

@@ -9,6 +9,7 @@ from ...protocol.awaiting import Cancelled
 from ...protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError
 from .. import arguments
 from ..parameters.cluster_kinds import LOG_DIR
+from ..parameters.kinds import CLOCK_SHIFT
 from ..views import LogDirView, StoredReplicaView
 from .partitions import partition_key
 from .zookeeper import ZooKeeperHandle
@@ -165,6 +166,21 @@ class BrokerHandle:
         self._require_running("nothing to resume")
         self._process.runtime.note("fault", self.name, "resumed")
         self._run(lambda: self._process.runtime.resume(self._process.process))
+
+    def shift_clock(self, shift_ms: float) -> None:
+        """Set the wall clock of its machine forward, or back; what it takes for elapsed goes on.
+
+        By that clock it dates records of ``LogAppendTime``, offsets, transactions and tokens, and
+        finds what is too old. It stays set when the broker restarts.
+        """
+        CLOCK_SHIFT.check("shift_ms", shift_ms)
+        self._run(lambda: self._process.shift_clock(round(shift_ms)))
+
+    @property
+    def clock_shift_ms(self) -> int:
+        """How far its wall clock is ahead of the others'; below 0 if it is behind."""
+        self._running.require_own_process()
+        return self._process.process.clock_shift_ms
 
     def _require_running(self, consequence: str) -> None:
         self._running.require_going()

@@ -314,6 +314,8 @@ INDEX = whole(0)
 """Numbers of partitions and of log directories, and offsets."""
 INT32 = whole(limit=2**31 - 1)
 MILLISECONDS = number("milliseconds")
+CLOCK_SHIFT = number("milliseconds", -1e11, 1e11)
+"""About three years either way."""
 SECONDS = number("seconds")
 PROBABILITY = number(most=1.0)
 MEGABYTES_PER_SECOND = number("megabytes per second", is_above=True)

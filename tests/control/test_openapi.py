@@ -72,6 +72,8 @@ OFFERED = {
     "BrokerHandle": {
         "begin_shutdown": "POST /brokers/{broker}/shutdown",
         "log_dirs": "GET /brokers/{broker}/log_dirs",
+        "clock_shift_ms": "GET /brokers/{broker}",
+        "shift_clock": "POST /brokers/{broker}/shift_clock",
         "fail_log_dir": "POST /brokers/{broker}/fail_log_dir", "id": "GET /brokers/{broker}",
         "is_alive": "GET /brokers/{broker}", "is_paused": "GET /brokers/{broker}",
         "move_replica": "POST /brokers/{broker}/move_replica",

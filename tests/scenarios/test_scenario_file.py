@@ -160,6 +160,7 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "note": ('text = "here it comes"', {"text": "here it comes"}),
     "heal": ("", {}),
     "fail_log_dir": ("broker = 1", {"directory": 0}),
+    "shift_clock": ("broker = 2\nshift_ms = -500", {"shift_ms": -500.0}),
     "power_off": ('broker = "controller"\ntorn = true', {"torn": True}),
 }
 
