@@ -117,6 +117,7 @@ def _tell(found: ClusterExploration, out: Path | None, *, shrinks: bool) -> list
         write_finding,
         write_report,
     )
+    from ...exploration.report_page import write_page
 
     for line in summary(found):
         print_line(line)
@@ -135,6 +136,8 @@ def _tell(found: ClusterExploration, out: Path | None, *, shrinks: bool) -> list
         print_line(line)
     if out is not None:
         write_report(found, findings, out / "report.md", print_line)
+        write_page(found, findings, out / "report.html")
+        print_line(str(out / "report.html"))
     return findings
 
 

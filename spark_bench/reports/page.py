@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ...protocol.errors import UsageError
 from ..tables.schema import BUCKET_RULE
 from .figures import Figure, figures, in_lines
+from .page_parts import escaped, head, table
 from .results import FAILED, bounded_columns
 from .source import ReportConfiguration, ReportSource, number_in
 from .statistics import Reading
@@ -21,24 +20,6 @@ _NUMBERS_ABREAST = 7
 """More do not fit into the page on a small laptop."""
 _SLOWEST = 5
 _BROKEN = 20
-_STYLE = """
-:root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --line: #d6d9de; --soft: #f3f4f6;
-  --dim: #5b6470; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e6e8eb; --back: #15181c; --line: #3a4048; --soft: #1f242a; --dim: #a2abb6; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back);
-  margin: 0 auto; max-width: 1200px; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.7rem; margin: 0 0 .2rem; } h2 { font-size: 1.25rem; margin: 2.4rem 0 .4rem; }
-p.about { color: var(--dim); margin: .2rem 0 .8rem; }
-.wide { overflow-x: auto; margin-bottom: 1rem; } .figure { height: 440px; }
-.figure.crowded { height: 620px; }
-td:first-child { min-width: 11rem; }
-table { border-collapse: collapse; font-size: .88rem; width: 100%; }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align: left;
-  vertical-align: top; } th { background: var(--soft); }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-code { background: var(--soft); padding: .1rem .3rem; border-radius: 4px; font-size: .85em; }
-"""
 _SCRIPT = """
 const figures = JSON.parse(document.getElementById("figures").textContent);
 function drawAll() {
@@ -69,16 +50,13 @@ def write_page(source: ReportSource, path: Path) -> list[Figure]:
     found = list(figures(source))
     data = json.dumps([_plotly(figure) for figure in found]).replace("</", "<\\/")
     parts = [
-        "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{_text(source.suite)}: a batch of fakekafka</title>",
-        f"<style>{_STYLE}</style>", "</head>", "<body>", *_what_was_run(source),
+        *head(f"{source.suite}: a batch of fakekafka"), *_what_was_run(source),
         *_headline_table(source),
     ]  # fmt: skip
     for figure in found:
         parts += [
-            f"<h2>{_text(figure.title)}</h2>",
-            f'<p class="about">{_text(figure.about)}</p>',
+            f"<h2>{escaped(figure.title)}</h2>",
+            f'<p class="about">{escaped(figure.about)}</p>',
             f'<div class="wide"><div class="{_size(figure)}" id="{figure.key}"></div></div>',
         ]
         if figure.key == "published":
@@ -99,32 +77,10 @@ def _size(figure: Figure) -> str:
     return "figure crowded" if is_crowded else "figure"
 
 
-def _text(value: object) -> str:
-    return html.escape(str(value))
-
-
 def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 999.5 or value == int(value) else f"{value:,.3g}"
-
-
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers_from: int) -> list[str]:
-    """Cells are HTML already; from a column on they are numbers."""
-    lines = ['<div class="wide"><table>']
-    names = "".join(
-        f'<th class="number">{head}</th>' if place >= numbers_from else f"<th>{head}</th>"
-        for place, head in enumerate(heads)
-    )
-    lines.append(f"<thead><tr>{names}</tr></thead><tbody>" if names else "<tbody>")
-    for row in rows:
-        cells = (
-            f'<td class="number">{cell}</td>' if place >= numbers_from else f"<td>{cell}</td>"
-            for place, cell in enumerate(row)
-        )
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    lines.append("</tbody></table></div>")
-    return lines
 
 
 def _what_was_run(source: ReportSource) -> list[str]:
@@ -150,9 +106,9 @@ def _what_was_run(source: ReportSource) -> list[str]:
         ("batch", facts["batch_id"]),
     ]  # fmt: skip
     return [
-        f"<h1>{_text(source.suite)}</h1>",
-        f'<p class="about">{_text(facts["about"])}. Simulated clusters in virtual time.</p>',
-        *_table((), (map(_text, row) for row in facts_rows), 9),
+        f"<h1>{escaped(source.suite)}</h1>",
+        f'<p class="about">{escaped(facts["about"])}. Simulated clusters in virtual time.</p>',
+        *table((), (map(escaped, row) for row in facts_rows), 9),
     ]
 
 
@@ -166,9 +122,9 @@ def _headline_table(source: ReportSource) -> list[str]:
         heads = ["configuration", "runs", *(_head(source, name) for name in own)]
         rows = []
         for one in source.configurations:
-            cells = [_text(one.label or "the defaults"), f"{one.ok}&nbsp;of&nbsp;{len(one.rows)}"]
+            cells = [escaped(one.label or "the defaults"), f"{one.ok}&nbsp;of&nbsp;{len(one.rows)}"]
             rows.append([*cells, *(_cell(one, name) for name in own)])
-        tables += _table(heads, rows, 1)
+        tables += table(heads, rows, 1)
     return [
         "<h2>Medians over the seeds</h2>",
         '<p class="about">With the 95 % interval of the median, and the worst seed below. Point at '
@@ -179,8 +135,8 @@ def _headline_table(source: ReportSource) -> list[str]:
 
 def _head(source: ReportSource, name: str) -> str:
     """A column's name, which may be broken behind each of its words."""
-    words = _text(name).replace("_", "_<wbr>")
-    return f'<span title="{_text(source.doc(name))}">{words}</span>'
+    words = escaped(name).replace("_", "_<wbr>")
+    return f'<span title="{escaped(source.doc(name))}">{words}</span>'
 
 
 def _cell(configuration: ReportConfiguration, name: str) -> str:
@@ -204,8 +160,8 @@ def _reading(reading: Reading) -> str:
 def _published_table(source: ReportSource) -> list[str]:
     rows = [
         (
-            _text(pair.title),
-            _text(pair.source),
+            escaped(pair.title),
+            escaped(pair.source),
             " / ".join(map(_number, pair.measured)),
             " / ".join(map(_number, pair.published)),
             f"{pair.ratio:.2f}",
@@ -215,7 +171,7 @@ def _published_table(source: ReportSource) -> list[str]:
         for pair in source.published()
     ]
     heads = ("what", "published in", "this batch, s", "published, s", "ratio", "published", "off")
-    return _table(heads, rows, 2)
+    return table(heads, rows, 2)
 
 
 def _slowest(source: ReportSource) -> list[str]:
@@ -231,15 +187,15 @@ def _slowest(source: ReportSource) -> list[str]:
     cells = [
         (
             "unknown" if is_unknown else _reading(Reading(value, is_bound)),
-            f"<code>{_text(_trace_command(row))}</code>",
+            f"<code>{escaped(_trace_command(row))}</code>",
         )
         for is_unknown, is_bound, value, _, row in ranked[:_SLOWEST]
     ]
     return [
-        f"<h2>The runs with the largest {_text(name)}</h2>",
+        f"<h2>The runs with the largest {escaped(name)}</h2>",
         '<p class="about">Each command records its run; <code>fakekafka trace story FILE</code> '
         "then tells what happened.</p>",
-        *_table((_text(name), "command"), cells, 9),
+        *table((escaped(name), "command"), cells, 9),
     ]
 
 
@@ -251,7 +207,7 @@ def _trace_command(row: dict[str, Any]) -> str:
 
 def _broken(source: ReportSource) -> list[str]:
     rows = [row for row in source.rows if row["status"] != "ok"]
-    unfinished = [f"<p>{_text(line)}.</p>" for line in source.unfinished()]
+    unfinished = [f"<p>{escaped(line)}.</p>" for line in source.unfinished()]
     if not rows and unfinished:
         return ["<h2>Promises</h2>", "<p>Every run kept every promise that it came to.</p>",
                 *unfinished]  # fmt: skip
@@ -262,13 +218,17 @@ def _broken(source: ReportSource) -> list[str]:
             "twice where Kafka promises that, and all replicas were the same.</p>",
         ]
     cells = [
-        (_text(row["status"]), _text(row["problems"]), f"<code>{_text(row['reproduce'])}</code>")
+        (
+            escaped(row["status"]),
+            escaped(row["problems"]),
+            f"<code>{escaped(row['reproduce'])}</code>",
+        )
         for row in rows[:_BROKEN]
     ]
     left = len(rows) - len(cells)
     more = [f"<p>{left} more are in the table <code>runs</code>.</p>"] if left else []
     return [f"<h2>{len(rows)} runs that are not ok</h2>", *unfinished,
-            *more, *_table(("status", "problem", "command"), cells, 9)]  # fmt: skip
+            *more, *table(("status", "problem", "command"), cells, 9)]  # fmt: skip
 
 
 def _method(source: ReportSource) -> list[str]:
@@ -281,9 +241,9 @@ def _method(source: ReportSource) -> list[str]:
         "percentiles are lower bounds. Runs that failed rank as worst, too. "
         "What arrives during the warm-up is not measured. "
         "Intervals are over runs, because values inside one run depend on each other. Histograms: "
-        f"{_text(BUCKET_RULE)} Virtual time passes only where the model says so: compare "
+        f"{escaped(BUCKET_RULE)} Virtual time passes only where the model says so: compare "
         "configurations, and do not take a figure for that of your machines.</p>",
-        f'<p class="about">Made from the tables in {_text(source.tables.directory.name)}.</p>',
+        f'<p class="about">Made from the tables in {escaped(source.tables.directory.name)}.</p>',
     ]
 
 

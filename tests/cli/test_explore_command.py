@@ -38,6 +38,9 @@ def test_an_exploration_tells_runs_and_what_it_reached(
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "None: every promise was kept." in report
     assert "BROKER_ID_NOT_REGISTERED" in report
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "None: every promise was kept." in page
+    assert "BROKER_ID_NOT_REGISTERED" in page
     assert len((out / "runs.jsonl").read_text().splitlines()) == 6
 
 
