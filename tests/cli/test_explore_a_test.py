@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from fakekafka.cli.main import main
-from fakekafka.exploration.programs import conductor
+from fakekafka.exploration.programs import conductor, explored_test
 from fakekafka.tests.support.terminal import press_ctrl_c, run_at_terminal
 
 SUITE = """
@@ -100,6 +100,10 @@ def test_skipped(kafka_simulation):
 @pytest.mark.kafka_explore(only=["kill_everything"])
 def test_with_a_wrong_mark(kafka_simulation):
     pass
+
+def test_busy(kafka_simulation):
+    while True:
+        pass
 
 def test_endless(kafka_simulation):
     kafka_simulation.program(asyncio.sleep, 1)
@@ -245,10 +249,13 @@ def test_a_file_that_cannot_be_imported_is_told(
 def test_a_test_that_never_ends_is_ended(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When it has had far more virtual time than a test needs."""
+    """When it has had far more time than a test needs, virtual or real."""
     monkeypatch.setattr(conductor, "LASTS_AT_MOST_MS", 36_000)
     assert explore(f"{FILE}::test_endless") == 2
     assert "the test has not ended within 0.01 virtual hours" in capsys.readouterr().err
+    monkeypatch.setattr(explored_test, "REAL_LIMIT_S", 0.2)
+    assert explore(f"{FILE}::test_busy") == 2
+    assert "the test has not ended within 0.2 real s" in capsys.readouterr().err
 
 
 def test_an_exploration_goes_on_where_it_was_left(folder: Path) -> None:
