@@ -1,13 +1,13 @@
 """What a run has reached: states and steps of state machines, faults, messages, errors, flags.
 
 The names of what can be reached come from the tables themselves, so what was never reached can be
-listed. To look at every message slows a run down, so only some runs do: those whose seed is a
-multiple of ``SAMPLED``.
+listed. To look at every message slows a run down, so only one in ``SAMPLED`` does.
 """
 
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from .targets.target import Target
 from .watch import SeenReplica
 
 SAMPLED = 8
+"""One run in so many is."""
 _OTHER_NAMES = {"AlterPartition": "AlterIsr", "IncrementalAlterConfigs": "AlterConfigs"}
 """APIs whose message is called otherwise here."""
 
@@ -35,6 +36,14 @@ KINDS: tuple[str, ...] = ("state", "transition", "fault", "faults", "message", "
 """What an item is about; it is followed by a colon and a name."""
 SAMPLED_KINDS: tuple[str, ...] = ("message", "error", "flag")
 """Those that are looked at in sampled runs only."""
+
+
+def is_drawn(seed: int) -> bool:
+    """Return whether messages and flags are looked at in the run of a seed.
+
+    It is drawn, as what a run attacks follows from its number.
+    """
+    return random.Random(f"sampled {seed}").randrange(SAMPLED) == 0
 
 
 class Coverage:

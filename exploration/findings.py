@@ -99,7 +99,7 @@ def coverage_lines(
         never = reached.never[:never_shown]
         more = len(reached.never) - len(never)
         told = f"; never {', '.join(never)}{f' and {more} more' if more else ''}" if never else ""
-        where = f" (seeds divisible by {SAMPLED} alone)" if reached.kind in SAMPLED_KINDS else ""
+        where = f" (one run in {SAMPLED} alone)" if reached.kind in SAMPLED_KINDS else ""
         yield f"{reached.kind}{where}: {reached.reached}{of}{told}"
 
 

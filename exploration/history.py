@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..protocol.errors import UsageError
-from .coverage import SAMPLED, Coverage
+from .coverage import Coverage, is_drawn
 from .generator import draw
 from .invariants.invariant import Violation
 from .step import Step, read, written
@@ -174,7 +174,7 @@ def run(
     try:
         target = history.target(history.kafka_version, history.seed, trace is not None, only)
         if covers:
-            coverage = Coverage(target, history.seed % SAMPLED == 0)
+            coverage = Coverage(target, is_drawn(history.seed))
         play = Play(target, coverage)
         steps = history.steps
         violations = play.run(drawn_steps(target, history.seed) if steps is None else steps)

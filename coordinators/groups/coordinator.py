@@ -349,11 +349,9 @@ class GroupCoordinator:
             not wanted and self._behaviour.empty_offset_fetch_means_all
         )
         partitions = sorted(group.offsets.committed) if asks_for_all else wanted or ()
+        is_stable = request.require_stable and self._behaviour.stable_offset_fetch
         return OffsetFetchResponse(
-            _NONE,
-            tuple(
-                group.offsets.fetch(partition, request.require_stable) for partition in partitions
-            ),
+            _NONE, tuple(group.offsets.fetch(partition, is_stable) for partition in partitions)
         )
 
     def _fetch_refusal(self, request: OffsetFetchRequest) -> ErrorCode:

@@ -467,6 +467,8 @@ class Behaviour:
         """A heartbeat is accepted while the assignment is awaited."""
         self.commits_check_state_first: bool = before("2.4", "KAFKA-8487")
         """Any client that commits during a rebalance is told of it."""
+        self.stable_offset_fetch: bool = since("2.5", "KIP-447")
+        """Who fetches offsets can wait for commits under way."""
         self.syncs_time_out: bool = since("2.8.1", "KAFKA-12890")
         """A member that does not sync in time is removed."""
         self.instance_id_must_be_known: bool = since("3.0", "PR 9958")

@@ -194,7 +194,16 @@ def test_a_refused_partition_leaves_the_others_alone() -> None:
     assert [c.topic_partition for c in desk.fetch()] == [AUDIT]
 
 
-@pytest.mark.parametrize(("version", "stays"), [("3.9", False), ("2.8", True), ("1.1", True)])
+@pytest.mark.parametrize("version", ["0.10.1", "1.1", "2.4"])
+def test_before_2_5_no_reader_can_wait_for_commits_under_way(version: str) -> None:
+    """OffsetFetch has no such field before its version 7 (KIP-447)."""
+    desk = GroupDesk(version)
+    desk.replicas.is_held = True
+    desk.commit()
+    assert desk.fetch(ORDERS, stable=True) == (CommittedOffset(ORDERS, NONE),)
+
+
+@pytest.mark.parametrize(("version", "stays"), [("3.9", False), ("2.8", True), ("2.5", True)])
 def test_until_3_8_an_offset_refused_for_its_metadata_stayed_pending(
     version: str, stays: bool
 ) -> None:
