@@ -157,13 +157,13 @@ def _breaks(promise: str) -> tuple[Violation, ...]:
 def test_another_kind_of_violation_is_no_shorter_history(monkeypatch: pytest.MonkeyPatch) -> None:
     """What remains ends as the whole did."""
 
-    def run(history: History) -> Outcome:
+    def run(history: History, _trace: str | None = None) -> Outcome:
         steps = history.steps or ()
         lost = Kill(1) in steps and Kill(4) in steps
         violations = _breaks("Lost" if lost else "Another")
         return Outcome(history, steps, violations, (), 0.0, ())
 
-    monkeypatch.setattr("fakekafka.exploration.shrinking.run", run)
+    monkeypatch.setattr("fakekafka.exploration.history.run", run)
     outcome = run(History(LoadedCluster, "3.9", 1, tuple(map(Kill, range(7)))))
     found = shrunk(outcome, outcome.violations[0].signature)
     assert found.outcome.history.steps == (Kill(1), Kill(4))
@@ -174,13 +174,13 @@ def test_another_kind_of_violation_is_no_shorter_history(monkeypatch: pytest.Mon
 def test_waits_that_follow_each_other_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where what was between them goes, the time stays."""
 
-    def run(history: History) -> Outcome:
+    def run(history: History, _trace: str | None = None) -> Outcome:
         steps = history.steps or ()
         waited_ms = sum(step.ms for step in steps if isinstance(step, Wait))
         violations = _breaks("Late") if waited_ms >= 30 else ()
         return Outcome(history, steps, violations, (), 0.0, ())
 
-    monkeypatch.setattr("fakekafka.exploration.shrinking.run", run)
+    monkeypatch.setattr("fakekafka.exploration.history.run", run)
     outcome = run(History(LoadedCluster, "3.9", 1, (Wait(20), Kill(1), Wait(10))))
     assert shrunk(outcome, outcome.violations[0].signature).outcome.history.steps == (Wait(30),)
 
