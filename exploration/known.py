@@ -28,6 +28,7 @@ KNOWN: dict[str, str] = {
     "KAFKA-6082": "a controller that was deposed writes leaderships to ZooKeeper",
     "unanswered AlterIsr": "the same where a leader asks the controller "
     "(docs/kafka/isr.md#changes-through-the-controller)",
+    "refused AlterIsr": "the same where a controller that is deposed refuses the change",
     "unanswered create": "a controller creates a partition again whose creation was not answered",
     "truncating deaf": "a follower that truncates does not hear the high watermark "
     "(docs/kafka/fetch-sessions.md#answers)",

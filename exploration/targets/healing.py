@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol import znode_paths
 from ...protocol.values import NO_LEADER, TopicPartition
+from ...replication.partition.isr_updaters import AlterIsrManager
 from ...statemachines.machines.transitions import PartitionState
 from ..worlds.load import Load
 
@@ -233,11 +234,12 @@ class Healing:
                     self._simulation.produce(topic, b"relief", partition=view.partition)
 
     def _relieve_leaders(self) -> None:
-        """Restart a leader that knows an older version of its partition than ZooKeeper has.
+        """Restart a leader that changes its ISR no more until it hears of another leader epoch.
 
-        The ISR was written, and the answer to that was lost. The leader changes its ISR no more
-        until it hears of another leader epoch, and a later controller tells it the same one: before
-        2.7 each of its writes fails (KAFKA-2729), since then its change counts as under way
+        It knows an older version of its partition than ZooKeeper has: the ISR was written, and the
+        answer to that was lost. A later controller tells it the same epoch: before 2.7 each of its
+        writes fails (KAFKA-2729), since then its change counts as under way. So does a change that
+        was refused for good by a controller that was none any more
         (docs/kafka/isr.md#changes-through-the-controller).
         """
         for topic in self._world.topics():
@@ -247,13 +249,22 @@ class Healing:
                 if view.leader is None or where in self.restarted:
                     continue
                 partition = self._world.hosted(view.leader, where)
-                known = None if partition is None else partition.partition_epoch
-                if known is not None and known < self._simulation.zookeeper.stat(path).version:
-                    self.restarted.add(where)
-                    flags = self._simulation.behaviour
-                    self._note_help("unanswered AlterIsr" if flags.alter_isr else "KAFKA-2729")
-                    self._simulation.broker(view.leader).begin_shutdown()
-                    return
+                if partition is None:
+                    continue
+                flags = self._simulation.behaviour
+                updater = partition.context.isr_updater
+                if isinstance(updater, AlterIsrManager) and where in updater.pending:
+                    continue  # it asks, and will hear
+                if partition.partition_epoch < self._simulation.zookeeper.stat(path).version:
+                    name = "unanswered AlterIsr" if flags.alter_isr else "KAFKA-2729"
+                elif flags.alter_isr and partition.pending_isr is not None:
+                    name = "refused AlterIsr"
+                else:
+                    continue
+                self.restarted.add(where)
+                self._note_help(name)
+                self._simulation.broker(view.leader).begin_shutdown()
+                return
 
     def _relieve_fetchers(self) -> None:
         """Restart a broker that copies no more, as its log differs from its leader's (KIP-320).

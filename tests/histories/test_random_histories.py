@@ -188,6 +188,7 @@ def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
             {"LogMatching: KIP-320", "ReplicasIdentical: KIP-320"},
         ),
         ("answer_to_alter_isr_is_lost", {"IsrWhole: unanswered AlterIsr"}),
+        ("former_controller_refuses_the_isr", {"IsrWhole: refused AlterIsr"}),
         ("broker_lacks_a_topic_of_0_11", {"MetadataAgrees: KAFKA-1120"}),
         ("broker_lacks_a_topic_of_1_1", {"IsrWhole: KAFKA-1120"}),
         ("dead_broker_stays_in_the_isr", set()),
@@ -202,8 +203,8 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
     cut while another one led (KIP-320, docs/kafka/replica-fetchers.md#releases). A controller
     without broker epochs misses a bounce and tells the broker nothing (KAFKA-1120); a follower that
     truncates does not hear its high watermark (docs/kafka/fetch-sessions.md#answers); and a leader
-    that never hears that its ISR was written changes it no more
-    (docs/kafka/isr.md#changes-through-the-controller)."""
+    that never hears that its ISR was written, or is refused by a former controller, changes it no
+    more (docs/kafka/isr.md#changes-through-the-controller)."""
     target, steps = kept(name)
     assert {violation.signature for violation in Play(target).run(steps)} == signatures
 
