@@ -26,6 +26,8 @@ KNOWN: dict[str, str] = {
     "KAFKA-2729": "a leader whose write of the ISR was not answered changes it no more",
     "KAFKA-4443": "a new controller tells brokers whom to follow before it tells who lives",
     "KAFKA-6082": "a controller that was deposed writes leaderships to ZooKeeper",
+    "KAFKA-9144": "a fenced producer's offsets come behind the marker, and its successor's commit "
+    "takes them along",
     "unanswered AlterIsr": "the same where a leader asks the controller "
     "(docs/kafka/isr.md#changes-through-the-controller)",
     "refused AlterIsr": "the same where a controller that is deposed refuses the change",

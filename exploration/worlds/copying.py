@@ -24,6 +24,7 @@ from ...protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ...protocol.java_hashing import bucket_of, java_string_hash
 from ...protocol.names import broker_name
 from ...protocol.records.format import Record
+from ...protocol.transactions import TxnOffsetCommitRequest, WriteTxnMarkersRequest
 from ...protocol.values import TopicPartition
 from ...testing.simulation import Simulation
 from .. import cluster_steps as steps
@@ -55,16 +56,28 @@ class CopyWorld(World):
         self.sent: int = 0
         self.former: int = 0
         """Answers with positions that a former coordinator gave."""
+        self.late: int = 0
+        """Offsets that a producer commits though a marker of a later epoch ended its
+        transaction."""
+        self._epochs: dict[int, int] = {}  # producer id -> the latest epoch of a marker
         self._producer = simulation.producer(acks="all", max_in_flight=1)
         simulation.runtime.network.observe(self._look)
 
     def _look(self, delivery: Delivery) -> None:
-        """Count positions that come from a broker which coordinates the group no longer."""
-        if type(delivery.message) is OffsetFetchResponse and not delivery.message.error:
+        """Count positions that come from a broker which coordinates the group no longer, and those
+        that are committed too late."""
+        message = delivery.message
+        if type(message) is OffsetFetchResponse and not message.error:
             number = bucket_of(java_string_hash(GROUP_ID), PARTITIONS)
             leader = self.leader(OFFSETS_TOPIC, number)
             if leader is None or delivery.sender.name != broker_name(leader):
                 self.former += 1
+        elif type(message) is WriteTxnMarkersRequest:
+            for marker in message.markers:
+                latest = self._epochs.get(marker.producer_id, -1)
+                self._epochs[marker.producer_id] = max(latest, marker.producer_epoch)
+        elif type(message) is TxnOffsetCommitRequest:
+            self.late += message.producer_epoch < self._epochs.get(message.producer_id, -1)
 
     def feed(self, count: int) -> None:
         for _ in range(count):

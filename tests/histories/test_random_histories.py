@@ -13,6 +13,7 @@ from fakekafka.exploration.history import History, Play, read_history, run
 from fakekafka.exploration.known import Caveat
 from fakekafka.exploration.step import Step, parse_step
 from fakekafka.exploration.targets.cluster import LoadedCluster
+from fakekafka.exploration.targets.target import Target
 from fakekafka.protocol.admin import AlterPartitionReassignmentsRequest
 from fakekafka.protocol.records.batch import RecordBatch
 from fakekafka.protocol.values import TopicPartition
@@ -28,10 +29,10 @@ DERIVED_VERSIONS = [version for version in KAFKA_VERSIONS if version not in JUDG
 KEPT = ROOT / "tests" / "histories" / "kept"
 
 
-def kept(name: str) -> tuple[LoadedCluster, Iterable[Step[Any]]]:
+def kept(name: str) -> tuple[Target, Iterable[Step[Any]]]:
     """The judge of a history that was kept, and its steps."""
     _, history = read_history(KEPT / f"{name}.txt")
-    return LoadedCluster(history.kafka_version, history.seed), history.steps or ()
+    return history.target(history.kafka_version, history.seed), history.steps or ()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -194,6 +195,7 @@ def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
         ("dead_broker_stays_in_the_isr", set()),
         ("high_watermark_one_change_behind", {"IsrWhole: truncating deaf"}),
         ("high_watermark_one_record_behind", {"IsrWhole: truncating deaf"}),
+        ("fenced_producer_commits_offsets_late", {"TransactionsAreAtomic: KAFKA-9144"}),
         ("leader_does_not_widen_its_isr", {"IsrWhole: KAFKA-2729"}),
     ],
 )
@@ -204,7 +206,8 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
     without broker epochs misses a bounce and tells the broker nothing (KAFKA-1120); a follower that
     truncates does not hear its high watermark (docs/kafka/fetch-sessions.md#answers); and a leader
     that never hears that its ISR was written, or is refused by a former controller, changes it no
-    more (docs/kafka/isr.md#changes-through-the-controller)."""
+    more (docs/kafka/isr.md#changes-through-the-controller). A group takes the offsets that a fenced
+    producer commits behind the marker (KAFKA-9144)."""
     target, steps = kept(name)
     assert {violation.signature for violation in Play(target).run(steps)} == signatures
 
