@@ -100,7 +100,7 @@ def test_a_directory_keeps_one_exploration(
 def test_a_budget_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
     """After the run that uses it up."""
     assert explore("--runs", "500", "--budget", "0.1s", "--engine", "serial") == 0
-    assert re.search(r"^[12] of 500 runs", capsys.readouterr().out)
+    assert re.search(r"^\d of 500 runs", capsys.readouterr().out)
 
 
 def test_a_history_that_was_kept_is_run_again(

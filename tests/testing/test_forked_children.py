@@ -37,6 +37,7 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "elect_leaders": ("preferred",),
     "expire_session": (1,),
     "restore": (1,),
+    "shift_clock": (1000,),
     "end_session": (1, "broker-1"),
     "get": ("/brokers",),
     "group": ("g",),
