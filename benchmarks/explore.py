@@ -1,15 +1,16 @@
-"""Fault exploration: runs a second, what its invariants cost, and what processes gain."""
+"""Fault exploration: runs a second, what its invariants cost, and what more cores bring."""
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
 import time
 from collections.abc import Collection
 
-from benchmarks.figures import line, sized
+from benchmarks.figures import IS_SMALL, line, sized
 
 RUNS = sized(60, 2)
+ENGINE_RUNS = sized(480, 4)
 ROUNDS = sized(3, 1)
 VERSION = "3.9"
 COST_MAX = 0.40
@@ -17,7 +18,7 @@ COST_MAX = 0.40
 
 
 def measure() -> None:
-    """Print runs a second of one core, the invariants' share, and processes beside one process."""
+    """Print runs a second of one core, the invariants' share, and engines beside one process."""
     line("cores, load before", f"{os.cpu_count()}, {os.getloadavg()[0]:.2f}")
     _run_all(2, None)  # what is imported only once
     watched_s, bare_s = 0.0, 0.0
@@ -28,7 +29,7 @@ def measure() -> None:
     share = 1 - bare_s / watched_s
     told = f"<= {COST_MAX:.0%}"
     line("  of that time all invariants", f"{share:.0%}", told, share <= COST_MAX)
-    _measure_processes()
+    _measure_engines()
 
 
 def _run_all(runs: int, only: Collection[str] | None) -> float:
@@ -43,22 +44,32 @@ def _run_all(runs: int, only: Collection[str] | None) -> float:
     return time.process_time() - began_s
 
 
-def _measure_processes() -> None:
-    """The same exploration in one process and in as many as there are cores."""
+def _measure_engines() -> None:
+    """The same exploration in one process, in as many as there are cores, and on Spark."""
+    from fakekafka.spark_bench.engines.engine import java_problem
+
+    # Each start of Spark takes longer than all small runs together.
+    problem = "it takes long to start" if IS_SMALL else java_problem()
+    if problem:
+        line("  Spark is not measured", problem)
+    serial_s, expected = _explored("serial")
+    cores = os.cpu_count() or 1
+    for engine in ("process",) if problem else ("process", "spark"):
+        took_s, found = _explored(engine)
+        share = serial_s / took_s / cores
+        line(f"  {engine} on {cores} cores, share of linear", f"{share:.0%}")
+        line("    results equal", str(found == expected), "True", found == expected)
+
+
+def _explored(engine: str) -> tuple[float, object]:
+    """Seconds of an exploration without the start of its engine, and what it found."""
     from fakekafka.exploration.explorer import ClusterExploration, explore
     from fakekafka.exploration.settings import Settings
     from fakekafka.spark_bench.engines.engine import open_engine
 
-    took_s, found = {}, {}
-    for engine in ("serial", "process"):
+    exploration = ClusterExploration(Settings(VERSION, 1, ENGINE_RUNS))
+    with open_engine(engine) as opened:
         began_s = time.perf_counter()
-        settings = Settings(VERSION, 1, RUNS)
-        exploration = ClusterExploration(settings)
-        explore(exploration, functools.partial(open_engine, engine))
-        took_s[engine] = time.perf_counter() - began_s
-        found[engine] = (sorted(exploration.reached), exploration.counts, exploration.figures)
-    cores = os.cpu_count() or 1
-    share = took_s["serial"] / took_s["process"] / cores
-    line(f"  {cores} processes, share of linear", f"{share:.0%}")
-    same = found["serial"] == found["process"]
-    line("    results equal", str(same), "True", same)
+        explore(exploration, lambda: contextlib.nullcontext(opened))
+        took_s = time.perf_counter() - began_s
+    return took_s, (sorted(exploration.reached), exploration.counts, exploration.figures)
