@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
@@ -36,6 +37,20 @@ def _work(connection: Connection) -> None:
             connection.send(work.carry_out(work.specs[item], f"process {os.getpid()}"))
 
 
+@contextlib.contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C, not even before their first line; this one hears it
+    afterwards. They inherit what is blocked, which Windows does not have."""
+    if sys.platform == "win32":
+        yield
+        return
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
 class _Worker:
     """One process, and what it has to do."""
 
@@ -44,7 +59,8 @@ class _Worker:
     def __init__(self, context: Any) -> None:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,), daemon=True)
-        self.process.start()
+        with _ctrl_c_held_back():
+            self.process.start()
         theirs.close()
         self.spec: NumberedRun | None = None
 

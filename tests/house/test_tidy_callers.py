@@ -27,7 +27,7 @@ ONLY_IN_TESTS: dict[str, str] = {
     "is_connected": _STATE,
     "is_reading": "asyncio calls it (Transport)",
     "pending_count": _CONTENT,
-    "process_ids": "for a test that kills a worker of a batch",
+    "process_ids": "for tests that send workers of a batch signals",
     "put_replica_state": "the counterpart of put_partition_state, to set a scene",
     "pytest_collection_modifyitems": "pytest calls it",
     "pytest_configure": "pytest calls it",

@@ -80,6 +80,23 @@ def test_a_process_that_dies_is_replaced_and_its_run_is_repeated(
 
 
 @pytest.mark.slow
+def test_no_worker_hears_ctrl_c(
+    small: str, serial: tuple[BatchResult, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not even one that has just been started, which would say so with a traceback."""
+    plan = make_plan(small, 3, 1)
+    with open_engine("process", 2) as engine:
+        workers = list(engine.process_ids)  # type: ignore[attr-defined]
+        for process_id in workers:
+            os.kill(process_id, signal.SIGINT)
+        outcomes = list(engine.run(SuiteWork(plan), plan.specs))
+        assert engine.process_ids == workers  # type: ignore[attr-defined]
+    rows = sorted((outcome.row for outcome in outcomes), key=lambda row: row["run_id"])
+    assert rows == serial[0].rows
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.slow
 def test_a_run_that_takes_its_process_along_is_a_row(tmp_path: Path) -> None:
     suite = written(tmp_path, TROUBLE, "trouble.py")
     matrix = {"kind": ["none", "die", "raise"]}
