@@ -111,9 +111,13 @@ class GroupMember:
             with ClientOperation(self._node, "join_group", self._settings.group_id) as operation:
                 is_member = await self._become_member()
                 if not is_member:
-                    operation.fail("left" if self.failure is None else self.failure.name)
+                    operation.fail(self._reason())
             if is_member:
                 await self._beat()
+
+    def _reason(self) -> str:
+        """Why it is no member."""
+        return "left" if self.failure is None else self.failure.name
 
     async def _become_member(self) -> bool:
         """Join; False if it leaves or may not be a member."""
