@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..protocol.versions import behaviour
 from ..spark_bench.planning.carry_out import Outcome as Carried
-from .history import TARGETS, History, run
+from .history import TARGETS, History, Outcome, run
 from .invariants.invariant import Violation
 from .step import parse_step
 from .targets.cluster import LoadedCluster
@@ -43,23 +44,16 @@ class Result(NamedTuple):
     virtual_ms: float
 
 
-@dataclass(frozen=True)
-class Campaign:
-    """Runs of one release; an engine's ``Work``."""
+class Trials(ABC):
+    """Runs as an engine's ``Work``: each gives a ``Result``, whatever it attacks."""
 
-    kafka_version: str
-    specs: Sequence[Trial]
-    only: frozenset[str] | None = None
-    """Promises that are watched; None: all."""
-
-    @property
-    def batch_id(self) -> str:
-        digest = hashlib.blake2b(repr((self.kafka_version, self.specs)).encode(), digest_size=8)
-        return digest.hexdigest()
+    @abstractmethod
+    def outcome(self, spec: Trial) -> Outcome:
+        """Carry out one run, and note what it reached."""
 
     def carry_out(self, spec: Trial, worker: str) -> Carried:
         started = time.perf_counter()
-        outcome = run(spec.history(self.kafka_version), only=self.only, covers=True)
+        outcome = self.outcome(spec)
         taken = tuple(map(str, outcome.taken))
         result = Result(
             spec, taken, outcome.violations, outcome.reached, outcome.figures, outcome.virtual_ms
@@ -74,6 +68,24 @@ class Campaign:
 
     def costs(self) -> MeanCost:
         return MeanCost()
+
+
+@dataclass(frozen=True)
+class Campaign(Trials):
+    """Runs of one release."""
+
+    kafka_version: str
+    specs: Sequence[Trial]
+    only: frozenset[str] | None = None
+    """Promises that are watched; None: all."""
+
+    @property
+    def batch_id(self) -> str:
+        digest = hashlib.blake2b(repr((self.kafka_version, self.specs)).encode(), digest_size=8)
+        return digest.hexdigest()
+
+    def outcome(self, spec: Trial) -> Outcome:
+        return run(spec.history(self.kafka_version), only=self.only, covers=True)
 
 
 class MeanCost:

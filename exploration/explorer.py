@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from .mutation import mutated
 from .settings import Explored, Settings
 from .step import parse_step
 
-MUTATED_EACH = 4
+_MUTATED_EACH = 4
 """One run of so many goes on from one that reached something new."""
 _POOL_MAX = 400
 
@@ -89,8 +89,30 @@ class Exploration(ABC):
         """The run of a find, with the steps that were done in it."""
 
     @abstractmethod
+    def target(self, run_id: int) -> str:
+        """Name what a run attacks, unless it goes on from another."""
+
+    def shape_of(self, target: str, seed: int) -> Hashable:
+        """Return what the worlds of two runs have to have in common for the steps of one to fit
+        the other."""
+        return target
+
     def attempt(self, run_id: int) -> Trial:
         """Draw a run, when the rounds before are taken."""
+        seed = self.settings.seed + run_id
+        if run_id % _MUTATED_EACH == _MUTATED_EACH - 1 and self.pool:
+            rng = random.Random(f"mutation {seed}")
+            target, its_seed, steps = rng.choice(self.pool)
+            shape = self.shape_of(target, its_seed)
+            others = [
+                lines
+                for name, other_seed, lines in self.pool
+                if self.shape_of(name, other_seed) == shape
+            ]
+            parsed = [list(map(parse_step, lines)) for lines in (steps, rng.choice(others))]
+            made = mutated(parsed[0], parsed[1], rng)
+            return Trial(run_id, target, its_seed, tuple(map(str, made)))
+        return Trial(run_id, self.target(run_id), seed)
 
     def rounds(self) -> Iterator[list[Trial]]:
         """The attempts of each round, drawn when the rounds before are taken."""
@@ -135,24 +157,11 @@ class ClusterExploration(Exploration):
         history = find.attempt.history(self.settings.kafka_version)
         return history.with_steps(list(map(parse_step, find.taken)))
 
-    def attempt(self, run_id: int) -> Trial:
-        settings = self.settings
-        seed = settings.seed + run_id
-        if run_id % MUTATED_EACH == MUTATED_EACH - 1 and self.pool:
-            rng = random.Random(f"mutation {seed}")
-            target, its_seed, steps = rng.choice(self.pool)
-            shape_of = TARGETS[target].shape_of
-            shape = shape_of(its_seed)
-            others = [
-                lines
-                for name, other_seed, lines in self.pool
-                if name == target and shape_of(other_seed) == shape
-            ]
-            parsed = [list(map(parse_step, lines)) for lines in (steps, rng.choice(others))]
-            made = mutated(parsed[0], parsed[1], rng)
-            return Trial(run_id, target, its_seed, tuple(map(str, made)))
-        target = settings.target or target_of(run_id, settings.kafka_version)
-        return Trial(run_id, target, seed)
+    def target(self, run_id: int) -> str:
+        return self.settings.target or target_of(run_id, self.settings.kafka_version)
+
+    def shape_of(self, target: str, seed: int) -> Hashable:
+        return target, TARGETS[target].shape_of(seed)
 
 
 class _BudgetUsed(Exception):
