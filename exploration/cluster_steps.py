@@ -29,7 +29,6 @@ from .step import Step
 from .world import World
 
 _TIMEOUT_MS = 30_000
-_POWER_FAILURE_MS = 120_000
 
 
 @dataclass(frozen=True)
@@ -62,24 +61,23 @@ class PowerOff(Step[World]):
     """The disk was writing: a log may end in the middle of a batch."""
 
     def do(self, world: World) -> bool:
-        simulation, broker = world.simulation, self.broker
+        broker = self.broker
         if not world.is_calm() or any(view.isr == (broker,) for view in world.partitions()):
             return False
-        simulation.broker(broker).power_off(torn=self.is_torn)
-
-        def is_out() -> bool:
-            """Of an ISR with others in it; a new topic may get it for its only replica even now."""
-            return all(
-                broker not in isr or isr == [broker]
-                for isr in (
-                    json.loads(data)["isr"]
-                    for path, data in simulation.zookeeper.tree().items()
-                    if data and path.startswith("/brokers/topics/") and path.endswith("/state")
-                )
-            )
-
-        simulation.run_until(is_out, _POWER_FAILURE_MS, every_ms=100)
+        world.simulation.broker(broker).power_off(torn=self.is_torn)
         return True
+
+    def is_settled(self, world: World) -> bool:
+        """Return whether it is out of every ISR with others in it; a new topic may get it for its
+        only replica even now."""
+        return all(
+            self.broker not in isr or isr == [self.broker]
+            for isr in (
+                json.loads(data)["isr"]
+                for path, data in world.simulation.zookeeper.tree().items()
+                if data and path.startswith("/brokers/topics/") and path.endswith("/state")
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,7 @@ class Start(Step[World]):
         if handle.is_alive:
             return False
         if self.is_repaired:
-            disk = world.simulation.processes[self.broker].spec.disk
-            for index in range(len(disk.directories)):
-                handle.repair_log_dir(index)
+            world.repair(self.broker)
         handle.start(wait=False)
         return True
 

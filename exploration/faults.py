@@ -23,7 +23,7 @@ _CONFIGS = (
 )
 _SHIFTS_MS = (-3_600_000, -5000, -500, 500, 5000, 3_600_000)
 """Far below what Kafka keeps anything for."""
-_HEARD_AFTER_MS = 200
+HEARD_AFTER_MS = 200
 """A session that was just expired changes the ISR within this time."""
 
 
@@ -48,17 +48,17 @@ def _controller(world: World) -> list[int]:
     return [] if broker is None else [broker]
 
 
-def _servers(is_alive: bool) -> Callable[[World], list[int]]:
-    return lambda world: [
-        server
-        for server, process in world.simulation.zookeepers.items()
-        if process.is_alive == is_alive
-    ]
+def zookeepers_up(world: World) -> list[int]:
+    return [n for n, process in world.simulation.zookeepers.items() if process.is_alive]
+
+
+def zookeepers_down(world: World) -> list[int]:
+    return [n for n, process in world.simulation.zookeepers.items() if not process.is_alive]
 
 
 def _power_off(world: World, rng: random.Random) -> Drawn:
     broker = rng.choice(world.simulation.broker_ids)
-    yield steps.Wait(_HEARD_AFTER_MS)
+    yield steps.Wait(HEARD_AFTER_MS)
     yield steps.PowerOff(broker, rng.random() < 0.5)
 
 
@@ -204,8 +204,8 @@ FAULTS: Choices = {
     "cut ZooKeeper": (3, _cut_zookeeper),
     "heal": (6, _heal),
     "expire": (4, one_of(World.alive, steps.Expire)),
-    "kill ZooKeeper": (2, one_of(_servers(True), steps.KillZookeeper)),
-    "start ZooKeeper": (4, one_of(_servers(False), steps.StartZookeeper)),
+    "kill ZooKeeper": (2, one_of(zookeepers_up, steps.KillZookeeper)),
+    "start ZooKeeper": (4, one_of(zookeepers_down, steps.StartZookeeper)),
     "resign": (2, _resign),
     "reassign": (5, _reassign),
     "cancel": (1, one_of(lambda world: world.main, lambda where: steps.Cancel(*where))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from ..protocol.errors import UsageError
 from .coverage import Coverage, is_drawn
 from .generator import draw
 from .invariants.invariant import Violation
-from .step import Step, read, written
+from .step import SETTLES_WITHIN_MS, SETTLING_EVERY_MS, Step, read, written
 from .targets.cluster import LoadedCluster
 from .targets.exactly_once import ExactlyOnce
 from .targets.groups import ClassicGroups, ConsumerGroups
@@ -139,15 +140,23 @@ class Play:
                 at_ms = self.target.world.simulation.now_ms
                 self.taken.append(step)
                 self.told.append(f"{at_ms:10.2f} ms  {step}")
-                if not step.do(self.target.world):
-                    self.taken.pop()
-                    self.told[-1] += " (not possible)"
-                elif self._coverage is not None:
+                if self._do(step) and self._coverage is not None:
                     self._coverage.took(step)
             self._tell("heal")
             violations = self.target.end()
             self._tell("judged")
         return violations
+
+    def _do(self, step: Step[Any]) -> bool:
+        world = self.target.world
+        if not step.do(world):
+            self.taken.pop()
+            self.told[-1] += " (not possible)"
+            return False
+        if not step.is_settled(world):
+            settled = functools.partial(step.is_settled, world)
+            world.simulation.run_until(settled, SETTLES_WITHIN_MS, every_ms=SETTLING_EVERY_MS)
+        return True
 
     def _tell(self, text: str) -> None:
         self.told.append(f"{self.target.world.simulation.now_ms:10.2f} ms  {text}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..spark_bench.reports.page_parts import escaped, head, table
@@ -27,20 +27,25 @@ pre { background: var(--soft); border-radius: 4px; font-size: .85rem; overflow-x
 
 def write_page(exploration: ClusterExploration, findings: Sequence[ShortFind], path: Path) -> None:
     """Write what ``findings.write_report`` writes, with the steps of each find."""
-    settings = exploration.settings
-    parts = [
-        *head(f"Fault exploration of Kafka {settings.kafka_version}", _STYLE),
-        "<h1>Fault exploration</h1>",
-        *(f'<p class="about">{escaped(line)}</p>' for line in summary(exploration)),
-        *_counts(exploration, findings),
-        "<h2>Finds</h2>",
-    ]
+    title = f"Fault exploration of Kafka {exploration.settings.kafka_version}"
+    parts = [*_counts(exploration, findings), "<h2>Finds</h2>"]
     if not findings:
         parts.append("<p>None: every promise was kept.</p>")
     for finding in findings:
         parts += _find(finding)
-    parts += [*_reached(exploration), "</body>", "</html>", ""]
-    path.write_text("\n".join(parts), encoding="utf-8")
+    parts += _reached(exploration)
+    path.write_text(page(title, summary(exploration), parts), encoding="utf-8")
+
+
+def page(title: str, about: Iterable[str], parts: Iterable[str]) -> str:
+    """The page of an exploration; ``parts`` are HTML already."""
+    lines = [
+        *head(title, _STYLE),
+        f"<h1>{escaped(title)}</h1>",
+        *(f'<p class="about">{escaped(line)}</p>' for line in about),
+        *parts,
+    ]
+    return "\n".join([*lines, "</body>", "</html>", ""])
 
 
 def _counts(exploration: ClusterExploration, findings: Sequence[ShortFind]) -> Iterator[str]:

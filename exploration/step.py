@@ -14,6 +14,10 @@ from ..protocol.values import TopicPartition
 
 World = TypeVar("World", contravariant=True)
 
+SETTLING_EVERY_MS = 100
+"""A step whose consequences go on is asked so often whether they are over."""
+SETTLES_WITHIN_MS = 120_000
+
 
 @dataclass(frozen=True)
 class Step(Generic[World]):
@@ -47,6 +51,10 @@ class Step(Generic[World]):
     def do(self, world: World) -> bool:
         """Do it; False if it does not apply to the world as it is."""
         raise NotImplementedError(f"{self.verb} is for another kind of world")
+
+    def is_settled(self, world: World) -> bool:
+        """Return whether its consequences are over: no other step is done before."""
+        return True
 
 
 def parse_step(line: str) -> Step[Any]:

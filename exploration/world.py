@@ -30,7 +30,7 @@ class World:
         self.deleted: set[str] = set()
         self.requests: list[tuple[str, Task[Any]]] = []
         self.paused: set[int] = set()
-        self.troubled_network = False
+        self.troubled_network: bool = False
         self.brokers: frozenset[int] = frozenset(simulation.broker_ids)
 
     def alive(self) -> list[int]:
@@ -109,6 +109,34 @@ class World:
         admin = AdminClient(self.simulation.running)
         self.requests.append((text, Task(admin.ask_controller(message))))
 
-    def start_all(self) -> None:
+    def repair(self, broker_id: int) -> None:
+        """Repair the failed log directories of a broker that is down: it finds what was in them."""
+        for index in range(len(self.simulation.processes[broker_id].spec.disk.directories)):
+            self.simulation.broker(broker_id).repair_log_dir(index)
+
+    def end_faults(self) -> None:
+        """End what is done to the network, to brokers that run and to ZooKeeper's servers."""
+        simulation = self.simulation
+        if self.troubled_network:
+            simulation.network.heal()
+            self.troubled_network = False
+        for broker_id in sorted(self.paused):
+            if simulation.broker(broker_id).is_alive:
+                simulation.broker(broker_id).resume()
+        self.paused.clear()
+        for broker_id in simulation.broker_ids:
+            ahead_ms = simulation.broker(broker_id).clock_shift_ms
+            if ahead_ms:
+                simulation.broker(broker_id).shift_clock(-ahead_ms)
+        for server_id, process in simulation.zookeepers.items():
+            if not process.is_alive:
+                simulation.zookeeper.server(server_id).start()
+
+    def mend_brokers(self) -> None:
+        """Start brokers that are down; one that lost a directory of several shuts down for that."""
+        for broker_id in self.running():
+            if self.simulation.processes[broker_id].spec.disk.offline_dirs:
+                self.simulation.broker(broker_id).begin_shutdown()
         for broker_id in self.down():
+            self.repair(broker_id)
             self.simulation.broker(broker_id).start(wait=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...exploration.programs.exploration import ProgramExploration
     from ...exploration.programs.history import FaultHistory
 
-_ENGINES = ("auto", "process", "serial")
+_ENGINES = ("auto", "process", "serial", "spark")
 
 
 def explore_test(
@@ -25,7 +25,7 @@ def explore_test(
     runs: int = typer.Option(1000, help="how many"),
     budget: str | None = typer.Option(None, help="how long at most: 90s, 10m, 2h"),
     seed: int = typer.Option(1, help="of the first run; the others count up"),
-    engine: str = typer.Option("auto", help="auto, process or serial"),
+    engine: str = typer.Option("auto", help="auto, spark, process or serial"),
     jobs: int | None = typer.Option(None, "--jobs", "-j", help="runs at a time; default all cores"),
     out: Path | None = typer.Option(None, "--out", "-o", help="directory for runs and finds"),
     resume: bool = typer.Option(False, "--resume", help="go on with the exploration in --out"),
@@ -107,6 +107,7 @@ def _tell(exploration: ProgramExploration, out: Path | None, *, shrinks: bool) -
         write_find,
         write_report,
     )
+    from ...exploration.programs.report_page import write_page
 
     _print_all(summary(exploration))
     finds = []
@@ -120,6 +121,8 @@ def _tell(exploration: ProgramExploration, out: Path | None, *, shrinks: bool) -
         print_line("the test passes in every run")
     if out is not None:
         write_report(exploration, finds, out / "report.md", print_line)
+        write_page(exploration, finds, out / "report.html", out / "finds")
+        print_line(str(out / "report.html"))
     return bool(finds)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...programs.program import Program
 from ...testing.simulation import Simulation
 from ..cluster_steps import Wait
-from ..step import Step
+from ..step import SETTLES_WITHIN_MS, SETTLING_EVERY_MS, Step
 from .program_world import ProgramWorld
 
 Plan = Callable[[ProgramWorld], Iterable[Step[Any]]]
@@ -47,6 +47,9 @@ class Conductor:
         self._spared = spared
         self._within_ms = within_ms
         self._steps: Iterator[Step[Any]] = iter(())
+        self._settling: Step[Any] | None = None
+        """A step whose consequences are not over yet."""
+        self._settling_ms = 0
         self._ended_us: int | None = None
         self.begun_us: int | None = None
         """When the first program was started."""
@@ -88,6 +91,12 @@ class Conductor:
 
     def _go_on(self) -> None:
         """Do what comes before the next wait."""
+        if self._settling is not None:
+            self._settling_ms += SETTLING_EVERY_MS
+            if self._settling_ms < SETTLES_WITHIN_MS and not self._settling.is_settled(self._world):
+                self._after(SETTLING_EVERY_MS, self._go_on)
+                return
+            self._settling = None
         for step in self._steps:
             if isinstance(step, Wait):
                 left_ms = self._left_ms()
@@ -102,10 +111,14 @@ class Conductor:
                     return
                 continue
             self._tell(step)
-            if step.do(self._world):
-                self.taken.append(step)
-            else:
+            if not step.do(self._world):
                 self.told[-1] += " (not possible)"
+                continue
+            self.taken.append(step)
+            if not step.is_settled(self._world):
+                self._settling, self._settling_ms = step, 0
+                self._after(SETTLING_EVERY_MS, self._go_on)
+                return
         self._end()
 
     def _left_ms(self) -> int | None:
@@ -138,7 +151,7 @@ class Conductor:
     def _mend(self) -> None:
         assert self.simulation is not None
         assert self._ended_us is not None
-        self._world.start_all()
+        self._world.mend_brokers()
         if self.simulation.runtime.now_us() < self._ended_us + _MEND_FOR_MS * 1000:
             self._after(_MEND_EVERY_MS, self._mend)
 

@@ -50,6 +50,11 @@ class ProgramExploration(Exploration):
         history = FaultHistory(attempt.target, attempt.seed, bounds=self.bounds)
         return history.with_steps(list(map(parse_step, find.taken)))
 
+    def reached_of(self, kind: str) -> list[str]:
+        """What runs reached of one kind, such as ``fault``."""
+        before = f"{kind}: "
+        return sorted(n.removeprefix(before) for n in self.reached if n.startswith(before))
+
     def target(self, run_id: int) -> str:
         return self.settings.test
 

@@ -94,7 +94,10 @@ class ExploredTest:
             self._output.truncate()
 
     def _configure(self) -> Config:
-        options = ["-s", "-q", "-p", "no:cacheprovider", self.test]
+        # A program that failed may leave clients open, as a process does that ends. What warns of
+        # that is found by the collector in any run, and says nothing of that run.
+        plugins = ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
+        options = ["-s", "-q", *plugins, self.test]
         has_workers = importlib.util.find_spec("xdist") is not None
         for more in (["-n0"], []) if has_workers else ([],):
             try:

@@ -53,7 +53,7 @@ def find_of(exploration: ProgramExploration, signature: str, *, shrinks: bool) -
 def write_find(find: ProgramFind, folder: Path) -> list[Path]:
     """Write a test that can be pasted, and the trace of the run; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{find.name}.py"
+    path = pasted_path(find, folder)
     history = find.history
     explored = explored_test(history.test)
     text = written_test(
@@ -63,6 +63,11 @@ def write_find(find: ProgramFind, folder: Path) -> list[Path]:
     trace = path.with_suffix(".fktrace")
     history.run(str(trace))
     return [path, trace]
+
+
+def pasted_path(find: ProgramFind, folder: Path) -> Path:
+    """Where the test is that can be pasted."""
+    return folder / f"{find.name}.py"
 
 
 def summary(exploration: ProgramExploration) -> Iterator[str]:
@@ -98,11 +103,11 @@ def write_report(
         lines += ["None: the test passes in every run.", ""]
     for find in finds:
         lines += [f"### {find.signature}", "", "```text", *find_lines(find), "```", ""]
-        pasted = path.parent / "finds" / f"{find.name}.py"
+        pasted = pasted_path(find, path.parent / "finds")
         if pasted.exists():
             lines += ["```python", pasted.read_text(encoding="utf-8").rstrip(), "```", ""]
         lines += ["What pytest tells:", "", "```text", find.told.rstrip(), "```", ""]
-    faults = sorted(name for name in exploration.reached if name.startswith("fault: "))
-    lines += ["## What was tried", "", *(f"- {name.removeprefix('fault: ')}" for name in faults)]
+    faults = exploration.reached_of("fault")
+    lines += ["## What was tried", "", *(f"- {name}" for name in faults)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     tell(str(path))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...protocol.errors import UsageError, nearest_names
 from ...protocol.names import broker_name
 from .. import cluster_steps as steps
-from ..faults import one_of
+from ..faults import HEARD_AFTER_MS, one_of, zookeepers_down, zookeepers_up
 from ..generator import Choices, Choose, Draws, draw
 from ..step import Step
 from . import program_steps
@@ -27,6 +27,7 @@ _STILL_MS = (1000, 3000, 7000, 9000, 14_000)
 _CUT_MS = (300, 1500, 4000, 8000, 12_000)
 _LEADERS_OFTEN = 0.7
 _NOTES_OFTEN = 0.75
+_SHIFTS_MS = (-3_600_000, -5000, 5000, 3_600_000)
 _NEAR_MS = (-150, 150)
 
 
@@ -84,6 +85,35 @@ def _kill_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
             yield steps.Start(broker)
 
 
+def _power_off_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
+    broker = _broker_of_interest(world, rng, world.mortal())
+    if broker is not None:
+        yield steps.Wait(HEARD_AFTER_MS)
+        yield steps.PowerOff(broker, rng.random() < 0.5)
+        yield steps.Wait(rng.choice((0, 4000)))
+        yield steps.Start(broker)
+
+
+def _fail_log_dir(world: ProgramWorld, rng: random.Random) -> Drawn:
+    running = [broker for broker in world.mortal() if broker in world.running()]
+    broker = _broker_of_interest(world, rng, running)
+    if broker is not None:
+        disk = world.simulation.processes[broker].spec.disk
+        yield steps.FailLogDir(broker, rng.randrange(len(disk.directories)))
+        yield steps.Wait(rng.choice((1000, 4000, 10_000)))
+        yield steps.Start(broker, True)
+
+
+def _kill_zookeeper(world: ProgramWorld, rng: random.Random) -> Drawn:
+    servers = zookeepers_up(world)
+    if servers:
+        server = rng.choice(servers)
+        yield steps.KillZookeeper(server)
+        if rng.random() < 0.8:
+            yield steps.Wait(rng.choice((200, 3000, 10_000)))
+            yield steps.StartZookeeper(server)
+
+
 def _freeze_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
     broker = _broker_of_interest(world, rng, world.mortal())
     if broker is not None:
@@ -136,8 +166,12 @@ def _slow_program(world: ProgramWorld, rng: random.Random) -> Drawn:
 def _shift_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
     names = world.struck()
     if names:
-        ms = rng.choice((-3_600_000, -5000, 5000, 3_600_000))
-        yield program_steps.ShiftClock(rng.choice(names), ms)
+        yield program_steps.ShiftClock(rng.choice(names), rng.choice(_SHIFTS_MS))
+
+
+def _shift_broker_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
+    broker = rng.choice(world.simulation.broker_ids)
+    yield steps.ShiftBrokerClock(broker, rng.choice(_SHIFTS_MS))
 
 
 def _heal(world: ProgramWorld, _rng: random.Random) -> Drawn:
@@ -185,6 +219,10 @@ FAULTS: Choices = {
     "stop_broker": (2, _stop_broker),
     "isolate_broker": (1, _isolate_broker),
     "cut_brokers": (1, _cut_brokers),
+    "power_off_broker": (2, _power_off_broker),
+    "fail_log_dir": (1, _fail_log_dir),
+    "shift_broker_clock": (1, _shift_broker_clock),
+    "kill_zookeeper": (1, _kill_zookeeper),
     "expire_session": (1, one_of(ProgramWorld.alive, steps.Expire)),
     "move_controller": (1, _resign),
     "restart_program": (
@@ -192,12 +230,22 @@ FAULTS: Choices = {
         one_of(lambda world: sorted(world.killed), program_steps.RestartProgram),
     ),
     "resume_program": (1, one_of(_paused, program_steps.ResumeProgram)),
-    "start_broker": (2, one_of(ProgramWorld.down, steps.Start)),
+    "start_broker": (2, one_of(ProgramWorld.down, lambda broker: steps.Start(broker, True))),
+    "start_zookeeper": (1, one_of(zookeepers_down, steps.StartZookeeper)),
     "thaw_broker": (1, one_of(lambda world: sorted(world.paused), steps.Thaw)),
     "heal": (1, _heal),
 }
 """Every fault, with its weight."""
-_UNDONE = frozenset({"restart_program", "resume_program", "start_broker", "thaw_broker", "heal"})
+_UNDONE = frozenset(
+    {
+        "restart_program",
+        "resume_program",
+        "start_broker",
+        "start_zookeeper",
+        "thaw_broker",
+        "heal",
+    }
+)
 KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _UNDONE)
 """Those that do harm; a test can be spared some."""
 

@@ -59,18 +59,11 @@ class ProgramWorld(World):
 
     def end_faults(self) -> None:
         """End every fault that is on."""
-        simulation = self.simulation
-        if self.troubled_network:
-            simulation.network.heal()
-            self.troubled_network = False
+        super().end_faults()
         for source, target in self.slowed:
-            simulation.network.restore(source, target)
+            self.simulation.network.restore(source, target)
         self.slowed.clear()
-        for broker_id in sorted(self.paused):
-            if simulation.broker(broker_id).is_alive:
-                simulation.broker(broker_id).resume()
-        self.paused.clear()
-        self.start_all()
+        self.mend_brokers()
         for name in self.programs:
             if self.programs[name].is_paused:
                 self.handle(name).resume()

@@ -90,7 +90,7 @@ class ExactlyOnce(Target):
             steps.Thaw(broker).do(world)
         end_ms = simulation.now_ms + patience_ms
         while simulation.now_ms < end_ms and world.differences():
-            world.start_all()  # one may still be shutting down
+            world.mend_brokers()  # one may still be shutting down
             simulation.run_for(2000)
         if not world.differences():  # nothing may come twice later
             simulation.run_for(20_000)

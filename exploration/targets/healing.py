@@ -45,19 +45,7 @@ class Healing:
         """Undo every fault, as an operator would, and wait until the cluster is whole; whether it
         became so. Where an operator had to help, the promise was broken, which is told."""
         simulation = self._simulation
-        simulation.network.heal()
-        self._world.troubled_network = False
-        for broker_id in sorted(self._world.paused):
-            if simulation.broker(broker_id).is_alive:
-                simulation.broker(broker_id).resume()
-        self._world.paused.clear()
-        for broker_id in simulation.broker_ids:
-            ahead_ms = simulation.broker(broker_id).clock_shift_ms
-            if ahead_ms:
-                simulation.broker(broker_id).shift_clock(-ahead_ms)
-        for server_id, process in simulation.zookeepers.items():
-            if not process.is_alive:
-                simulation.zookeeper.server(server_id).start()
+        self._world.end_faults()
         simulation.run_for(_LOAD_AFTER_HEALING_MS)
         self._load.sends = False
         limit_ms = simulation.now_ms + SETTLE_MS
@@ -101,8 +89,7 @@ class Healing:
                     handle.begin_shutdown()
                 continue
             if not handle.is_alive:
-                for index in range(len(disk.directories)):
-                    handle.repair_log_dir(index)
+                self._world.repair(broker_id)
                 if broker_id in self._mended:  # it ended by itself
                     self._discard_cut_partitions(broker_id, disk)
                 self._mended.add(broker_id)
