@@ -3,6 +3,7 @@ compaction, forgetting of producers (docs/kafka/log.md, docs/kafka/isr.md#shrink
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Callable
 
@@ -119,11 +120,16 @@ class Upkeep:
     # -- periodic work ----------------------------------------------------------------------
 
     def shrink_isrs(self) -> None:
-        """Propose ISRs without members that fell behind (docs/kafka/isr.md#shrinking)."""
+        """Propose ISRs without members that fell behind (docs/kafka/isr.md#shrinking).
+
+        Where one cannot be looked for, the whole look ends, until the next one
+        (``KafkaScheduler.schedule`` catches what a task throws).
+        """
         now_ms = self._host.now_ms()
-        for partition in tuple(self._hosted.by_name.values()):
-            if partition.is_leader:
-                partition.maybe_shrink_isr(now_ms)
+        with contextlib.suppress(KafkaError):
+            for partition in tuple(self._hosted.by_name.values()):
+                if partition.is_leader:
+                    partition.maybe_shrink_isr(now_ms)
 
     def start_high_watermark_checkpoints(self) -> None:
         """Begin checkpointing high watermarks, once: with the first LeaderAndIsr."""

@@ -315,6 +315,11 @@ class Behaviour:
         """Who joins the ISR must have reached the start of the leader's epoch."""
         self.isr_member_at_end_never_removed: bool = since("2.1", "KAFKA-7152")
         """A follower at the leader's end stays in the ISR, however long it does not fetch."""
+        self.isr_check_fails_at_no_replica: bool = steps(
+            False, {"2.4": True, "3.0": False}, "KIP-455", "KAFKA-9672"
+        )
+        """The look for followers that lag ends where an ISR names a broker that is no replica of
+        its partition; in other releases that broker leaves the ISR."""
         self.make_follower_restarts: Literal["leader_changed", "epoch_missed", "epoch_changed"] = (
             steps(
                 "leader_changed",

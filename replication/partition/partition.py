@@ -345,8 +345,11 @@ class Partition:
         self._propose(self.maximal_isr, is_expansion=True)
 
     def out_of_sync_replicas(self, now_ms: int) -> tuple[int, ...]:
-        """ISR members that fell behind for longer than the lag time
-        (docs/kafka/isr.md#shrinking)."""
+        """ISR members that fell behind for longer than the lag time, and those that are no replicas
+        (docs/kafka/isr.md#shrinking).
+
+        Raises ``KafkaError`` for one that is no replica where a release does not expect that.
+        """
         log = self.log
         if log is None or not self.is_leader:
             return ()
@@ -354,7 +357,15 @@ class Partition:
         context = self.context
         end_offset = log.log_end_offset
         keeps_member_at_end = context.behaviour.isr_member_at_end_never_removed
-        return tuple(
+        own = context.broker_id
+        known = [replica.broker_id for replica in self.remote_replicas]
+        foreign = tuple([one for one in self.isr if one != own and one not in known])
+        if foreign and context.behaviour.isr_check_fails_at_no_replica:
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"Replica with id {foreign[0]} is not available on broker {own}",
+            )
+        return foreign + tuple(
             replica.broker_id
             for replica in self.remote_replicas
             if now_ms - replica.last_caught_up_time_ms > context.lag_ms_max

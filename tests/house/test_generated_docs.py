@@ -126,11 +126,11 @@ def test_a_citation_belongs_to_the_test_around_it(behaviours: Any) -> None:
 
 
 def test_a_number_that_does_not_exist_is_reported(behaviours: Any) -> None:
-    """CP ends at 203 and DP at 136."""
-    found = citations.read_citations([("tests/a.py", "# CP-203..204, DP-137\n")], behaviours)
-    assert set(found.tests) == {"CP-203"}
+    """CP ends at 205 and DP at 136."""
+    found = citations.read_citations([("tests/a.py", "# CP-205..206, DP-137\n")], behaviours)
+    assert set(found.tests) == {"CP-205"}
     assert found.problems == [
-        "tests/a.py:1: there is no CP-204",
+        "tests/a.py:1: there is no CP-206",
         "tests/a.py:1: there is no DP-137",
     ]
 
@@ -178,12 +178,12 @@ def test_an_excused_behaviour_that_a_test_covers_is_reported(tmp_path: Path) -> 
 
 
 def test_the_page_lists_every_behaviour_once(behaviours: Any) -> None:
-    """All 203 and 136 have a row with the sentence: tested, excused, or open."""
+    """All 205 and 136 have a row with the sentence: tested, excused, or open."""
     found = citations.read_citations([("tests/a.py", EXAMPLE)], behaviours)
     page = citations.coverage_page(found, behaviours)
     rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith(("| CP", "| DP"))]
-    assert rows == [f"| CP-{n}" for n in range(1, 204)] + [f"| DP-{n}" for n in range(1, 137)]
-    assert "| control plane | 203 | 5 | 0 | 198 |" in page
+    assert rows == [f"| CP-{n}" for n in range(1, 206)] + [f"| DP-{n}" for n in range(1, 137)]
+    assert "| control plane | 205 | 5 | 0 | 200 |" in page
     one = "`tests/a.py::test_one`"
     assert (
         "| CP-6 | A partition stays New if its state node exists already. "

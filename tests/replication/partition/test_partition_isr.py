@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
@@ -148,6 +148,32 @@ def test_member_at_the_end_is_not_removed(version: str, stays: bool) -> None:
     leader = partition(cluster)
     leader.maybe_shrink_isr(cluster.clock.now_ms + 1_000_000)
     assert leader.isr == ((0, 1) if stays else (0,))
+
+
+@pytest.mark.parametrize("version", ["2.3", "3.0", "3.9"])
+def test_a_member_that_is_no_replica_leaves(version: str) -> None:
+    """CP-204: as a controller leaves one behind that dies while a reassignment drops it
+    (``Partition.isFollowerOutOfSync`` of 3.0, KAFKA-9672)."""
+    cluster = led(version, isr=(0, 1, 2, 7))
+    partition(cluster).maybe_shrink_isr(cluster.clock.now_ms)
+    assert partition(cluster).isr == (0, 1, 2)
+
+
+@pytest.mark.parametrize("version", ["2.4", "2.8"])
+def test_a_member_that_is_no_replica_ends_the_look_for_those_that_lag(version: str) -> None:
+    """CP-205: none leaves its ISR, in no partition that would be looked at later
+    (``Partition.getReplicaOrException`` of 2.4)."""
+    cluster = led(version, isr=(0, 1, 2, 7))
+    cluster.produce(0, "a")
+    other = TopicPartition("other", 0)
+    cluster.create((0, 1, 2), other)
+    cluster.produce(0, "a", tp=other)
+    cluster.clock.now_ms += 30_001
+    cluster[0].manager.upkeep.shrink_isrs()
+    assert partition(cluster).isr == (0, 1, 2, 7)
+    assert present(cluster[0].manager.hosted.partition(other)).isr == (0, 1, 2)
+    with pytest.raises(KafkaError, match="Replica with id 7 is not available on broker 0"):
+        partition(cluster).maybe_shrink_isr(cluster.clock.now_ms)
 
 
 def test_all_offenders_leave_together() -> None:
