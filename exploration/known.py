@@ -75,6 +75,10 @@ class Known:
         self._divergences: dict[TopicPartition, list[Caveat]] = {}  # logs are cut for these, too
         self.dropped: dict[TopicPartition, set[int]] = {}
         """Replicas that were being added and that a later request dropped, in sync or not."""
+        self._taken_back: dict[TopicPartition, set[int]] = {}
+        """Those of them that a request after that wants again: their logs were deleted."""
+        if behaviour.reassignment_api:
+            watch.hear("on_role", self._note_taken_back)
         if behaviour.truncation == "high_watermark":
             watch.hear("on_offsets", self._note_cut)
         if not behaviour.alter_isr:
@@ -109,6 +113,12 @@ class Known:
         """Until 0.10 a follower cuts what is above its high watermark, acknowledged or not."""
         if replica.end < end_before and replica.end == replica.mark:
             self.note(replica.where, replica.end, "KIP-101 (loss)")
+
+    def _note_taken_back(self, replica: SeenReplica) -> None:
+        """A replica that was dropped in sync and is wanted again leads with an empty log: the ISR
+        names it all the time."""
+        if replica.leads and replica.broker in self._taken_back.get(replica.where, ()):
+            self.note(replica.where, replica.end, "dropped in sync")
 
     def note_divergence(
         self, replica: SeenReplica, leader: SeenReplica, offset: int, mark: int
@@ -150,7 +160,9 @@ class Known:
                 adding = topics.partition_full_replica_assignment(where).adding
                 dropped = self.dropped.setdefault(where, set())
                 dropped.update(adding)
-                dropped.difference_update(assignment.replicas)
+                taken_back = dropped.intersection(assignment.replicas)
+                self._taken_back.setdefault(where, set()).update(taken_back)
+                dropped -= taken_back
             update(topics, where, assignment)
 
         return mock.patch.object(KnownTopics, "update_partition_full_replica_assignment", noting)

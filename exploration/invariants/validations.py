@@ -108,8 +108,8 @@ class PartitionsOnline(Validation):
 class IsrWhole(Validation):
     """Every replica is in the ISR, with all records and the same high watermark.
 
-    Leaders that write the ISR to ZooKeeper (2.4 to 2.6) may add a replica while the controller
-    drops it, which then stays there (docs/kafka/reassignment.md#dropped-in-sync).
+    From 2.4 to 2.8 a replica that a reassignment drops may stay there
+    (docs/kafka/reassignment.md#dropped-in-sync).
     """
 
     def lacking(self) -> str | None:
@@ -128,7 +128,7 @@ class IsrWhole(Validation):
 
     def _is_replicated(self, view: PartitionView) -> bool:
         isr = set(view.isr)
-        if not self.scene.world.simulation.behaviour.alter_isr:
+        if self.scene.world.simulation.behaviour.isr_check_fails_at_no_replica:
             where = TopicPartition(view.topic, view.partition)
             isr -= self.scene.known.dropped.get(where, set())
         replicas = [view.replica(broker_id) for broker_id in view.replicas]

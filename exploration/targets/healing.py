@@ -100,6 +100,8 @@ class Healing:
 
         It ends itself at each start, because it may not cut what it has
         (``ReplicaFetcherThread.handleOffsetOutOfRange``)."""
+        if self._simulation.behaviour.truncation != "high_watermark":
+            return  # it was shut down here, to be helped otherwise
         for where in sorted(self._known.notes):
             if broker_id not in self._stored_isr(where) and disk.stored(where) is not None:
                 disk.delete_log(where)

@@ -93,6 +93,19 @@ def test_a_replica_that_joined_while_it_was_dropped_stays_in_the_isr_until_2_6(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("version", "stays"), [("2.8", True), ("3.0", False), ("3.9", False)])
+def test_a_dropped_replica_of_which_the_next_controller_does_not_know_leaves_the_isr_since_3_0(
+    version: str, stays: bool
+) -> None:
+    """The leader takes it out (KAFKA-9672, docs/kafka/reassignment.md#dropped-in-sync)."""
+    _, history = read_history(KEPT / "successor_does_not_know_who_was_dropped.txt")
+    target = LoadedCluster(version, history.seed)
+    assert Play(target).run(present(history.steps)) == []
+    view = target.world.simulation.partition("main-1", 0)
+    assert set(view.isr) - set(view.replicas) == ({3} if stays else set())
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "rebalances"), [("2.8", False), ("3.9", True)])
 def test_a_leader_that_a_reassignment_dropped_is_replaced_by_the_next_controller(
     version: str, rebalances: bool
@@ -195,6 +208,10 @@ def test_records_that_are_missing_changed_or_doubled_are_told() -> None:
         ("dead_broker_stays_in_the_isr", set()),
         ("high_watermark_one_change_behind", {"IsrWhole: truncating deaf"}),
         ("high_watermark_one_record_behind", {"IsrWhole: truncating deaf"}),
+        (
+            "dropped_replica_leads_with_an_empty_log",
+            {"AcknowledgedSurvive: dropped in sync", "ReadsArePrefixes: dropped in sync"},
+        ),
         ("fenced_producer_commits_offsets_late", {"TransactionsAreAtomic: KAFKA-9144"}),
         ("leader_does_not_widen_its_isr", {"IsrWhole: KAFKA-2729"}),
     ],
@@ -207,7 +224,8 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
     truncates does not hear its high watermark (docs/kafka/fetch-sessions.md#answers); and a leader
     that never hears that its ISR was written, or is refused by a former controller, changes it no
     more (docs/kafka/isr.md#changes-through-the-controller). A group takes the offsets that a fenced
-    producer commits behind the marker (KAFKA-9144)."""
+    producer commits behind the marker (KAFKA-9144). A replica that a reassignment drops loses its
+    log, but stays in the ISR where it is alone (docs/kafka/reassignment.md#dropped-in-sync)."""
     target, steps = kept(name)
     assert {violation.signature for violation in Play(target).run(steps)} == signatures
 
