@@ -23,7 +23,8 @@ class NodeCauses:
 
     def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """A timer that serves many entries, each of which is an event."""
-        return self._runtime.wake_later(self._node, int(delay_ms * 1000), callback)
+        delay_us = self._node.process.clock.lasts_us(int(delay_ms * 1000))
+        return self._runtime.wake_later(self._node, delay_us, callback)
 
     def serve(self, name: str, cause: int | None) -> None:
         """An entry is due."""

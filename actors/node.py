@@ -67,8 +67,6 @@ class Node(pykka.Actor):
         # Bound here once: cores ask for the time more often than for anything else.
         self.now_ms: Callable[[], int] = runtime.now_ms
         self.wall_ms: Callable[[], int] = runtime.wall_ms
-        if process.clock_shift_ms:
-            self.follow_clock()
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked: bool = False  # True while stopped or paused: deliveries take the slow path
         self.stopped: bool = False
@@ -76,6 +74,8 @@ class Node(pykka.Actor):
         self._handlers: dict[type, Handler] = {}  # each made ready when its first message comes
         self._registered: dict[type, Handler] = {}  # most of these never come to most nodes
         self.port: Port = runtime.create_port(self, process.name, self._handlers)
+        if process.clock.shift_ms or process.clock.has_drifted:
+            self.follow_clock()
         self.answer: Callable[[Delivery, Any], None] = self.port.answer
         """``reply`` for those who answer thousands of requests a second."""
         self.state_listener: StateListener | None = runtime.state_listener(name)
@@ -105,12 +105,20 @@ class Node(pykka.Actor):
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
         """Call back inside this node after a delay; dropped when the node has died."""
-        return self.runtime.call_later(self, int(delay_ms * 1000), callback)
+        delay_us = self.process.clock.lasts_us(int(delay_ms * 1000))
+        return self.runtime.call_later(self, delay_us, callback)
 
     def follow_clock(self) -> None:
-        """Go by the wall clock of the process from now on, which may differ from the runtime's."""
-        wall_ms, shift_ms = self.runtime.wall_ms, self.process.clock_shift_ms
-        self.wall_ms = (lambda: wall_ms() + shift_ms) if shift_ms else wall_ms
+        """Go by the clock of the process from now on, which may differ from the runtime's."""
+        runtime, clock = self.runtime, self.process.clock
+        self.now_ms, self.wall_ms = runtime.now_ms, runtime.wall_ms
+        if clock.has_drifted:
+            self.now_ms = lambda: runtime.now_ms_ahead(clock.ahead_us(runtime.now_us()))
+        if clock.has_drifted or clock.shift_ms:
+            self.wall_ms = lambda: runtime.wall_ms_ahead(
+                clock.ahead_us(runtime.now_us()) + clock.shift_ms * 1000
+            )
+        self.port.follow_clock()
 
     def send(self, destination: str, message: Any) -> None:
         """Send a message that expects no answer."""

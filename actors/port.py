@@ -11,6 +11,7 @@ from typing import Any
 
 from ..protocol.awaiting import Disconnected, RequestTimeout
 from ..protocol.host import Timer
+from .clock import Clock, rescaled
 from .delivery import Delivery, Link
 from .network.network import Network
 from .surroundings import Resident, Surroundings
@@ -26,9 +27,11 @@ class Port:
     """The requests of one node that wait for their answers, and whether it takes messages."""
 
     __slots__ = (
+        "_clock",
         "_expiry_timer",
         "_next_expiry_us",
         "_now_us",
+        "_rate_ppm",
         "correlation",
         "handlers",
         "is_blocked",
@@ -71,6 +74,8 @@ class Port:
         # the event at which it was asked.
         self.requests: dict[int, tuple[Callable[[Any], object], str, int, float, int | None]] = {}
         self._now_us: Callable[[], int] = runtime.now_us
+        self._clock: Clock = node.process.clock
+        self._rate_ppm: int = self._clock.rate_ppm  # at which the open requests end
         self.correlation: int = 0  # of the last request
         self._next_expiry_us = _NEVER_US  # no open request ends before it
         self.next_expiry_patience_ms: float = _NEVER_MS
@@ -115,9 +120,12 @@ class Port:
     def expire_within(self, timeout_ms: float) -> None:
         """Make sure that a request sent now ends in time."""
         now_us = self._now_us()
-        deadline_us = now_us + int(timeout_ms * 1000)
+        deadline_us = self._deadline_us(now_us, timeout_ms)
         if deadline_us < self._next_expiry_us:
             self._expire_at(deadline_us, now_us, timeout_ms)
+
+    def _deadline_us(self, asked_at_us: int, timeout_ms: float) -> int:
+        return asked_at_us + self._clock.lasts_us(int(timeout_ms * 1000))
 
     def _expire_at(self, deadline_us: int, now_us: int, patience_ms: float) -> None:
         if self._expiry_timer is not None:
@@ -135,7 +143,7 @@ class Port:
         now_us = self._now_us()
         requests = self.requests
         deadlines = [
-            (asked_at_us + int(timeout_ms * 1000), correlation)
+            (self._deadline_us(asked_at_us, timeout_ms), correlation)
             for correlation, (_, _, asked_at_us, timeout_ms, _) in requests.items()
         ]
         for deadline_us, correlation in sorted(deadlines):
@@ -152,11 +160,30 @@ class Port:
                 )
         if requests and not self.node.stopped:
             next_us, patience_ms = min(
-                (asked_at_us + int(timeout_ms * 1000), timeout_ms)
+                (self._deadline_us(asked_at_us, timeout_ms), timeout_ms)
                 for _, _, asked_at_us, timeout_ms, _ in requests.values()
             )
             if next_us < self._next_expiry_us:
                 self._expire_at(next_us, now_us, patience_ms)
+
+    def follow_clock(self) -> None:
+        """Have the open requests end when the clock of the machine says so, at its new rate.
+
+        Each counts as asked at another time, so that as much of its patience is over as was. The
+        runtime moves the timer by itself.
+        """
+        before_ppm, after_ppm = self._rate_ppm, self._clock.rate_ppm
+        if before_ppm == after_ppm:
+            return
+        self._rate_ppm = after_ppm
+        now_us = self._now_us()
+        for correlation, waiting in list(self.requests.items()):
+            answered, destination, asked_at_us, timeout_ms, cause = waiting
+            asked_at_us = now_us - rescaled(now_us - asked_at_us, before_ppm, after_ppm)
+            self.requests[correlation] = (answered, destination, asked_at_us, timeout_ms, cause)
+        if self._next_expiry_us != _NEVER_US:
+            left_us = rescaled(self._next_expiry_us - now_us, before_ppm, after_ppm)
+            self._next_expiry_us = now_us + left_us
 
     def forget(self) -> None:
         """The node has halted: nobody waits for an answer any more."""

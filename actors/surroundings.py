@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..protocol.host import LogListener, StateListener, Timer
+from .clock import Clock
 from .delivery import Delivery
 from .silence import Silence
 
@@ -116,7 +117,7 @@ class Resident(Protocol):
         ...
 
     def follow_clock(self) -> None:
-        """Go by the wall clock of its process from now on."""
+        """Go by the clock of its process as that was set: its wall clock, or its rate."""
         ...
 
     def halt(self) -> None:
@@ -139,8 +140,8 @@ class Process:
         self.heard_again_us: int | None = None
         """When that ended, by the runtime's clock."""
         self.held: list[Callable[[], object]] = []
-        self.clock_shift_ms: int = 0
-        """How far the wall clock of its machine is ahead of the runtime's."""
+        self.clock: Clock = Clock()
+        """That of its machine."""
 
 
 class Letter(Protocol):
@@ -216,10 +217,23 @@ class Surroundings(Protocol):
         """Milliseconds since the Unix epoch: see ``Host``."""
         ...
 
+    def now_ms_ahead(self, ahead_us: int) -> int:
+        """``now_ms`` of a clock that is so far ahead, or behind below 0."""
+        ...
+
+    def wall_ms_ahead(self, ahead_us: int) -> int:
+        """``wall_ms`` of a clock that is so far ahead, or behind below 0."""
+        ...
+
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> Timer:
         """Call back after a delay, inside ``node`` unless that is None."""
+        ...
+
+    def come_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
+        """``call_later`` for what comes to a node from elsewhere: no clock of its machine measures
+        the delay."""
         ...
 
     def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:

@@ -119,6 +119,7 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
     acting("/brokers/{broker}/pause", "pause", _BROKERS),
     acting("/brokers/{broker}/resume", "resume", _BROKERS),
     acting("/brokers/{broker}/shift_clock", "shift_clock", _BROKERS),
+    acting("/brokers/{broker}/set_clock_rate", "set_clock_rate", _BROKERS),
     acting("/brokers/{broker}/fail_log_dir", "fail_log_dir", _BROKERS),
     Operation(
         "POST",

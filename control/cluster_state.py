@@ -142,6 +142,7 @@ def brokers(cluster: Cluster) -> list[dict[str, Any]]:
             "is_alive": handle.is_alive,
             "is_paused": handle.is_paused,
             "clock_shift_ms": handle.clock_shift_ms,
+            "clock_rate": handle.clock_rate,
             "port": handle.port,
             "offline_log_dirs": list(processes[handle.id].spec.disk.offline_dirs),
         }
@@ -157,6 +158,7 @@ def zookeepers(cluster: Cluster) -> list[dict[str, Any]]:
             "name": process.name,
             "is_alive": process.is_alive,
             "is_serving": process.is_alive and bool(process.server.is_serving),
+            "clock_rate": cluster.zookeeper.server(server_id).clock_rate,
         }
         for server_id, process in cluster.running.zookeepers.items()
     ]

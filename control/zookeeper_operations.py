@@ -127,5 +127,6 @@ ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
     ),
     acting("/zookeeper/servers/{server}/kill", "kill_zookeeper", _TAG),
     acting("/zookeeper/servers/{server}/start", "start_zookeeper", _TAG),
+    acting("/zookeeper/servers/{server}/set_clock_rate", "set_zookeeper_clock_rate", _TAG),
     acting("/zookeeper/expire_session/{broker}", "expire_session", _TAG),
 )

@@ -149,6 +149,34 @@ class ShiftBrokerClock(Step[World]):
 
 
 @dataclass(frozen=True)
+class SetClockRate(Step[World]):
+    """The clocks of a broker's machine run at another rate."""
+
+    broker: int
+    rate: float
+
+    def do(self, world: World) -> bool:
+        broker = world.simulation.broker(self.broker)
+        if broker.clock_rate == self.rate:
+            return False
+        broker.set_clock_rate(self.rate)
+        return True
+
+
+@dataclass(frozen=True)
+class SetZookeeperClockRate(Step[World]):
+    server: int
+    rate: float
+
+    def do(self, world: World) -> bool:
+        server = world.simulation.zookeeper.server(self.server)
+        if server.clock_rate == self.rate:
+            return False
+        server.set_clock_rate(self.rate)
+        return True
+
+
+@dataclass(frozen=True)
 class FailLogDir(Step[World]):
     broker: int
     index: int

@@ -23,6 +23,8 @@ _CONFIGS = (
 )
 _SHIFTS_MS = (-3_600_000, -5000, -500, 500, 5000, 3_600_000)
 """Far below what Kafka keeps anything for."""
+_RATES = (0.3, 0.7, 0.95, 1.0, 1.05, 1.5, 3.0)
+"""From a clock that is a little wrong to one by which a session's pings come late."""
 HEARD_AFTER_MS = 200
 """A session that was just expired changes the ISR within this time."""
 
@@ -167,6 +169,17 @@ def _shift_clock(world: World, rng: random.Random) -> Drawn:
     yield steps.ShiftBrokerClock(broker, rng.choice(_SHIFTS_MS))
 
 
+def _set_clock_rate(world: World, rng: random.Random) -> Drawn:
+    """Of a broker, or now and then of a ZooKeeper server."""
+    servers = sorted(world.simulation.zookeepers)
+    broker, server = rng.choice(world.simulation.broker_ids), rng.choice(servers)
+    rate = rng.choice(_RATES)
+    if rng.random() < 0.25:
+        yield steps.SetZookeeperClockRate(server, rate)
+    else:
+        yield steps.SetClockRate(broker, rate)
+
+
 def _lose(world: World, rng: random.Random) -> Drawn:
     one, other = map(broker_name, rng.sample(world.simulation.broker_ids, 2))
     yield steps.Lose(rng.choice((0.05, 0.3)), one, other)
@@ -219,7 +232,9 @@ FAULTS: Choices = {
     "shift a clock": (2, _shift_clock),
     "lose": (1, _lose),
     "latency": (2, _latency),
+    "set a clock's rate": (2, _set_clock_rate),
 }
-"""Every fault and every admin request, with its weight."""
+"""Every fault and every admin request, with its weight. A new one comes last: the histories in
+which it is off stay as they were."""
 UNDONE: frozenset[str] = frozenset({"start", "thaw", "heal", "start ZooKeeper"})
 """Those that undo others."""

@@ -124,10 +124,16 @@ class World:
             if simulation.broker(broker_id).is_alive:
                 simulation.broker(broker_id).resume()
         self.paused.clear()
+        for server_id in simulation.zookeepers:
+            server = simulation.zookeeper.server(server_id)
+            if server.clock_rate != 1:
+                server.set_clock_rate(1)
         for broker_id in simulation.broker_ids:
-            ahead_ms = simulation.broker(broker_id).clock_shift_ms
-            if ahead_ms:
-                simulation.broker(broker_id).shift_clock(-ahead_ms)
+            broker = simulation.broker(broker_id)
+            if broker.clock_rate != 1:
+                broker.set_clock_rate(1)
+            if broker.clock_shift_ms:
+                broker.shift_clock(-broker.clock_shift_ms)
         for server_id, process in simulation.zookeepers.items():
             if not process.is_alive:
                 simulation.zookeeper.server(server_id).start()

@@ -37,6 +37,7 @@ from ..testing.parameters.cluster_kinds import (
     TOPIC_CONFIG,
 )
 from ..testing.parameters.kinds import (
+    CLOCK_RATE,
     CLOCK_SHIFT,
     COUNT,
     FLAG,
@@ -164,6 +165,7 @@ def _check_link(arguments: Mapping[str, Any]) -> None:
 
 _BROKER = required("broker", BROKER)
 _SERVER = optional("server", SERVER, default=1)
+_CLOCK_RATE = required("rate", CLOCK_RATE, "how many times as fast as it should; 1 ends it")
 _WAIT = optional("wait", FLAG, "whether to wait until it is done", True)
 LINK = (
     optional("source", MACHINE, "one end of a link; all links without it"),
@@ -232,6 +234,12 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             BrokerHandle.shift_clock,
             (_BROKER, required("shift_ms", CLOCK_SHIFT, "how far")),
             {"broker": 1, "shift_ms": -2000},
+        ),
+        "set_clock_rate": Action(
+            "have the clocks of a broker's machine run faster or slower",
+            BrokerHandle.set_clock_rate,
+            (_BROKER, _CLOCK_RATE),
+            {"broker": 1, "rate": 1.02},
         ),
         "expire_session": _of_broker("expire a broker's session", ZooKeeperHandle.expire_session),
         "fail_log_dir": Action(
@@ -332,6 +340,12 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
         ),
         "start_zookeeper": Action(
             "start a ZooKeeper server", ZooKeeperServerHandle.start, (_SERVER,), {"server": 1}
+        ),
+        "set_zookeeper_clock_rate": Action(
+            "have the clocks of a ZooKeeper server's machine run faster or slower",
+            ZooKeeperServerHandle.set_clock_rate,
+            (_SERVER, _CLOCK_RATE),
+            {"server": 1, "rate": 0.95},
         ),
         "create_topic": Action(
             "create a topic",

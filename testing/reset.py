@@ -60,8 +60,11 @@ def reset(running: RunningCluster, restore_security: Callable[[], None]) -> None
     running.require_waiting()
     _end_interventions(running)
     for server_id, zookeeper in running.zookeepers.items():
+        server = ZooKeeperHandle(running).server(server_id)
+        if server.clock_rate != 1:
+            server.set_clock_rate(1)
         if not zookeeper.is_alive:
-            ZooKeeperHandle(running).server(server_id).start()
+            server.start()
     for process in running.processes.values():
         _revive(running, process)
 
@@ -240,6 +243,8 @@ def _revive(running: RunningCluster, process: BrokerProcess) -> None:
     handle = BrokerHandle(running, process)
     if handle.is_paused:
         handle.resume()
+    if handle.clock_rate != 1:
+        handle.set_clock_rate(1)
     if handle.clock_shift_ms:
         handle.shift_clock(-handle.clock_shift_ms)
     broker, disk = process.broker, process.spec.disk

@@ -86,9 +86,9 @@ class BrokerProcess:
 
     def _take_process(self) -> None:
         """Run as the process of the broker's name, on the machine it has."""
-        shift_ms = self.process.clock_shift_ms
+        clock = self.process.clock
         self.process = self.runtime.process(self.name)
-        self.process.clock_shift_ms = shift_ms
+        self.process.clock = clock
 
     def _started(self, broker_running: Pending[None]) -> None:
         self.running.settle(broker_running.exception)

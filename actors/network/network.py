@@ -135,7 +135,7 @@ class Network:
 
     def _break_connections(self, node: Resident, machine: str, names: frozenset[str]) -> None:
         lost = functools.partial(node.peer_lost, machine, names)
-        self._runtime.call_later(node, self.latency_us, lost)
+        self._runtime.come_later(node, self.latency_us, lost)
 
     # -- sending -------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ...protocol.errors import UsageError
+from ..clock import rescaled
 from ..delivery import Delivery
 from ..surroundings import Process, Resident
 from .runtime import LoopRuntime
@@ -113,11 +114,27 @@ class LoopThread:
 class LiveTimer:
     """A scheduled call on the loop; one that is held back can still be cancelled."""
 
-    __slots__ = ("callback", "cause", "due_us", "handle", "node", "serves_many", "stalled_ns")
+    __slots__ = (
+        "_waiting",
+        "callback",
+        "cause",
+        "comes_from_elsewhere",
+        "due_us",
+        "handle",
+        "node",
+        "serves_many",
+        "stalled_ns",
+    )
 
     def __init__(
-        self, node: Resident | None, callback: Callable[[], object], due_us: int, stalled_ns: int
+        self,
+        node: Resident | None,
+        callback: Callable[[], object],
+        due_us: int,
+        stalled_ns: int,
+        waiting: dict[LiveTimer, None],
     ) -> None:
+        self._waiting = waiting
         self.due_us: int = due_us
         """When the cluster's clock makes it due."""
         self.stalled_ns: int = stalled_ns
@@ -127,11 +144,14 @@ class LiveTimer:
         """Seq of the event that armed it, while the run is recorded."""
         self.serves_many: bool = False
         """Whether each that it serves is an event; itself it is one only if it serves nobody."""
+        self.comes_from_elsewhere: bool = False
+        """Whether no clock of the node's machine measures the delay."""
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
 
     def cancel(self) -> None:
         self.callback = None
+        self._waiting.pop(self, None)
         if self.handle is not None:
             self.handle.cancel()
 
@@ -156,6 +176,8 @@ class LiveRuntime(LoopRuntime):
         self.thread: LoopThread = LoopThread("fakekafka")
         self.loop: asyncio.AbstractEventLoop = self.thread.loop
         self._ready: deque[Delivery] = deque()
+        self._waiting: dict[LiveTimer, None] = {}
+        """The timers of nodes that have not fired."""
         self._draining = False
         self._stopped = False
         super().__init__(seed)
@@ -190,16 +212,25 @@ class LiveRuntime(LoopRuntime):
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
+    def now_ms_ahead(self, ahead_us: int) -> int:
+        return (self._epoch_ns + (self.now_us() + ahead_us) * 1000) // 1_000_000
+
+    def wall_ms_ahead(self, ahead_us: int) -> int:
+        return (time.time_ns() + ahead_us * 1000) // 1_000_000
+
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
-        timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns)
+        waiting = self._waiting
+        timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns, waiting)
         if self.recorder is not None:
             timer.cause = self.begin_step()
         if delay_us <= 0:
             timer.handle = self.loop.call_soon(self._fire, timer)
         else:
             timer.handle = self.loop.call_later(delay_us / 1e6, self._fire, timer)
+            if node is not None:
+                waiting[timer] = None
         return timer
 
     def wake_later(
@@ -208,6 +239,21 @@ class LiveRuntime(LoopRuntime):
         timer = self.call_later(node, delay_us, callback)
         timer.serves_many = True
         return timer
+
+    def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:
+        now_us = self.now_us()
+        for timer in list(self._waiting):
+            if (
+                timer.node is not None
+                and timer.node.process is process
+                and timer.handle is not None
+                and not timer.comes_from_elsewhere
+            ):
+                left_us = rescaled(max(timer.due_us - now_us, 0), before_ppm, after_ppm)
+                timer.due_us = now_us + left_us
+                timer.stalled_ns = self._stalled_ns
+                timer.handle.cancel()
+                timer.handle = self.loop.call_later(left_us / 1e6, self._fire, timer)
 
     def _fire(self, timer: LiveTimer) -> None:
         node, callback = timer.node, timer.callback
@@ -219,6 +265,7 @@ class LiveRuntime(LoopRuntime):
             if early_us > 0:
                 timer.handle = self.loop.call_later(early_us / 1e6, self._fire, timer)
                 return
+        self._waiting.pop(timer, None)
         if node is not None and node.blocked:
             if not node.stopped:
                 node.process.held.append(lambda: self._fire_late(timer))
@@ -276,6 +323,7 @@ class LiveRuntime(LoopRuntime):
             self.halt_all()
             self.network.clear()
             self._ready.clear()
+            self._waiting.clear()
 
         self.thread.call(halt)
         self.thread.stop()

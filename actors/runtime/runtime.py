@@ -17,6 +17,7 @@ import pykka
 
 from ...protocol.host import LogListener, StateListener, Timer
 from ...protocol.names import TCP_CLIENTS, machine_of
+from ..clock import USUAL_PPM
 from ..delivery import Delivery
 from ..network.network import Network
 from ..node import Node
@@ -119,6 +120,14 @@ class Runtime(abc.ABC):
         """Milliseconds since the Unix epoch: see ``Host``."""
 
     @abc.abstractmethod
+    def now_ms_ahead(self, ahead_us: int) -> int:
+        """``now_ms`` of a clock that is so far ahead, or behind below 0."""
+
+    @abc.abstractmethod
+    def wall_ms_ahead(self, ahead_us: int) -> int:
+        """``wall_ms`` of a clock that is so far ahead, or behind below 0."""
+
+    @abc.abstractmethod
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> Timer:
@@ -128,6 +137,17 @@ class Runtime(abc.ABC):
     def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
         """``call_later`` for a timer that serves many, each of which calls ``serve`` or
         ``waited``: the firing itself is an event only if nobody is due."""
+
+    def come_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
+        """``call_later`` for what comes to a node from elsewhere: no clock of its machine measures
+        the delay."""
+        timer: Any = self.call_later(node, delay_us, callback)
+        timer.comes_from_elsewhere = True
+        return timer  # type: ignore[no-any-return]
+
+    @abc.abstractmethod
+    def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:
+        """Have the timers of a process fire when its clock, whose rate has changed, says so."""
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -237,9 +257,19 @@ class Runtime(abc.ABC):
 
     def shift_clock(self, process: Process, shift_ms: int) -> None:
         """Set the wall clock of a process's machine forward, or back."""
-        process.clock_shift_ms += shift_ms
+        process.clock.shift_ms += shift_ms
         for node in process.nodes.values():
             node.follow_clock()
+
+    def set_clock_rate(self, process: Process, rate_ppm: int) -> None:
+        """Have the clock of a process's machine go on by so many microseconds in a second."""
+        before_ppm = process.clock.rate_ppm
+        rate = rate_ppm / USUAL_PPM
+        self.note("fault", process.name, f"the clock of {process.name} runs at rate {rate:g}")
+        process.clock.set_rate(rate_ppm, self.now_us())
+        for node in process.nodes.values():
+            node.follow_clock()
+        self.move_timers(process, before_ppm, rate_ppm)
 
     def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
         """Run a function where it may touch the memory of a process, and give its result."""
@@ -380,8 +410,11 @@ class Runtime(abc.ABC):
         """Seq of what kept a peer from being heard at an actor in the last milliseconds, and in
         which way. What had ended before them is not to blame.
         """
-        since_us = self.now_us() - int(silent_ms * 1000)
         server = self.network.nodes.get(actor)
+        silent_us = int(silent_ms * 1000)
+        if server is not None:  # by its clock
+            silent_us = server.process.clock.lasts_us(silent_us)
+        since_us = self.now_us() - silent_us
         node = self.network.nodes.get(peer)
         process = self.processes.get(machine_of(peer)) if node is None else node.process
         machine = TCP_CLIENTS if process is None else process.name

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pykka
 
+from ..clock import rescaled
 from ..delivery import Delivery
 from ..node import Node
 from ..surroundings import Process, Resident
@@ -26,7 +27,7 @@ T = TypeVar("T")
 class ThreadedTimer:
     """A scheduled call, told to the inbox of its node when due."""
 
-    __slots__ = ("_callback", "_cause", "_node", "_runtime", "_serves_many")
+    __slots__ = ("_callback", "_cause", "_runtime", "_serves_many", "comes_from_elsewhere", "node")
 
     def __init__(
         self,
@@ -37,9 +38,11 @@ class ThreadedTimer:
         serves_many: bool = False,
     ) -> None:
         self._runtime = runtime
-        self._node = node
+        self.node: Resident | None = node
         self._cause = None if runtime.recorder is None else runtime.begin_step()
         self._serves_many = serves_many
+        self.comes_from_elsewhere: bool = False
+        """Whether no clock of the node's machine measures the delay."""
         self._callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -47,7 +50,7 @@ class ThreadedTimer:
 
     def due(self) -> None:
         """Called by the timer thread: hand over to the node's own thread."""
-        node = self._node
+        node = self.node
         if self._callback is None:
             return
         if node is None:
@@ -63,7 +66,7 @@ class ThreadedTimer:
 
     def fire(self) -> None:
         """Runs in the node's thread, under its process's lock."""
-        callback, node = self._callback, self._node
+        callback, node = self._callback, self.node
         if callback is None:
             return
         if node is not None and node.blocked:
@@ -91,16 +94,34 @@ class _TimerThread(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="fakekafka-timers", daemon=True)
         self._condition = threading.Condition()
-        self._heap: list[tuple[float, int, Callable[[], object]]] = []
+        self._heap: list[tuple[float, int, Callable[[], object], ThreadedTimer | None]] = []
         self._sequence = itertools.count()
         self._stopping = False
 
-    def add(self, delay_s: float, due: Callable[[], object]) -> None:
+    def add(
+        self, delay_s: float, due: Callable[[], object], timer: ThreadedTimer | None = None
+    ) -> None:
         with self._condition:
             number = next(self._sequence)
-            heapq.heappush(self._heap, (time.monotonic() + delay_s, number, due))
+            heapq.heappush(self._heap, (time.monotonic() + delay_s, number, due, timer))
             if self._heap[0][1] == number:
                 self._condition.notify()
+
+    def move(self, process: Process, before_ppm: int, after_ppm: int) -> None:
+        """Move the timers of a process whose clock has changed its rate."""
+        with self._condition:
+            now_s = time.monotonic()
+            for place, (due_s, number, due, timer) in enumerate(self._heap):
+                if (
+                    timer is not None
+                    and timer.node is not None
+                    and timer.node.process is process
+                    and not timer.comes_from_elsewhere
+                ):
+                    left_us = rescaled(int((due_s - now_s) * 1e6), before_ppm, after_ppm)
+                    self._heap[place] = (now_s + left_us / 1e6, number, due, timer)
+            heapq.heapify(self._heap)
+            self._condition.notify()
 
     def run(self) -> None:
         while True:
@@ -170,6 +191,12 @@ class ThreadedRuntime(Runtime):
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
+    def now_ms_ahead(self, ahead_us: int) -> int:
+        return (self._epoch_ns + (self.now_us() + ahead_us) * 1000) // 1_000_000
+
+    def wall_ms_ahead(self, ahead_us: int) -> int:
+        return (time.time_ns() + ahead_us * 1000) // 1_000_000
+
     def create_lock(self) -> Any:
         return threading.RLock()
 
@@ -187,8 +214,11 @@ class ThreadedRuntime(Runtime):
         if delay_us <= 0:
             timer.due()
         else:
-            self._timers.add(delay_us / 1e6, timer.due)
+            self._timers.add(delay_us / 1e6, timer.due, timer)
         return timer
+
+    def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:
+        self._timers.move(process, before_ppm, after_ppm)
 
     def fires(
         self, node: Resident | None, callback: Callable[[], object], cause: int | None

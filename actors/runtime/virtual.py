@@ -22,11 +22,20 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from ...protocol.errors import UsageError
+from ..clock import rescaled
 from ..delivery import Delivery, Link
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
-from ..surroundings import Resident, RowBuffer, Sent, StateObserver, Surroundings, TraceSink
+from ..surroundings import (
+    Process,
+    Resident,
+    RowBuffer,
+    Sent,
+    StateObserver,
+    Surroundings,
+    TraceSink,
+)
 from .garbage import garbage
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 from .virtual_timer import VirtualTimer, name_of
@@ -107,6 +116,12 @@ class VirtualRuntime(LoopRuntime):
     def wall_ms(self) -> int:
         return self.now_ms()  # virtual time misses nothing
 
+    def now_ms_ahead(self, ahead_us: int) -> int:
+        return VIRTUAL_EPOCH_MS + (self.now + ahead_us) // 1000
+
+    def wall_ms_ahead(self, ahead_us: int) -> int:
+        return self.now_ms_ahead(ahead_us)
+
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
     ) -> VirtualTimer:
@@ -127,6 +142,20 @@ class VirtualRuntime(LoopRuntime):
         timer = self.call_later(node, delay_us, callback)
         timer.serves_many = True
         return timer
+
+    def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:
+        entries, now = self._entries, self.now
+        for place, (time, sequence, item) in enumerate(entries):
+            if (
+                type(item) is VirtualTimer
+                and item.node is not None
+                and item.node.process is process
+                and not item.comes_from_elsewhere
+            ):
+                left_us = rescaled(time - now, before_ppm, after_ppm)
+                entries[place] = (now + left_us, sequence, item)
+        heapify(entries)
+        self._due_us = entries[0][0] if entries else _NEVER_US
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
         if delay_us <= 0:

@@ -12,7 +12,7 @@ from ..surroundings import Resident
 class VirtualTimer:
     """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
 
-    __slots__ = ("callback", "cause", "node", "serves_many")
+    __slots__ = ("callback", "cause", "comes_from_elsewhere", "node", "serves_many")
 
     def __init__(
         self, node: Resident | None, callback: Callable[[], object], cause: int | None = None
@@ -22,6 +22,8 @@ class VirtualTimer:
         """Seq of the event that armed it, while the run is recorded."""
         self.serves_many: bool = False
         """Whether each that it serves is an event; itself it is one only if it serves nobody."""
+        self.comes_from_elsewhere: bool = False
+        """Whether no clock of the node's machine measures the delay."""
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:

@@ -80,7 +80,6 @@ class ReplicaFetcher:
         "_host",
         "_max_bytes",
         "_min_bytes",
-        "_now_ms",
         "_partition_max_bytes",
         "_quota",
         "_sends_epochs",
@@ -120,7 +119,6 @@ class ReplicaFetcher:
         """Called when there may be something to do; set by the actor that runs the loop."""
         self.is_running: bool = True
         """False once stopped, or (0.10) dead of an exception: nothing is asked any more."""
-        self._now_ms = host.now_ms
         self._host = host
         self._behaviour = behaviour
         self._broker_epoch = broker_epoch
@@ -213,7 +211,7 @@ class ReplicaFetcher:
 
     def _delay(self, name: TopicPartition, state: PartitionFetchState) -> None:
         """Leave a partition alone for the back-off time."""
-        state.delayed_until_ms = self._now_ms() + self._backoff_ms
+        state.delayed_until_ms = self._host.now_ms() + self._backoff_ms
         self._touch(name, state)
 
     # -- requests ---------------------------------------------------------------------------
@@ -223,7 +221,7 @@ class ReplicaFetcher:
         if not self.is_running or not self._states:
             return None
         if self._busy or self._delayed_until_ms:
-            now_ms = self._now_ms()
+            now_ms = self._host.now_ms()
             if now_ms < self._delayed_until_ms:
                 return None
             self._delayed_until_ms = 0
@@ -265,7 +263,7 @@ class ReplicaFetcher:
         """Milliseconds until ``next_request`` may answer differently by itself; None: never."""
         if not self.is_running or not self._states:
             return None
-        now_ms = self._now_ms()
+        now_ms = self._host.now_ms()
         if self._delayed_until_ms > now_ms:
             return self._delayed_until_ms - now_ms
         earliest_ms: int | None = None
@@ -390,7 +388,7 @@ class ReplicaFetcher:
     def _on_fetch_response(self, request: FetchRequest, answers: FetchResponse) -> None:
         if answers.error is not _NONE:
             if not self._session.on_error(answers.error):
-                self._delayed_until_ms = self._now_ms() + self._backoff_ms
+                self._delayed_until_ms = self._host.now_ms() + self._backoff_ms
             return
         session = self._session
         if session.is_used:
@@ -426,7 +424,7 @@ class ReplicaFetcher:
             return
         if isinstance(request, FetchRequest):
             self._session.reset()
-        self._delayed_until_ms = self._now_ms() + self._backoff_ms
+        self._delayed_until_ms = self._host.now_ms() + self._backoff_ms
 
     # -- fetching ---------------------------------------------------------------------------
 

@@ -56,7 +56,8 @@ class FetcherManager:
         stop_fetcher: Callable[[ReplicaFetcher], object],
     ) -> None:
         self.broker_id = broker_id
-        self.quotas: ReplicationQuotas = ReplicationQuotas(broker_id, config, host.now_ms)
+        # What the host has for its clock is another function when that has changed its rate.
+        self.quotas: ReplicationQuotas = ReplicationQuotas(broker_id, config, lambda: host.now_ms())
         """Of throttled replication; the leaders of the broker heed their part of it."""
         self.callbacks: FetcherCallbacks = FetcherCallbacks()
         self.failed_partitions: dict[TopicPartition, str] = {}

@@ -49,7 +49,7 @@ class FetchHandler:
         "_fetches",
         "_fetches_to_end",
         "_followers",
-        "_now_ms",
+        "_host",
         "_quota",
         "_reader",
         "_throttled_topics",
@@ -69,7 +69,7 @@ class FetchHandler:
         self.sessions: FetchSessionCache = sessions
         self.behaviour: Behaviour = reader.behaviour
         self.counts: FetchCounts = followers.counts
-        self._now_ms = host.now_ms
+        self._host = host
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max
         self._quota = reader.quota
@@ -91,7 +91,7 @@ class FetchHandler:
         respond: Callable[[FetchResponse], object],
     ) -> None:
         """Answer a follower's or consumer's fetch; ``respond`` is called once, now or later."""
-        now_ms = self._now_ms()
+        now_ms = self._host.now_ms()
         session = None
         if request.session_epoch > INITIAL_EPOCH or request.session_id:
             resolved = self.sessions.resolve(request, now_ms)
@@ -151,7 +151,7 @@ class FetchHandler:
                 responses = session.filter_response(responses)
         elif request.session_epoch == INITIAL_EPOCH:
             session_id = self.sessions.create(
-                request.replica_id >= 0, request.partitions, responses, self._now_ms()
+                request.replica_id >= 0, request.partitions, responses, self._host.now_ms()
             )
         if self._throttled_topics and request.replica_id >= 0:
             self._quota.record_answer(responses)

@@ -68,7 +68,6 @@ class ProduceHandler:
         "_host",
         "_lookup_error",
         "_metadata_cache",
-        "_now_ms",
         "_on_storage_failure",
         "_produces",
         "behaviour",
@@ -91,7 +90,6 @@ class ProduceHandler:
         self._delayed = delayed
         self._complete_fetches = complete_fetches
         self._on_storage_failure = on_storage_failure
-        self._now_ms = host.now_ms
         self._host = host
 
     def append_records(
@@ -115,7 +113,7 @@ class ProduceHandler:
             refused = [self._refuse_acks(entry, context, origin) for entry in partitions]
             respond(ProduceResponse(tuple(refused)))
             return
-        now_ms, wall_ms = self._now_ms(), self._host.wall_ms()
+        now_ms, wall_ms = self._host.now_ms(), self._host.wall_ms()
         responses: list[ProducePartitionResponse] = []
         appended: list[_Appended] = []
         for entry in partitions:

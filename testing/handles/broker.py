@@ -11,6 +11,7 @@ from .. import arguments
 from ..parameters.cluster_kinds import LOG_DIR
 from ..parameters.kinds import CLOCK_SHIFT
 from ..views import LogDirView, StoredReplicaView
+from .clock_rate import clock_rate, set_clock_rate
 from .partitions import partition_key
 from .zookeeper import ZooKeeperHandle
 
@@ -178,9 +179,31 @@ class BrokerHandle:
 
     @property
     def clock_shift_ms(self) -> int:
-        """How far its wall clock is ahead of the others'; below 0 if it is behind."""
+        """How far its wall clock is ahead of the others', set so or by its rate; below 0 if it is
+        behind."""
         self._running.require_own_process()
-        return self._process.process.clock_shift_ms
+        process = self._process.process
+        now_us = self._process.runtime.now_us
+        ahead_ms: int = self._running.in_process(
+            process, lambda: process.clock.wall_ahead_ms(now_us())
+        )
+        return ahead_ms
+
+    def set_clock_rate(self, rate: float) -> None:
+        """Have the clocks of its machine run so many times as fast as they should: 0.1 to 10.
+
+        All that it takes for elapsed goes by that, its timers and its dates. What it waits for
+        already comes sooner or later, and no clock jumps. The rate stays when it restarts; with 1
+        its clocks keep what they are ahead by then.
+        """
+        self._running.require_going()
+        set_clock_rate(self._running, self._process.process, rate)
+
+    @property
+    def clock_rate(self) -> float:
+        """How fast the clocks of its machine run; 1 is right."""
+        self._running.require_own_process()
+        return clock_rate(self._process.process)
 
     def _require_running(self, consequence: str) -> None:
         self._running.require_going()

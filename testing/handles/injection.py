@@ -149,7 +149,7 @@ class Injection:
         if self._effect.delay_us:
             self._delayed += 1
             late = delivery.following(runtime.cause)  # what comes of it follows from this
-            runtime.call_later(delivery.target, self._effect.delay_us, lambda: self._act_late(late))
+            runtime.come_later(delivery.target, self._effect.delay_us, lambda: self._act_late(late))
             return True
         taken = self._act(delivery)
         self._end_if_done()

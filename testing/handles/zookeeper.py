@@ -15,6 +15,7 @@ from ...zkfake.messages import (
     ZooKeeperError,
 )
 from .. import arguments
+from .clock_rate import clock_rate, set_clock_rate
 from .roles import broker_process
 from .zookeeper_shell import send
 
@@ -199,3 +200,17 @@ class ZooKeeperServerHandle:
         """Start it again with its storage."""
         self._running.require_going()
         self._running.in_process(self._process.process, self._process.start)
+
+    def set_clock_rate(self, rate: float) -> None:
+        """Have the clocks of its machine run so many times as fast as they should: 0.1 to 10.
+
+        By these it counts ticks, and ends sessions. The rate stays when it starts again.
+        """
+        self._running.require_going()
+        set_clock_rate(self._running, self._process.process, rate)
+
+    @property
+    def clock_rate(self) -> float:
+        """How fast the clocks of its machine run; 1 is right."""
+        self._running.require_own_process()
+        return clock_rate(self._process.process)

@@ -316,6 +316,8 @@ INT32 = whole(limit=2**31 - 1)
 MILLISECONDS = number("milliseconds")
 CLOCK_SHIFT = number("milliseconds", -1e11, 1e11)
 """About three years either way."""
+CLOCK_RATE = number(least=0.1, most=10.0)
+"""How many times as fast as it should a clock runs."""
 SECONDS = number("seconds")
 PROBABILITY = number(most=1.0)
 MEGABYTES_PER_SECOND = number("megabytes per second", is_above=True)

@@ -59,6 +59,7 @@ def test_brokers_are_listed_with_what_they_are(cluster: Cluster) -> None:
             "is_alive": True,
             "is_paused": False,
             "clock_shift_ms": 0,
+            "clock_rate": 1.0,
             "port": cluster.broker(n).port,
             "offline_log_dirs": [],
         }

@@ -74,6 +74,8 @@ OFFERED = {
         "log_dirs": "GET /brokers/{broker}/log_dirs",
         "clock_shift_ms": "GET /brokers/{broker}",
         "shift_clock": "POST /brokers/{broker}/shift_clock",
+        "clock_rate": "GET /brokers/{broker}",
+        "set_clock_rate": "POST /brokers/{broker}/set_clock_rate",
         "fail_log_dir": "POST /brokers/{broker}/fail_log_dir", "id": "GET /brokers/{broker}",
         "is_alive": "GET /brokers/{broker}", "is_paused": "GET /brokers/{broker}",
         "move_replica": "POST /brokers/{broker}/move_replica",

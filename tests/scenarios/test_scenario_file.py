@@ -160,6 +160,8 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     "note": ('text = "here it comes"', {"text": "here it comes"}),
     "heal": ("", {}),
     "fail_log_dir": ("broker = 1", {"directory": 0}),
+    "set_clock_rate": ("broker = 2\nrate = 1.02", {"rate": 1.02}),
+    "set_zookeeper_clock_rate": ("rate = 0.95", {"server": 1, "rate": 0.95}),
     "shift_clock": ("broker = 2\nshift_ms = -500", {"shift_ms": -500.0}),
     "power_off": ('broker = "controller"\ntorn = true', {"torn": True}),
 }

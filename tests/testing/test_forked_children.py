@@ -38,6 +38,7 @@ _SOME: dict[str, tuple[Any, ...]] = {
     "expire_session": (1,),
     "restore": (1,),
     "shift_clock": (1000,),
+    "set_clock_rate": (1.02,),
     "end_session": (1, "broker-1"),
     "get": ("/brokers",),
     "group": ("g",),

@@ -1,0 +1,234 @@
+"""Clocks of machines that run at rates of their own, on every runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fakekafka.actors.causes import NodeCauses
+from fakekafka.actors.clock import USUAL_PPM, Clock, rescaled
+from fakekafka.actors.network.latency import Constant
+from fakekafka.actors.node import Node
+from fakekafka.actors.runtime.runtime import Runtime
+from fakekafka.actors.runtime.virtual import VirtualRuntime
+from fakekafka.actors.surroundings import Process
+from fakekafka.protocol.awaiting import RequestTimeout
+from fakekafka.protocol.values import message
+from fakekafka.tests.support.examples import examples
+from fakekafka.tests.support.runtimes import Settle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+FAST, SLOW = 10 * USUAL_PPM, USUAL_PPM // 10
+
+
+@message
+class Question:
+    number: int
+
+
+class Peer(Node):
+    """Keeps when, by the runtime's clock, something came to it, and is never quick to answer."""
+
+    def __init__(self, runtime: Runtime, name: str, process: Process) -> None:
+        super().__init__(runtime, name, process)
+        self.seen_us: list[int] = []
+        self.outcomes: list[Any] = []
+
+    def on_question(self, _question: Any, _delivery: Any) -> None:
+        self.note()
+
+    def note(self) -> None:
+        self.seen_us.append(self.runtime.now_us())
+
+    def take(self, outcome: Any) -> None:
+        self.outcomes.append(outcome)
+        self.note()
+
+    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
+        self.note()
+
+
+def spawn(runtime: Runtime, name: str) -> Peer:
+    peer: Peer = runtime.spawn(Peer, name, runtime.process(name))
+    return peer
+
+
+def set_rate(runtime: Runtime, peer: Peer, rate_ppm: int) -> None:
+    runtime.run_in(peer.process, lambda: runtime.set_clock_rate(peer.process, rate_ppm))
+
+
+def elapsed_us(runtime: Runtime, peer: Peer, act: Callable[[], object], settle: Settle) -> int:
+    """How long it takes from an act to what the peer notes."""
+    began_us = runtime.now_us()
+    runtime.run_in(peer.process, act)
+    settle(lambda: peer.seen_us)
+    return peer.seen_us[0] - began_us
+
+
+@pytest.mark.parametrize("is_pending", [False, True], ids=["set later", "pending"])
+def test_a_fast_clock_ends_a_wait_early(runtime: Runtime, settle: Settle, is_pending: bool) -> None:
+    """Also one that has begun before the clock became fast."""
+    peer = spawn(runtime, "a")
+
+    def act() -> None:
+        if is_pending:
+            peer.call_later_ms(2000, peer.note)
+        runtime.set_clock_rate(peer.process, FAST)
+        if not is_pending:
+            peer.call_later_ms(2000, peer.note)
+
+    assert 195_000 <= elapsed_us(runtime, peer, act, settle) < 1_800_000
+
+
+@pytest.mark.parametrize("is_pending", [False, True], ids=["set later", "pending"])
+def test_a_slow_clock_lengthens_a_wait(runtime: Runtime, settle: Settle, is_pending: bool) -> None:
+    peer = spawn(runtime, "a")
+
+    def act() -> None:
+        if is_pending:
+            peer.call_later_ms(10, peer.note)
+        runtime.set_clock_rate(peer.process, SLOW)
+        if not is_pending:
+            peer.call_later_ms(10, peer.note)
+
+    assert elapsed_us(runtime, peer, act, settle) >= 95_000
+
+
+@pytest.mark.parametrize("is_pending", [False, True], ids=["asked later", "pending"])
+def test_requests_end_by_the_clock_of_who_asks(
+    runtime: Runtime, settle: Settle, is_pending: bool
+) -> None:
+    """The one that is asked has a clock of its own, which does not matter."""
+    peer, asked = spawn(runtime, "a"), spawn(runtime, "b")
+    set_rate(runtime, asked, SLOW)
+
+    def act() -> None:
+        if is_pending:
+            peer.ask_then("b", Question(1), 2000, peer.take)
+        runtime.set_clock_rate(peer.process, FAST)
+        if not is_pending:
+            peer.ask_then("b", Question(1), 2000, peer.take)
+
+    assert 195_000 <= elapsed_us(runtime, peer, act, settle) < 1_800_000
+    assert [type(outcome) for outcome in peer.outcomes] == [RequestTimeout]
+
+
+def test_both_clocks_of_a_node_go_by_the_rate(runtime: Runtime, settle: Settle) -> None:
+    """They make no jump when it changes; the nodes of other processes keep their time."""
+    peer, other = spawn(runtime, "a"), spawn(runtime, "b")
+    before = runtime.now_ms(), runtime.wall_ms()
+    set_rate(runtime, peer, FAST)
+    for clock, since_ms in zip((peer.now_ms, peer.wall_ms), before, strict=True):
+        assert 0 <= clock() - since_ms < 1000
+    began_us = runtime.now_us()
+    runtime.run_in(other.process, lambda: other.call_later_ms(100, other.note))
+    settle(lambda: other.seen_us)
+    gained_ms = 9 * (runtime.now_us() - began_us) / 1000
+    assert gained_ms >= 890
+    for ahead_ms in (peer.now_ms() - runtime.now_ms(), peer.wall_ms() - runtime.wall_ms()):
+        assert gained_ms - 5 <= ahead_ms < gained_ms + 3000
+    assert abs(other.now_ms() - runtime.now_ms()) < 100
+
+
+def test_what_comes_from_elsewhere_keeps_its_time() -> None:
+    """The end of a connection is on its way, and no clock of a machine says when it arrives."""
+    runtime = VirtualRuntime(1)
+    runtime.network.set_latency(Constant(100))
+    peer, other = spawn(runtime, "a"), spawn(runtime, "b")
+    runtime.kill_process(other.process)
+    set_rate(runtime, peer, FAST)
+    runtime.run(None)
+    assert peer.seen_us == [100_000]
+
+
+def test_messages_take_as_long_as_before() -> None:
+    runtime = VirtualRuntime(1)
+    runtime.network.set_latency(Constant(5))
+    peer, other = spawn(runtime, "a"), spawn(runtime, "b")
+    for rate_ppm in (FAST, SLOW):
+        set_rate(runtime, peer, rate_ppm)
+        set_rate(runtime, other, rate_ppm)
+        peer.send("b", Question(1))
+        runtime.run(None)
+    assert other.seen_us == [5_000, 10_000]
+
+
+def test_a_request_ends_exactly_when_its_patience_does() -> None:
+    """A quarter of it is over at the first change, and another one at the second."""
+    runtime = VirtualRuntime(1)
+    peer = spawn(runtime, "a")
+    spawn(runtime, "b")
+    peer.ask_then("b", Question(1), 4000, peer.take)
+    peer.ask_then("b", Question(2), 5000, peer.take)
+    runtime.run(1_000_000)
+    set_rate(runtime, peer, 2 * USUAL_PPM)
+    runtime.run(1_500_000)
+    set_rate(runtime, peer, USUAL_PPM // 2)
+    runtime.run(None)
+    assert peer.seen_us == [5_500_000, 7_500_000]
+
+
+def test_a_shared_timer_goes_by_the_rate() -> None:
+    """Such as that of delayed operations, in a recorded run."""
+    runtime = VirtualRuntime(1)
+    peer = spawn(runtime, "a")
+    set_rate(runtime, peer, 2 * USUAL_PPM)
+    NodeCauses(runtime, peer).wake_later_ms(1000, peer.note)
+    runtime.run(None)
+    assert peer.seen_us == [500_000]
+
+
+def test_a_process_that_starts_has_the_rate_of_its_machine() -> None:
+    runtime = VirtualRuntime(1)
+    runtime.set_clock_rate(runtime.process("a"), 2 * USUAL_PPM)
+    runtime.run(1_000_000)
+    peer = spawn(runtime, "a")
+    assert peer.now_ms() - runtime.now_ms() == peer.wall_ms() - runtime.wall_ms() == 1000
+    spawn(runtime, "b")
+    peer.ask_then("b", Question(1), 1000, peer.take)
+    runtime.run(None)
+    assert peer.seen_us == [1_500_000]
+
+
+RATES = st.integers(100_000, 10_000_000)
+
+
+@given(st.integers(0, 10**7), st.lists(st.tuples(RATES, st.integers(0, 10**6)), max_size=8), RATES)
+@settings(max_examples=examples(100))
+def test_a_timer_fires_when_its_clock_has_gone_on_by_its_delay(
+    delay_us: int, changes: list[tuple[int, int]], last_ppm: int
+) -> None:
+    """At no change of the rate does a clock jump, and no timer comes early or noticeably late."""
+    runtime = VirtualRuntime(1)
+    peer = spawn(runtime, "a")
+    clock = peer.process.clock
+    fired_us: list[int] = []
+
+    def own_us() -> int:
+        return runtime.now_us() + clock.ahead_us(runtime.now_us())
+
+    def note() -> None:
+        fired_us.append(own_us())
+
+    peer.call_later_ms(delay_us / 1000, note)
+    due_us = own_us() + int(delay_us / 1000 * 1000)
+    for rate_ppm, span_us in [*changes, (last_ppm, 0)]:
+        before_us, before_ms = own_us(), peer.now_ms()
+        set_rate(runtime, peer, rate_ppm)
+        assert own_us() == before_us
+        assert peer.now_ms() == before_ms == peer.wall_ms()
+        runtime.run(runtime.now_us() + span_us)
+    runtime.run(None)
+    assert due_us <= fired_us[0] <= due_us + 11 * (len(changes) + 2)
+
+
+@given(RATES, RATES, st.integers(0, 10**12))
+def test_a_wait_is_never_cut_short(before_ppm: int, after_ppm: int, span_us: int) -> None:
+    """The clock has gone on by no less than the span when the wait is over."""
+    clock = Clock()
+    clock.set_rate(before_ppm, 17)
+    lasts_us = clock.lasts_us(span_us)
+    assert clock.ahead_us(17 + lasts_us) + lasts_us >= span_us
+    assert rescaled(lasts_us, before_ppm, after_ppm) * after_ppm >= lasts_us * before_ppm
