@@ -236,7 +236,7 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             {"broker": 1, "shift_ms": -2000},
         ),
         "set_clock_rate": Action(
-            "have the clocks of a broker's machine run faster or slower",
+            "change the rate of a broker's clocks",
             BrokerHandle.set_clock_rate,
             (_BROKER, _CLOCK_RATE),
             {"broker": 1, "rate": 1.02},
@@ -342,7 +342,7 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             "start a ZooKeeper server", ZooKeeperServerHandle.start, (_SERVER,), {"server": 1}
         ),
         "set_zookeeper_clock_rate": Action(
-            "have the clocks of a ZooKeeper server's machine run faster or slower",
+            "change the rate of a ZooKeeper server's clocks",
             ZooKeeperServerHandle.set_clock_rate,
             (_SERVER, _CLOCK_RATE),
             {"server": 1, "rate": 0.95},
