@@ -35,7 +35,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("admin", "security"),
     ),
     "actors": (
-        ("delivery", "silence"),
+        ("clock", "delivery", "silence"),
         ("surroundings",),
         ("network", "state_changes", "causes"),
         ("port",),
