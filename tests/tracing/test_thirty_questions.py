@@ -1247,11 +1247,19 @@ SHOWN_AS = {
 }
 
 
-SETTERS = {"call_later", "call_later_ms", "wake_later", "wake_later_ms", "_call_later_ms"}
+SETTERS = {
+    "call_later",
+    "call_later_ms",
+    "come_later",
+    "wake_later",
+    "wake_later_ms",
+    "_call_later_ms",
+}
 HELPERS = {
     "GroupStore._set_timer": "named by what its end is to the group",
     "OneTimer.set": "ZooKeeper's roles and clients give it what it shall call",
     "Periodic._fire": "named by its work",
+    "Runtime.come_later": "named by what comes",
     "Upkeep._every": "named by its task",
 }
 LIVE_ONLY = {
