@@ -236,7 +236,7 @@ class Resign(Step[World]):
     """The controller gives its place up, which nothing else may disturb."""
 
     def do(self, world: World) -> bool:
-        if not world.is_calm():
+        if not world.is_calm() or not world.all_know_controller():
             return False
         world.simulation.controller.resign()
         return True

@@ -104,6 +104,13 @@ class World:
             and not any(p.spec.disk.offline_dirs for p in simulation.processes.values())
         )
 
+    def all_know_controller(self) -> bool:
+        """Return whether every broker has heard of the controller: that it is deposed before that
+        may be heard by none (docs/kafka/controller-failover.md#election)."""
+        known = [self.controller_of(broker_id) for broker_id in self.simulation.broker_ids]
+        active = self.simulation.controller.id
+        return all(one is not None and one.tenure.active_controller_id == active for one in known)
+
     def request(self, text: str, message: Any) -> None:
         """Send an admin request to the controller; nobody waits for the outcome."""
         admin = AdminClient(self.simulation.running)

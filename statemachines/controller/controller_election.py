@@ -36,7 +36,13 @@ class ControllerElection:
             self.first_is_over.set_result(None)
 
     async def process_controller_change(self, _event: ControllerChange) -> None:
+        """Also where it is deleted again by now: until 1.0 the client tells of that then
+        (docs/kafka/controller-failover.md#election)."""
+        parts = self._parts
         await self.maybe_resign()
+        is_deleted = parts.tenure.active_controller_id == NO_CONTROLLER
+        if is_deleted and not parts.behaviour.pipelined_zookeeper:
+            await self.elect()
 
     async def process_reelect(self, _event: Reelect) -> None:
         await self.maybe_resign()

@@ -64,7 +64,11 @@ class ControllerHandle:
         return dict(self._running.in_process(process, controller.metrics.snapshot))
 
     def resign(self) -> None:
-        """Delete ``/controller``, and wait for the next one: every broker takes part."""
+        """Delete ``/controller``, and wait for the next one: every broker takes part.
+
+        ``WaitTimeout`` if no broker hears of it, as may be where the controller has just come
+        (docs/kafka/controller-failover.md#election).
+        """
         controller = self._running.require_controller()
 
         async def resign() -> None:
@@ -77,11 +81,11 @@ class ControllerHandle:
         old_epoch = controller.epoch
         self._running.call(resign, 10000)
 
-        def is_succeeded() -> bool:
+        def another_controller_is_elected() -> bool:
             controller = self._running.active_controller()
             return controller is not None and controller.epoch > old_epoch
 
-        self._running.wait_until(is_succeeded)
+        self._running.wait_until(another_controller_is_elected)
 
     def move_to(self, broker: int | str) -> None:
         """Make a broker the active controller.

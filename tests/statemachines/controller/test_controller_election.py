@@ -15,11 +15,15 @@ from fakekafka.protocol.control import (
 )
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
-from fakekafka.statemachines.controller.events import RegisterBrokerAndReelect, TopicChange
+from fakekafka.statemachines.controller.events import (
+    ControllerChange,
+    RegisterBrokerAndReelect,
+    TopicChange,
+)
 from fakekafka.statemachines.zookeeper.errors import IllegalState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
-from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
+from fakekafka.zkfake.messages import CreateRequest, DeleteRequest, SetDataRequest, ZkCode
 
 TP = TopicPartition("t", 0)
 
@@ -263,6 +267,24 @@ def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
     assert not controller.context.topics.all_topics
     run_now(cluster.zk.requests.delete_path("/controller"))
     cluster.settle()
+    assert cluster.active.epoch == 2
+
+
+@pytest.mark.parametrize(("version", "elects"), [("1.0", True), ("1.1", False), ("3.9", False)])
+def test_a_deletion_between_two_watches_is_heard_by_none(version: str, elects: bool) -> None:
+    """Who hears that ``/controller`` was created and finds none stands for no election; until 1.0
+    the client tells of the deletion (``ZkClient.fireDataChangedEvents``,
+    docs/kafka/controller-failover.md#election)."""
+    cluster = ControllerCluster([1, 2], version)
+    tree = cluster.zookeeper.tree
+    session_id = cluster.processes[1].client.session_id
+    tree.apply(tree.last_zxid + 1, 0, session_id, DeleteRequest("/controller", -1))
+    assert [path for _, path in tree.take_changes()] == ["/controller"]
+    for process in cluster.processes.values():
+        process.controller.event_manager.put(ControllerChange())
+    cluster.settle()
+    assert any(p.controller.is_active for p in cluster.processes.values()) is elects
+    cluster.start(3)
     assert cluster.active.epoch == 2
 
 
