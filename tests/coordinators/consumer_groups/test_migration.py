@@ -144,6 +144,17 @@ def test_a_classic_member_joins_such_a_group() -> None:
     assert a.beat().error is NONE
 
 
+def test_a_classic_member_needs_a_protocol_that_all_of_them_know() -> None:
+    """One that some know is not enough (``ConsumerGroup.supportsClassicProtocols``)."""
+    desk = classic_pair("upgrade")
+    desk.member("a").join()
+    ((_, data),) = subscription()
+    both = desk.join("e", member_id="", protocols=(("range", data), ("sticky", data)))
+    assert error_of(both) is NONE
+    other = desk.join("f", member_id="", protocols=(("sticky", data),))
+    assert error_of(other) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
 def test_classic_members_are_checked_as_ever() -> None:
     desk = classic_pair("upgrade")
     a = desk.member("a").join()

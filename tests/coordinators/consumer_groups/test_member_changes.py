@@ -1,0 +1,162 @@
+"""What a member of a group of the consumer protocol (KIP-848) says anew, and static members that
+go and come back."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.coordinators.consumer_groups.group import ConsumerGroup
+from fakekafka.coordinators.groups.offsets import CommitRecord
+from fakekafka.coordinators.groups.records import OffsetValue
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.consumer_group_desk import ConsumerGroupDesk, owners, topic_id
+
+NONE = ErrorCode.NONE
+
+
+@pytest.fixture
+def desk() -> ConsumerGroupDesk:
+    return ConsumerGroupDesk()
+
+
+def written(desk: ConsumerGroupDesk) -> int:
+    """Number of records in the log."""
+    return sum(len(batch.records()) for batch in desk.log.batches)
+
+
+# -- epochs -------------------------------------------------------------------------------------
+
+
+def test_only_the_last_of_the_former_epochs_is_taken(desk: ConsumerGroupDesk) -> None:
+    """A member two epochs behind is fenced, though it reads no more than it may
+    (``ConsumerGroup``'s ``throwIfConsumerGroupMemberEpochIsInvalid``)."""
+    a = desk.member("a").join()
+    for count in (5, 6):
+        desk.announce(orders=count)
+        a.beat()
+    assert a.epoch == 3
+    assert a.send(2, owned=()).error is NONE
+    assert a.send(1, owned=()).error is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_a_second_revocation_is_of_the_next_epoch(desk: ConsumerGroupDesk) -> None:
+    """What was given up brings a member one epoch on, even if it has more to give up
+    (``CurrentAssignmentBuilder``, UNREVOKED_PARTITIONS)."""
+    a = desk.member("a").join()
+    desk.member("b").join()
+    assert (a.beat().epoch, len(a.owned)) == (1, 2)
+    desk.member("c").join()
+    desk.member("d").join()
+    assert (a.beat().epoch, len(a.owned)) == (2, 1)
+    assert a.beat().epoch == 4
+
+
+# -- subscriptions and metadata -----------------------------------------------------------------
+
+
+def test_a_regular_expression_that_changes_is_assigned(desk: ConsumerGroupDesk) -> None:
+    """Like other names of topics, it raises the group's epoch."""
+    a = desk.member("a", topics=None, topic_regex="ord.*").join()
+    a.beat(topic_regex="aud.*")
+    a.beat()
+    assert (a.epoch, a.owned) == (2, {("audit", 0), ("audit", 1)})
+
+
+def test_a_rack_alone_is_stored_and_raises_no_epoch(desk: ConsumerGroupDesk) -> None:
+    """Another coordinator finds it, and the member in the epoch it had: the records of metadata
+    and of the assignment stand alone."""
+    a = desk.member("a").join()
+    assert a.beat(rack="r1").epoch == 1
+    other = ConsumerGroupDesk(log=desk.log)
+    (found,) = other.described().members
+    assert (found.rack, found.member_epoch) == ("r1", 1)
+    a.desk = other
+    assert a.beat().error is NONE
+
+
+def test_an_assignor_counts_from_the_heartbeat_that_names_it(desk: ConsumerGroupDesk) -> None:
+    """The very one that leads to the assignment (``consumerGroupHeartbeat`` passes the updated
+    member to ``computePreferredServerAssignor``)."""
+    both = ("orders", "audit")
+    a = desk.member("a", topics=both).join()
+    b = desk.member("b", topics=both, server_assignor="range").join()
+    desk.settle(a, b)
+    assert a.owned == {("audit", 0), ("orders", 0), ("orders", 1)}
+
+
+def test_a_target_that_stays_is_not_written_again(desk: ConsumerGroupDesk) -> None:
+    """An assignment writes only the targets that it changes (``TargetAssignmentBuilder``)."""
+    desk.member("a").join()
+    b = desk.member("b", topics=("audit",)).join()
+    before = written(desk)
+    b.beat(topics=("audit", "later"))
+    # The member, the group's epoch and that of the targets, and where b is now.
+    assert written(desk) - before == 4
+
+
+def test_topics_of_one_that_left_are_none_of_the_groups(desk: ConsumerGroupDesk) -> None:
+    """Its departure writes that: another look at the topics finds nothing new."""
+    a = desk.member("a").join()
+    b = desk.member("b", topics=("audit",)).join()
+    b.leave()
+    assert a.beat().epoch == 3
+    desk.announce(orders=4)
+    assert a.beat().epoch == 3
+
+
+# -- static members -----------------------------------------------------------------------------
+
+
+def test_a_static_member_that_is_back_has_its_target(desk: ConsumerGroupDesk) -> None:
+    """Under its new id it shall have what it had: the next assignment begins with that."""
+    a = desk.member("a", group_instance_id="i-a").join()
+    a.leave(-2)
+    desk.member("a2", group_instance_id="i-a").join()
+    (back,) = desk.described().members
+    assert [part.partitions for part in back.target_assignment] == [(0, 1, 2, 3)]
+
+
+def test_what_a_static_member_was_to_give_up_is_free_when_it_goes(desk: ConsumerGroupDesk) -> None:
+    """It reads nothing while it is away: others need not wait until it is back
+    (``consumerGroupStaticMemberGroupLeave``)."""
+    a = desk.member("a", group_instance_id="i-a").join()
+    b = desk.member("b").join()
+    a.beat()
+    assert b.beat().owned == set()
+    a.leave(-2)
+    assert b.beat().owned == {("orders", 2), ("orders", 3)}
+
+
+def test_a_static_member_that_leaves_for_good_keeps_nothing(desk: ConsumerGroupDesk) -> None:
+    """Epoch -1 ends a membership, with an instance id, too."""
+    a = desk.member("a", group_instance_id="i-a").join()
+    b = desk.member("b").join()
+    desk.settle(a, b)
+    assert a.leave(-1).error is NONE
+    assert len(desk.described().members) == 1
+    assert len(b.beat().owned) == 4
+    assert owners(b)["orders", 0] == "b"
+
+
+def test_the_former_id_of_a_static_member_is_assigned_nothing(desk: ConsumerGroupDesk) -> None:
+    """Not even if the member comes back with another subscription."""
+    a = desk.member("a", group_instance_id="i-a").join()
+    a.leave(-2)
+    again = desk.member("a2", group_instance_id="i-a", topics=("orders", "audit")).join()
+    assert len(again.owned) == 6
+    assert topic_id("orders") in desk.consumer_group.target["id-a2"]
+
+
+# -- offsets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("expire_timestamp_ms", "gone_ms"), [(-1, 2000), (1500, 1500)])
+def test_an_offset_expires_when_its_time_is_reached(expire_timestamp_ms: int, gone_ms: int) -> None:
+    """The retention after its commit, or at the time that an old commit named
+    (``OffsetExpirationConditionImpl.isOffsetExpired``)."""
+    group = ConsumerGroup("group")
+    partition = TopicPartition("orders", 0)
+    value = OffsetValue(5, -1, "", 1000, expire_timestamp_ms)
+    group.offsets.committed[partition] = CommitRecord(0, value)
+    assert group.remove_expired_offsets(gone_ms - 1, 1000) == []
+    assert group.remove_expired_offsets(gone_ms, 1000) == [partition]
