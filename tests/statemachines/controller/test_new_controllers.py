@@ -1,0 +1,126 @@
+"""A controller that takes over: what it hears of, what it takes up, and what it leaves behind."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.protocol import znode_paths
+from fakekafka.protocol import znode_payloads as payloads
+from fakekafka.protocol.control import StopReplicaRequest, UpdateMetadataRequest
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
+from fakekafka.tests.support.controller_cluster import ControllerCluster
+from fakekafka.tests.support.run_now import run_now
+from fakekafka.zkfake.messages import SetDataRequest
+
+TP = TopicPartition("t", 0)
+
+
+def write(cluster: ControllerCluster, path: str, data: bytes) -> None:
+    """Put data into a node that there is."""
+    assert run_now(cluster.zk.requests.send_one(SetDataRequest(path, data))).is_ok
+    cluster.settle()
+
+
+@pytest.mark.parametrize("version", ["1.1", "2.8"])
+def test_a_new_controller_hears_of_partitions_that_are_added(version: str) -> None:
+    """It watches the topics that were there before it (``initializeControllerContext``)."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (2,))
+    cluster.kill(1)
+    cluster.add_partitions("t", (3,))
+    assert cluster.state("t", 1).leader == 3
+
+
+def test_a_new_controller_hears_of_changed_endpoints() -> None:
+    """It watches the registrations that were there before it (``initializeControllerContext``)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.kill(1)
+    other = next(b for b in cluster.processes if b != cluster.active.broker_id)
+    cluster.sent.clear()
+    changed = payloads.encode_broker(BrokerInfo(other, (EndPoint("new", 1),)), 0)
+    write(cluster, znode_paths.broker_id_path(other), changed)
+    assert [type(request) for _, request in cluster.sent] == 2 * [UpdateMetadataRequest]
+
+
+def test_a_former_controller_has_no_channels() -> None:
+    """It resigned: nothing it might send goes out (``ControllerChannelManager.shutdown``)."""
+    cluster = ControllerCluster([1, 2])
+    former = cluster.active
+    cluster.expire(former.broker_id)
+    assert cluster.active is not former
+    cluster.sent.clear()
+    former.parts.channels.send_request(2, UpdateMetadataRequest(1, 1, 1, (), ()), None)
+    assert cluster.sent == []
+
+
+def test_a_topic_whose_deletion_waits_for_a_reassignment_goes_when_that_is_over() -> None:
+    """A new controller finds both, and reassigns first
+    (docs/kafka/controller-failover.md#failover)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2,))
+    cluster.reassign({TP: (3,)})
+    cluster.freeze(1)
+    cluster.zookeeper.close_session(cluster.processes.pop(1).client.session_id)
+    run_now(cluster.zk.admin.create_delete_topic_path("t"))
+    cluster.settle()
+    assert cluster.topics() == ["t"]
+    cluster.catch_up("t")
+    assert cluster.topics() == []
+
+
+def test_a_newer_request_in_the_znode_outlives_the_end_of_an_older_one() -> None:
+    """Only what has come true is removed from it (``maybeRemoveFromZkReassignment``)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (1,), (1,))
+    other = TopicPartition("t", 1)
+    run_now(cluster.zk.admin.create_partition_reassignment({other: (2,)}))
+    cluster.settle()
+    cluster.reassign({TP: (3,)})
+    asked = {other: (2,), TP: (2,)}
+    written = payloads.encode_reassign_partitions(asked)
+    write(cluster, znode_paths.REASSIGN_PARTITIONS, written)
+    cluster.catch_up("t")
+    assert cluster.assignment("t") == ReplicaAssignment((3,))
+    assert run_now(cluster.zk.admin.get_partition_reassignment()) == asked
+
+
+def test_a_reassignment_to_no_replica_is_refused() -> None:
+    """INVALID_REPLICA_ASSIGNMENT; none at all would cancel one (KIP-455)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1,))
+    ((_, (error, text)),) = cluster.reassign({TP: ()}).items()
+    assert error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert text == "Empty replica list specified in partition reassignment."
+
+
+def test_a_directory_that_failed_before_is_no_news() -> None:
+    """An answer takes only those replicas offline that were not known to be
+    (``processLeaderAndIsrResponseReceived``)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2, 3))
+    cluster.brokers[2].failed.add(TP)
+    run_now(cluster.zk.admin.propagate_log_dir_event(2))
+    cluster.settle()
+    cluster.sent.clear()
+    run_now(cluster.zk.admin.propagate_log_dir_event(2))
+    cluster.settle()
+    assert not any(isinstance(request, StopReplicaRequest) for _, request in cluster.sent)
+
+
+def test_a_topic_that_someone_removed_by_hand_is_forgotten() -> None:
+    """Brokers that come later hear nothing of it (``processTopicChange``)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (2,))
+    run_now(cluster.zk.topics.delete_topic_znode("t", cluster.active.context.epoch_zk_version))
+    cluster.settle()
+    cluster.start(3)
+    assert cluster.brokers[3].metadata == {}
+
+
+def test_no_election_fails_over_what_has_one_replica_when_its_broker_leaves() -> None:
+    """Such a partition is left alone (``doControlledShutdown``)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (2,))
+    cluster.log.clear()
+    cluster.controlled_shutdown(2)
+    assert [line for line in cluster.log if line[1] == "error"] == []
