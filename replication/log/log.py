@@ -308,7 +308,7 @@ class Log:
         producers = self.producers = state or ProducerStateManager()
         segments = self.segments
         for batch in self.batches(position):
-            if batch.base_offset >= position and batch.data[43] < 0x80:
+            if batch.data[43] < 0x80:  # also of the batch that the log start cuts
                 segment = segments[segment_index(segments, batch.base_offset)]
                 note_batch(producers, storage, batch, segment, is_replay=True)
         if not producers.entries:
