@@ -232,3 +232,13 @@ def test_each_of_many_that_leave_has_its_own_answer(desk: GroupDesk) -> None:
     response = desk.leave("a", "nobody", LeavingMember("", "nowhere"))
     assert [member.error for member in response.members] == [NONE, UNKNOWN, UNKNOWN]
     assert [m.error for m in GroupDesk().leave("a").members] == [UNKNOWN]
+
+
+def test_a_member_of_a_stable_group_that_syncs_again_is_heard_of() -> None:
+    """It has lost the answer, and its session begins anew (``doSyncGroup``, Stable)."""
+    desk = GroupDesk()
+    desk.stable("a")
+    for _ in range(3):
+        desk.host.advance(6000)
+        assert error_of(desk.sync("a")) is NONE
+    assert desk.heartbeat("a") is NONE

@@ -386,6 +386,21 @@ def test_ids_that_nobody_uses_are_forgotten() -> None:
     assert desk.coordinator.describe(names[0]).error is E.TRANSACTIONAL_ID_NOT_FOUND
 
 
+def test_an_id_is_forgotten_exactly_when_its_time_is_up(desk: Desk) -> None:
+    """A change at this very moment keeps it (``TransactionStateManager.shouldExpire``)."""
+    desk.init()
+    desk.metadata.updated_ms = desk.host.wall_ms() - 604_800_000 + 1
+    desk.coordinator.states.expire()
+    assert desk.state == "Empty"
+    desk.metadata.updated_ms -= 1
+    desk.metadata.pending_state = S.ONGOING
+    desk.coordinator.states.expire()
+    assert desk.state == "Empty"
+    desk.metadata.pending_state = None
+    desk.coordinator.states.expire()
+    assert desk.coordinator.describe(ID).error is E.TRANSACTIONAL_ID_NOT_FOUND
+
+
 def test_an_id_stays_when_its_tombstone_cannot_be_written(desk: Desk) -> None:
     desk.init()
     desk.append_error = E.NOT_ENOUGH_REPLICAS

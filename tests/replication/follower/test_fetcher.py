@@ -10,11 +10,11 @@ from fakekafka.protocol.data import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.java_hashing import java_string_hash
 from fakekafka.protocol.records.batch import RecordBatch
-from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.replication.follower.fetch_state import FetchStage
 from fakekafka.replication.follower.manager import fetcher_id_for
 from fakekafka.tests.support.follower import LONG, OTHER, Follower, batch_at, fetched
-from fakekafka.tests.support.replica_cluster import TP
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
 
 # -- plain fetching ------------------------------------------------------------------------------
 
@@ -314,3 +314,24 @@ def test_wake_on_add() -> None:
     follower.fetcher.on_wake = lambda: woken.append(1)
     follower.cluster.leader_and_isr(0, leader_epoch=6)
     assert woken
+
+
+def test_a_disk_that_fails_under_a_fetch_takes_its_replica_offline() -> None:
+    """The fetcher tells the broker, which gives the directory up
+    (``AbstractFetcherThread.processFetchRequest``, KafkaStorageException)."""
+    follower = Follower()
+    follower.next()
+    follower.node.disk.fail()
+    follower.answer_fetch(fetched(batch_at(0)))
+    assert TP in follower.node.manager.hosted.offline
+
+
+def test_a_broker_that_shuts_down_begins_no_fetch() -> None:
+    """It becomes a follower, and its log stays as it is (``ReplicaManager.makeFollowers``)."""
+    cluster = ReplicaCluster("2.8", 2)
+    cluster.replicas[TP] = (0, 1)
+    cluster.state[TP] = LeaderAndIsr(1, 0, (1,), 0)
+    cluster.update_metadata()
+    cluster[0].manager.roles.is_shutting_down = True
+    cluster.leader_and_isr(0, TP)
+    assert not any(len(fetcher) for fetcher in cluster[0].fetchers)

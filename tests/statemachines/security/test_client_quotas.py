@@ -133,6 +133,13 @@ def test_a_bucket_may_be_overdrawn_once() -> None:
     assert not bucket.is_empty(1.0, 9000)
 
 
+def test_an_address_waits_for_a_window_at_most() -> None:
+    """However far above its rate one connection is (KIP-612, ``ConnectionQuotas``)."""
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.ip_changed("a", {"connection_creation_rate": "0.01"})
+    assert quotas.connect("a", 0) == 1000
+
+
 def test_an_address_that_connects_too_often_is_turned_away() -> None:
     """KIP-612: for a window at most; a connection that is not taken does not count."""
     quotas = ClientQuotas(BrokerConfig())

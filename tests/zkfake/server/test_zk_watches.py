@@ -50,6 +50,14 @@ def watched() -> Watched:
     return made
 
 
+def test_every_session_that_watches_a_node_is_told(watched: Watched) -> None:
+    """In the order in which they set their watches up (``WatchManager.triggerWatch``)."""
+    for session in (THEIRS, MINE):
+        watched.watches.add_data(session, "/a/b")
+    watched.write(SetDataRequest("/a/b", b"new"))
+    assert watched.seen() == [(THEIRS, CHANGED, "/a/b"), (MINE, CHANGED, "/a/b")]
+
+
 def test_a_session_with_both_watches_is_told_of_a_deletion_once(watched: Watched) -> None:
     """``WatchManager.triggerWatch`` leaves out the sessions that the data watch has told."""
     watched.watches.add_data(MINE, "/a/b")

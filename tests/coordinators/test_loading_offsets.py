@@ -1,0 +1,84 @@
+"""What a new coordinator takes from the log of offsets: transactions, expiry, broken records."""
+
+from __future__ import annotations
+
+import pytest
+from fakekafka.coordinators.groups.records import OffsetKey, OffsetValue, encode_key, encode_value
+from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.records.batch import build_batch, build_control_marker
+from fakekafka.protocol.records.format import Record
+from fakekafka.tests.support.group_desk import NONE, ORDERS, START_MS, GroupDesk, StubLog
+
+KEY = encode_key(OffsetKey("group", *ORDERS))
+PRODUCER_ID = 9
+
+
+def value(offset: int, expire_timestamp_ms: int = -1) -> bytes:
+    return encode_value(OffsetValue(offset, -1, "", START_MS, expire_timestamp_ms))
+
+
+def commit(log: StubLog, offset: int, is_transactional: bool = False) -> None:
+    """A record of an offset, in a transaction or by itself."""
+    records = [Record(0, 0, KEY, value(offset), ())]
+    if is_transactional:
+        log.append(build_batch(records, 0, -1, PRODUCER_ID, 0, 0, is_transactional=True))
+    else:
+        log.append(build_batch(records))
+
+
+def end(log: StubLog, is_commit: bool) -> None:
+    """The marker that decides the transaction."""
+    log.append(build_control_marker(PRODUCER_ID, 0, is_commit, 0, START_MS))
+
+
+@pytest.mark.parametrize(("is_commit", "offset"), [(True, 7), (False, 4)])
+def test_offsets_of_a_transaction_count_if_it_was_committed(is_commit: bool, offset: int) -> None:
+    """Those of an aborted one are passed over (``doLoadGroupsAndOffsets``)."""
+    log = StubLog()
+    commit(log, 4)
+    commit(log, 7, is_transactional=True)
+    end(log, is_commit)
+    desk = GroupDesk(log=log)
+    assert desk.offset() == offset
+    assert desk.fetch(ORDERS, stable=True)[0].error is NONE
+
+
+def test_a_commit_after_that_of_a_transaction_outlives_its_end() -> None:
+    """Of two records the later one counts, whenever the transaction was decided
+    (``CommitRecordMetadataAndOffset.olderThan``)."""
+    log = StubLog()
+    commit(log, 7, is_transactional=True)
+    commit(log, 4)
+    end(log, is_commit=True)
+    assert GroupDesk(log=log).offset() == 4
+
+
+def test_offsets_of_an_open_transaction_are_unstable_for_a_new_coordinator() -> None:
+    """It finds them in the log, without their marker (KIP-447)."""
+    log = StubLog()
+    commit(log, 4)
+    commit(log, 7, is_transactional=True)
+    desk = GroupDesk(log=log)
+    assert desk.offset() == 4
+    assert desk.fetch(ORDERS, stable=True)[0].error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+
+
+def test_a_broken_record_spoils_no_other_of_its_batch() -> None:
+    """It alone is passed over."""
+    log = StubLog()
+    records = [Record(0, 0, KEY, b"\x00\x09", ()), Record(1, 0, KEY, value(4), ())]
+    log.append(build_batch(records))
+    assert GroupDesk(log=log).offset() == 4
+
+
+def test_an_offset_keeps_the_expiry_that_its_commit_named() -> None:
+    """Until 2.0 a record carries its expiry; the broker's retention concerns others
+    (``GroupMetadataManager.loadGroup``)."""
+    log = StubLog()
+    expire_ms = START_MS + 30 * 60_000
+    log.append(build_batch([Record(0, 0, KEY, value(4, expire_ms), ())]))
+    desk = GroupDesk("1.1", log=log, offsets_retention_minutes=10_000)
+    desk.host.advance(20 * 60_000)
+    assert desk.offset() == 4
+    desk.host.advance(20 * 60_000)
+    assert desk.offset() == -1
