@@ -28,10 +28,13 @@ differ, Kafka leaves it to chance, and both outcomes are taken for right.
 ours, a broker of Kafka goes on with ours, and ours goes on with those of Kafka, after a stop and
 after a crash. Continuous integration leaves it out: it would load jars and start brokers each time.
 
-`make oracle-random VERSION=3.9 N=20 SEED=1` goes further: histories of 30 steps, drawn from a seed,
-run in a simulation and on brokers of Kafka beside it. Brokers crash, stop, freeze and come back;
-topics are created, moved, grown and deleted; records, idempotent batches and offsets of
-groups are written. Only such steps are drawn whose outcome Kafka does not leave to chance. What
+`make oracle-random VERSION=3.9 N=20 SEED=1` goes further: histories of 40 steps, drawn from a seed,
+run in a simulation and on brokers of Kafka beside it. The seeds take turns: brokers crash, stop,
+freeze and come back while topics are created, moved, grown and deleted; groups of the classic
+protocol join them, or transactions, or both; one history in five has no faults. Members join, sync,
+commit, leave and fall silent, some with instance ids; producers begin, write, end, fence each other
+and run out of time; quotas, ACLs and configurations are changed and described. A release is asked
+only for what it has. Only such steps are drawn whose outcome Kafka does not leave to chance. What
 differs twice is cut down to the shortest history that shows it. The file with its steps becomes a
 scenario in `tests/fidelity/histories/kept`, and is recorded as the others are.
 """

@@ -179,6 +179,10 @@ class ConsumerGroupCoordinator(GroupCoordinator):
             return ErrorCode.GROUP_ID_NOT_FOUND
         return super()._unknown_group_error(api_version)
 
+    def expect_commit_in_transaction(self, group_id: str) -> ErrorCode:
+        """A coordinator of the new kind makes a group when it takes its first offset."""
+        return self.refusal(group_id)
+
     def _group_to_commit_in_transaction(
         self, commit: TransactionalCommit
     ) -> tuple[AnyGroup, ErrorCode]:

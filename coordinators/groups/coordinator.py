@@ -292,6 +292,17 @@ class GroupCoordinator:
         committed_ms = partition.commit_timestamp_ms
         return (wall_ms if committed_ms < 0 else committed_ms) + retention_time_ms
 
+    def expect_commit_in_transaction(self, group_id: str) -> ErrorCode:
+        """Why offsets of a group cannot be taken, before its producer's transaction is verified.
+
+        The group is there from now on, even if they are refused (KIP-890,
+        ``GroupCoordinator.handleTxnCommitOffsets``).
+        """
+        error = self.refusal(group_id)
+        if error is _NONE:
+            self._store.get_or_create(group_id)
+        return error
+
     def commit_in_transaction(
         self, commit: TransactionalCommit, respond: Callable[[Errors], object]
     ) -> None:

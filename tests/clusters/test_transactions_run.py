@@ -12,7 +12,11 @@ from fakekafka import Cluster, Simulation
 from fakekafka.actors.clients.transactional_producer import SimulatedTransactionalProducer
 from fakekafka.protocol.data import READ_COMMITTED, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.groups import OffsetCommitPartition, OffsetFetchRequest
+from fakekafka.protocol.groups import (
+    DescribeGroupsRequest,
+    OffsetCommitPartition,
+    OffsetFetchRequest,
+)
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.transactions import (
@@ -302,6 +306,21 @@ def test_offsets_outside_of_the_transaction_are_refused_since_verification() -> 
             ORDERS: E.TRANSACTION_ABORTABLE,
             ("no", 0): E.UNKNOWN_TOPIC_OR_PARTITION,
         }
+
+
+def test_a_group_is_there_though_its_offsets_were_refused() -> None:
+    """KIP-890: GroupCoordinator.handleTxnCommitOffsets adds the group before it verifies."""
+    with cluster_of("3.9") as simulation:
+        producer = open_transaction(simulation)
+        run(simulation, producer, producer.send_offsets("group", {ORDERS: 7}))
+        stranger = TxnOffsetCommitRequest(
+            "nobody", "other group", 1000, 0, (OffsetCommitPartition(ORDERS, 9),)
+        )
+        number = int(simulation.partition("__consumer_offsets", 0).leader or 0)
+        answer = simulation.ask(number, stranger)
+        assert dict(answer.partitions) == {ORDERS: E.INVALID_PRODUCER_ID_MAPPING}
+        told = simulation.ask(number, DescribeGroupsRequest(("other group", "third group")))
+        assert [group.state for group in told.groups] == ["Empty", "Dead"]
 
 
 def test_one_unknown_partition_keeps_all_out(simulation: Simulation) -> None:

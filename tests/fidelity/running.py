@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fakekafka.tests.fidelity.sides.side import Side
 from fakekafka.tests.fidelity.sides.simulated import SimulatedSide
 from fakekafka.tests.fidelity.stage.declaring import Scenario
@@ -31,8 +33,8 @@ def simulate(scenario: Scenario, kafka_version: str) -> Stage:
         side.close()
 
 
-def prepare(stage: Stage, controller: int | None) -> None:
-    """All brokers run, there is no topic, the controller is the broker named."""
+def prepare(stage: Stage, controller: int | None, keeps: Collection[str] = ()) -> None:
+    """All brokers run, there is no topic but those to keep, the controller is the broker named."""
     side, observer = stage.side, stage.observer
     for broker in sorted(side.frozen):
         side.thaw(broker)
@@ -44,10 +46,10 @@ def prepare(stage: Stage, controller: int | None) -> None:
     stage.wait("all are registered", lambda: observer.registered() == everybody)
     stage.wait("there is a controller", lambda: observer.controller() is not None)
     side.delete_znode("/admin/preferred_replica_election")  # old releases may leave it there
-    topics = side.children("/brokers/topics") or []
+    topics = _topics(stage, keeps)
     if topics:
         stage.delete(*topics)
-        stage.wait("topics are deleted", lambda: not side.children("/brokers/topics"))
+        stage.wait("topics are deleted", lambda: not _topics(stage, keeps))
         stage.wait("deletions end", lambda: not side.children("/admin/delete_topics"))
     if controller is not None:
         move_controller(stage, controller)
@@ -59,6 +61,11 @@ def prepare(stage: Stage, controller: int | None) -> None:
     side.disturbed.clear()
     stage.notice_lost_sessions()
     observer.first_controller_epoch = observer.controller_epoch()
+
+
+def _topics(stage: Stage, keeps: Collection[str]) -> list[str]:
+    found = stage.side.children("/brokers/topics") or []
+    return [topic for topic in found if topic not in keeps]
 
 
 def _spend_producer_id(stage: Stage, broker: int) -> None:

@@ -164,7 +164,9 @@ class TransactionHandlers:
         names = [partition.topic_partition for partition in request.partitions]
         known = [name for name in names if self._metadata_cache.takes_offsets(name)]
         if known and self._verifies and request.group_id:
-            error, guard = await self._verify_commit(request, delivery)
+            error = self._groups.expect_commit_in_transaction(request.group_id)
+            if error is _NONE:
+                error, guard = await self._verify_commit(request, delivery)
             if error is not _NONE:
                 errors = dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 errors.update(dict.fromkeys(known, error))

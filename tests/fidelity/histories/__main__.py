@@ -13,7 +13,7 @@ from pathlib import Path
 from fakekafka.exploration.generator import shrink
 from fakekafka.exploration.step import written
 from fakekafka.tests.fidelity.histories import generator, judging, keeping
-from fakekafka.tests.fidelity.histories.verbs import Coordinator, History
+from fakekafka.tests.fidelity.histories.verbs import History
 from fakekafka.tests.fidelity.histories.world import possible
 from fakekafka.tests.fidelity.sides.kafka import KafkaSide
 from fakekafka.tests.fidelity.sides.releases import CannotJudge
@@ -25,18 +25,13 @@ class _Judge:
     def __init__(self, kafka_version: str) -> None:
         self._kafka_version = kafka_version
         self._side: KafkaSide | None = None
-        self._has_coordinated = False
         self.runs = 0
 
     def judge(self, history: History) -> judging.Verdict:
         self.runs += 1
         if self._side is None:
             self._side = KafkaSide(self._kafka_version, judging.SHAPE, judging.OF_KAFKA)
-        has_groups = any(isinstance(step, Coordinator) for step in history)
         try:
-            if has_groups and self._has_coordinated:
-                judging.end_processes(self._side)
-            self._has_coordinated |= has_groups
             verdict = judging.judge(self._side, history)
         except CannotJudge:
             raise
@@ -56,7 +51,6 @@ class _Judge:
             if self._side.is_kept:
                 print(f"brokers were in {self._side.folder}", flush=True)
             self._side = None
-            self._has_coordinated = False
 
 
 def run(kafka_version: str, seeds: Sequence[int], folder: Path, *, shrinks: bool) -> int:
@@ -66,7 +60,7 @@ def run(kafka_version: str, seeds: Sequence[int], folder: Path, *, shrinks: bool
     started = time.monotonic()
     try:
         for seed in seeds:
-            history = generator.history(seed)
+            history = generator.history(seed, kafka_version)
             begun = time.monotonic()
             verdict = judge.judge(history)
             if verdict.notes:

@@ -9,12 +9,19 @@ from typing import Any
 from fakekafka.exploration.generator import Choices, Choose, Draws, draw
 from fakekafka.exploration.step import Step
 from fakekafka.tests.fidelity.histories import verbs
-from fakekafka.tests.fidelity.histories.world import BROKERS, World
+from fakekafka.tests.fidelity.histories.world import (
+    BROKERS,
+    GROUPS,
+    MEMBERS,
+    TRANSACTIONAL_IDS,
+    World,
+)
+from fakekafka.tests.fidelity.stage.spoken import NotOffered, version_of
 
-STEPS = 30
+STEPS = 40
 TOPICS = ("a", "b", "c", "d")
-GROUPS = ("g", "h")
 PRODUCERS = ("p", "q")
+USERS = ("x", "y")
 _CONFIGS = (
     "min.insync.replicas=1",
     "min.insync.replicas=2",
@@ -26,20 +33,26 @@ _CONFIGS = (
     "max.message.bytes=60",
     "max.message.bytes=",
 )
-_GROUPS_EVERY = 3
-"""One history out of so many has groups, whose coordinator costs time."""
 _CHOICES_MAX = 10_000
 
 
-def history(seed: int, count: int = STEPS) -> list[Step[Any]]:
-    """``count`` steps; the same for the same seed."""
+def history(seed: int, kafka_version: str = "3.9", count: int = STEPS) -> list[Step[Any]]:
+    """``count`` steps that a release can be asked for; the same for the same seed."""
     rng, world = random.Random(f"history {seed}"), World()
-    has_groups = seed % _GROUPS_EVERY == 0
-    found: list[Step[Any]] = [verbs.Coordinator(_order(rng, 3))] if has_groups else []
+    theme = THEMES[seed % len(THEMES)]
+    found: list[Step[Any]] = []
+    if theme & {*OF_GROUPS, *OF_TRANSACTIONS}:
+        found.append(verbs.Coordinator(_order(rng, 3)))
+    if theme & {*OF_TRANSACTIONS} and _is_offered(kafka_version, "init"):
+        found.append(verbs.TransactionLog(_order(rng, 3)))
     found += _create(world, rng)
     for first in found:
         world.take(first)
-    choices = {verb: CHOICES[verb] for verb in CHOICES if has_groups or verb not in OF_GROUPS}
+    choices = {
+        verb: choice
+        for verb, choice in CHOICES.items()
+        if verb in theme and _is_offered(kafka_version, verb)
+    }
     for step in draw(Draws(choices, (_CHOICES_MAX, _CHOICES_MAX)), world, rng):
         if len(found) >= count:
             break
@@ -47,6 +60,14 @@ def history(seed: int, count: int = STEPS) -> list[Step[Any]]:
             world.take(step)
             found.append(step)
     return found
+
+
+def _is_offered(kafka_version: str, verb: str) -> bool:
+    try:
+        version_of(kafka_version, _NEEDS.get(verb, "Metadata"))
+    except NotOffered:
+        return False
+    return True
 
 
 def _living(world: World, rng: random.Random) -> Sequence[int]:
@@ -115,6 +136,25 @@ def _partition(world: World, rng: random.Random) -> tuple[str, int]:
     return name, rng.randrange(world.partitions.get(name, 1))
 
 
+def _group(rng: random.Random) -> str:
+    return rng.choice(GROUPS)
+
+
+def _member(rng: random.Random) -> tuple[str, str]:
+    return _group(rng), rng.choice(MEMBERS)
+
+
+def _sync(rng: random.Random) -> Step[Any]:
+    group = _group(rng)
+    who = rng.choice(("all", "all", "all", "leader", "followers"))
+    return verbs.Sync(group, "all" if group in verbs.STATIC_GROUPS else who)
+
+
+def _producer(rng: random.Random) -> tuple[str, str]:
+    """A transactional id, and which of the two producers that have it."""
+    return rng.choice(TRANSACTIONAL_IDS), rng.choice(("one", "one", "one", "other"))
+
+
 _MADE: dict[str, tuple[int, Callable[[World, random.Random], Step[Any]]]] = {
     "resign": (5, lambda _world, _rng: verbs.Resign()),
     "delete": (8, lambda world, rng: verbs.Delete(_topic(world, rng))),
@@ -146,15 +186,92 @@ _MADE: dict[str, tuple[int, Callable[[World, random.Random], Step[Any]]]] = {
         8,
         lambda world, rng: verbs.Trim(*_partition(world, rng), rng.choice((-1, 0, 1, 2, 5))),
     ),
+    # Groups.
+    "enter": (40, lambda _world, rng: verbs.Enter(*_member(rng), rng.random() < 0.1)),
+    "doze": (4, lambda _world, rng: verbs.Doze(_group(rng))),
+    "knock": (2, lambda _world, rng: verbs.Knock(_group(rng))),
+    "misfit": (3, lambda _world, rng: verbs.Misfit(_group(rng), rng.randrange(2))),
+    "sync": (30, lambda _world, rng: _sync(rng)),
+    "beat": (12, lambda _world, rng: verbs.Beat(*_member(rng))),
+    "quit": (12, lambda _world, rng: verbs.Quit(*_member(rng))),
     "commit": (
         10,
-        lambda world, rng: verbs.Commit(
-            rng.choice(GROUPS), *_partition(world, rng), rng.randrange(9)
+        lambda world, rng: verbs.Commit(_group(rng), *_partition(world, rng), rng.randrange(9)),
+    ),
+    "commit_as": (
+        12,
+        lambda world, rng: verbs.CommitAs(*_member(rng), *_partition(world, rng), rng.randrange(9)),
+    ),
+    "offsets": (8, lambda _world, rng: verbs.Offsets(_group(rng))),
+    "forget": (5, lambda _world, rng: verbs.Forget(_group(rng))),
+    "forget_offset": (
+        5,
+        lambda world, rng: verbs.ForgetOffset(_group(rng), *_partition(world, rng)),
+    ),
+    "groups": (5, lambda _world, _rng: verbs.Groups()),
+    # Transactions.
+    "init": (
+        24,
+        lambda _world, rng: verbs.Init(*_producer(rng), rng.choice(("new", "new", "bump"))),
+    ),
+    "add": (36, lambda world, rng: verbs.Add(*_producer(rng), *_partition(world, rng))),
+    "put": (40, lambda world, rng: verbs.Put(*_producer(rng), *_partition(world, rng))),
+    "include": (12, lambda _world, rng: verbs.Include(*_producer(rng), _group(rng))),
+    "put_offset": (
+        14,
+        lambda world, rng: verbs.PutOffset(
+            *_producer(rng), _group(rng), *_partition(world, rng), rng.randrange(9)
         ),
     ),
-    "offsets": (6, lambda _world, rng: verbs.Offsets(rng.choice(GROUPS))),
+    "end": (30, lambda _world, rng: verbs.End(*_producer(rng), rng.random() < 0.6)),
+    "outlast": (3, lambda world, rng: verbs.Outlast(*_producer(rng), *_partition(world, rng))),
+    "transactions": (6, lambda _world, _rng: verbs.Transactions()),
+    "producers": (5, lambda world, rng: verbs.Producers(*_partition(world, rng))),
+    # Administration beside topics.
+    "quota": (3, lambda _world, rng: verbs.Quota(rng.choice(USERS), rng.choice((0, 10, 1000)))),
+    "quotas": (2, lambda _world, rng: verbs.Quotas(rng.choice(USERS))),
+    "permit": (
+        3,
+        lambda world, rng: verbs.Permit(
+            _topic(world, rng), rng.choice(("read", "write")), rng.choice(USERS)
+        ),
+    ),
+    "revoke": (2, lambda world, rng: verbs.Revoke(_topic(world, rng), rng.choice(USERS))),
+    "acls": (3, lambda _world, rng: verbs.Acls(rng.choice(USERS))),
+    "configs": (3, lambda world, rng: verbs.Configs(_topic(world, rng))),
 }
-OF_GROUPS = ("commit", "offsets")
+_NEEDS = {
+    **dict.fromkeys(("init", "add", "put", "end", "outlast", "include"), "EndTxn"),
+    "put_offset": "TxnOffsetCommit",
+    "send": "InitProducerId",
+    "transactions": "ListTransactions",
+    "producers": "DescribeProducers",
+    "forget": "DeleteGroups",
+    "forget_offset": "OffsetDelete",
+    "quota": "AlterClientQuotas",
+    "quotas": "DescribeClientQuotas",
+    "permit": "CreateAcls",
+    "revoke": "DeleteAcls",
+    "acls": "DescribeAcls",
+    "configs": "DescribeConfigs",
+    "config": "IncrementalAlterConfigs",
+    "elect": "ElectLeaders",
+    "move": "AlterPartitionReassignments",
+    "cancel": "AlterPartitionReassignments",
+    "moves": "ListPartitionReassignments",
+    "expand": "CreatePartitions",
+    "trim": "DeleteRecords",
+}
+"""The API without which a release cannot be asked for it."""
+OF_GROUPS = (
+    *("enter", "doze", "knock", "misfit", "sync", "beat", "quit", "commit", "commit_as"),
+    *("offsets", "forget", "forget_offset", "groups"),
+)
+OF_TRANSACTIONS = (
+    *("init", "add", "put", "include", "put_offset", "end", "outlast", "transactions"),
+    "producers",
+)
+OF_BROKERS = ("kill", "stop", "start", "freeze", "thaw", "resign")
 CHOICES: Choices = {
     "kill": (6, _of(_living, verbs.Kill)),
     "stop": (5, _of(_living, verbs.Stop)),
@@ -165,3 +282,13 @@ CHOICES: Choices = {
     **{verb: (weight, _while_one_lives(make)) for verb, (weight, make) in _MADE.items()},
 }
 """Every verb with its weight."""
+
+_NEITHER = frozenset(CHOICES) - {*OF_GROUPS, *OF_TRANSACTIONS}
+THEMES: tuple[frozenset[str], ...] = (
+    _NEITHER,
+    _NEITHER | {*OF_GROUPS},
+    _NEITHER | {*OF_TRANSACTIONS},
+    frozenset(CHOICES) - {*OF_BROKERS},
+    frozenset(CHOICES),
+)
+"""What may happen in one history; the seeds take turns."""

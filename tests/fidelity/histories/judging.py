@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fakekafka.tests.fidelity.comparison import Difference
 from fakekafka.tests.fidelity.histories import playing
-from fakekafka.tests.fidelity.histories.playing import Parted
+from fakekafka.tests.fidelity.histories.account import Parted
 from fakekafka.tests.fidelity.histories.verbs import History
 from fakekafka.tests.fidelity.recording import Steps
 from fakekafka.tests.fidelity.sides.side import ClusterShape, Side
@@ -26,6 +26,9 @@ SHAPE = ClusterShape(
         ("replica.high.watermark.checkpoint.interval.ms", "100"),
         # Followers learn the high watermark soon.
         ("replica.fetch.wait.max.ms", "100"),
+        # Who falls silent is missed within the step in which that happens.
+        ("group.min.session.timeout.ms", "500"),
+        ("transaction.abort.timed.out.transaction.cleanup.interval.ms", "300"),
     )
 )
 
@@ -78,15 +81,3 @@ def judge(side: Side, history: History) -> Verdict:
         label, seen = expected[len(stage.steps)]
         return Verdict(len(history), [Difference(label, "the step", ("-",), str(seen))], [])
     return Verdict(-1, [], stage.notes)
-
-
-def end_processes(side: Side) -> None:
-    """Let every broker die; the next history starts them.
-
-    A broker remembers the epoch in which it coordinated groups beyond the deletion of their topic,
-    and takes the lower epochs of the next topic for old ones (maybeUpdateCoordinatorEpoch of
-    GroupMetadataManager).
-    """
-    for broker in side.broker_ids:
-        side.kill(broker)
-        side.end_session(broker)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fakekafka.exploration.step import Step
+from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.fidelity import running
-from fakekafka.tests.fidelity.comparison import Difference
+from fakekafka.tests.fidelity.histories.account import READY_S, Account
+from fakekafka.tests.fidelity.histories.administering import Administration
+from fakekafka.tests.fidelity.histories.members import Members
+from fakekafka.tests.fidelity.histories.transacting import STATE, Transactions, is_initialised
 from fakekafka.tests.fidelity.histories.verbs import Assignment, History
 from fakekafka.tests.fidelity.histories.world import FIRST_CONTROLLER
 from fakekafka.tests.fidelity.protocol import records
 from fakekafka.tests.fidelity.protocol.client import Client, Closed
 from fakekafka.tests.fidelity.recording import Steps
 from fakekafka.tests.fidelity.stage import groups
-from fakekafka.tests.fidelity.stage.normalisation import lines
-from fakekafka.tests.fidelity.stage.observation import ABSENT
 from fakekafka.tests.fidelity.stage.stage import Stage, creation
 
 _SPREAD_S = 0.4
@@ -26,27 +29,19 @@ _TIMEOUT_MS = 4000
 _PRODUCE_MS = 15_000
 """No history has to wait for it, but a machine may be busy."""
 _ELECTIONS = {"preferred": 0, "unclean": 1}
-_READY_S = 15.0
 _ASKING = "asking"
 """A topic by which brokers come to ask the controller."""
 
 
-class Parted(Exception):
-    """The run shows something else than was expected; later steps would be consequences."""
-
-    def __init__(self, number: int, differences: list[Difference]) -> None:
-        super().__init__(number, differences)
-        self.number = number
-        """Of the step of the history."""
-        self.differences = differences
-
-
 def play(stage: Stage, history: History, expected: Steps | None = None) -> None:
     """Carry a history out on a prepared stage; with ``expected``, end where something differs."""
-    player = _Player(stage, expected)
-    for number, step in enumerate(history):
-        player.carry_out(number, step)
-    player.end(len(history))
+    player = _Player(Account(stage, expected))
+    try:
+        for number, step in enumerate(history):
+            player.carry_out(number, step)
+        player.look_at_the_end(len(history))
+    finally:
+        player.close()
 
 
 def prepare(stage: Stage) -> None:
@@ -56,11 +51,16 @@ def prepare(stage: Stage) -> None:
     for broker in sorted(side.frozen):
         side.thaw(broker)
     side.start_many([broker for broker in side.broker_ids if broker not in side.up])
-    running.prepare(stage, None)
+    side.runs += 1
+    for name in sorted(side.left_open):
+        stage.wait(f"{name} is at rest", partial(is_initialised, stage, name))
+    side.left_open.clear()
+    running.prepare(stage, None, keeps=(groups.OFFSETS, STATE))
     if stage.observer.controller() != FIRST_CONTROLLER:
         hand_over(stage, FIRST_CONTROLLER, lambda: side.delete_znode("/controller"))
     stage.wait("brokers know each other", lambda: running.know_each_other(stage))
-    _let_leaders_ask(stage)
+    if behaviour(stage.kafka_version).alter_isr:
+        _let_leaders_ask(stage)
     stage.observer.first_controller_epoch = stage.observer.controller_epoch()
 
 
@@ -128,71 +128,31 @@ def _let_take_over(stage: Stage, heir: int | None) -> None:
 
 
 class _Player:
-    def __init__(self, stage: Stage, expected: Steps | None) -> None:
-        self._stage = stage
-        self._expected = expected
-        self._number = 0
-        self._label = ""
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._stage = account.stage
         self._producers: dict[str, tuple[int, int]] = {}
         self._sequences: dict[tuple[str, str, int], int] = {}
+        self._members = Members(account)
+        self._parts = (
+            self,
+            self._members,
+            Transactions(account, self._see_offset),
+            Administration(account),
+        )
 
     def carry_out(self, number: int, step: Step[Any]) -> None:
-        self._number = number
-        self._label = f"{number + 1} {step}"
-        getattr(self, step.verb)(*step.values)
+        self._account.begin(number, step)
+        part = next(part for part in self._parts if hasattr(part, step.verb))
+        getattr(part, step.verb)(*step.values)
 
-    def end(self, number: int) -> None:
+    def look_at_the_end(self, number: int) -> None:
         """Look once more, as long as it takes: what was expected may have been on its way."""
-        self._number = number
-        self._label = "in the end"
-        self._look(hurry=False)
+        self._account.begin(number, "in the end")
+        self._account.look(hurry=False)
 
-    # -- what is written down ------------------------------------------------------------------
-
-    def _answer(self, tree: Any) -> None:
-        """Write an answer down, which is given once."""
-        self._stage.write(self._label, self._stage.normalised(tree))
-        self._check()
-
-    def _look(self, *, hurry: bool = True) -> None:
-        """Look at the cluster, as soon as it is as expected."""
-        label = f"look: {self._label}"
-        self._stage.side.expected = self._expect(label) if hurry else None
-        self._stage.look(self._label)
-        self._check()
-
-    def _observe(self, what: str, ask: Callable[[], Any]) -> None:
-        """Ask for what becomes right by itself, until it is as expected or changes no more."""
-        stage = self._stage
-        label = f"{self._label}: {what}"
-        stage.side.expected = self._expect(label)
-        stage.steps.append((label, stage.side.settle(lambda: lines(stage.normalised(ask())))))
-        self._check()
-
-    def _expect(self, label: str) -> dict[str, str] | None:
-        at = len(self._stage.steps)
-        if self._expected is None or at >= len(self._expected):
-            return None
-        expected_label, seen = self._expected[at]
-        return dict(seen) if expected_label == label else None
-
-    def _check(self) -> None:
-        self._stage.side.expected = None
-        if self._expected is None:
-            return
-        at = len(self._stage.steps) - 1
-        label, seen = self._stage.steps[at]
-        if at >= len(self._expected) or self._expected[at][0] != label:
-            known = "nothing" if at >= len(self._expected) else self._expected[at][0]
-            raise Parted(self._number, [Difference(label, "the step", ("comes",), known)])
-        here = self._expected[at][1]
-        found = [
-            Difference(label, key, (seen.get(key, ABSENT),), here.get(key, ABSENT))
-            for key in sorted({*seen, *here})
-            if seen.get(key, ABSENT) != here.get(key, ABSENT)
-        ]
-        if found:
-            raise Parted(self._number, found)
+    def close(self) -> None:
+        self._members.close()
 
     # -- brokers -------------------------------------------------------------------------------
 
@@ -209,7 +169,7 @@ class _Player:
             self._hand_over(broker, min(living, default=None), lose)
         else:
             lose()
-        self._look()
+        self._account.look()
 
     def _hand_over(self, broker: int, heir: int | None, lose: Callable[[], None]) -> None:
         """The controller itself is not held: it goes."""
@@ -230,7 +190,7 @@ class _Player:
     def kill(self, broker: int) -> None:
         if broker in self._stage.side.frozen:
             self._stage.side.kill(broker)
-            self._look()
+            self._account.look()
         else:
             self._lose(broker, self._stage.side.kill)
 
@@ -241,16 +201,16 @@ class _Player:
         side = self._stage.side
         side.stop(broker)
         side.end_session(broker)
-        self._look()
+        self._account.look()
 
     def start(self, broker: int, _is_repaired: bool) -> None:
         self._stage.start(broker, look=False)
-        self._look()
+        self._account.look()
         self._let_delete()
 
     def thaw(self, broker: int) -> None:
         self._stage.thaw(broker, look=False)
-        self._look()
+        self._account.look()
         self._let_delete()
 
     def _let_delete(self) -> None:
@@ -265,7 +225,7 @@ class _Player:
     def resign(self) -> None:
         side = self._stage.side
         hand_over(self._stage, min(side.up - side.frozen), lambda: side.delete_znode("/controller"))
-        self._look()
+        self._account.look()
 
     # -- topics --------------------------------------------------------------------------------
 
@@ -274,19 +234,19 @@ class _Player:
             self._stage.topics.append(name)
         config = dict(pair.split("=") for pair in configs)
         fields = creation(name, assignment, config)
-        self._answer(self._stage.ask(None, "CreateTopics", **fields))
-        self._look()
+        self._account.answer(self._stage.ask(None, "CreateTopics", **fields))
+        self._account.look()
 
     def delete(self, name: str) -> None:
-        self._answer(self._stage.delete(name))
-        self._look()
+        self._account.answer(self._stage.delete(name))
+        self._account.look()
         self._let_delete()
 
     def expand(self, name: str, assignment: Assignment) -> None:
         node = self._stage.observer.assignment(name)
         added = [{"brokerIds": list(replicas)} for replicas in assignment]
         topic = {"name": name, "count": len(node) + len(added), "assignments": added}
-        self._answer(
+        self._account.answer(
             self._stage.ask(
                 None,
                 "CreatePartitions",
@@ -295,7 +255,7 @@ class _Player:
                 validateOnly=False,
             )
         )
-        self._look()
+        self._account.look()
 
     def move(self, name: str, partition: int, replicas: tuple[int, ...]) -> None:
         self._reassign(name, partition, list(replicas))
@@ -305,7 +265,7 @@ class _Player:
 
     def _reassign(self, name: str, partition: int, replicas: list[int] | None) -> None:
         moves = [{"partitionIndex": partition, "replicas": replicas}]
-        self._answer(
+        self._account.answer(
             self._stage.ask(
                 None,
                 "AlterPartitionReassignments",
@@ -313,10 +273,10 @@ class _Player:
                 topics=[{"name": name, "partitions": moves}],
             )
         )
-        self._look()
+        self._account.look()
 
     def moves(self) -> None:
-        self._observe(
+        self._account.observe(
             "are told",
             lambda: self._stage.ask(
                 None, "ListPartitionReassignments", timeoutMs=_TIMEOUT_MS, topics=None
@@ -324,7 +284,7 @@ class _Player:
         )
 
     def elect(self, kind: str, name: str, partition: int) -> None:
-        self._answer(
+        self._account.answer(
             self._stage.ask(
                 None,
                 "ElectLeaders",
@@ -333,29 +293,29 @@ class _Player:
                 timeoutMs=_TIMEOUT_MS,
             )
         )
-        self._look()
+        self._account.look()
 
     def config(self, name: str, change: str) -> None:
         """A value is set; without a value it is deleted."""
         key, value = change.split("=")
         entry = {"name": key, "configOperation": 0 if value else 1, "value": value or None}
         resource = {"resourceType": 2, "resourceName": name, "configs": [entry]}
-        self._answer(
+        self._account.answer(
             self._stage.ask(
                 None, "IncrementalAlterConfigs", resources=[resource], validateOnly=False
             )
         )
         self._stage.pass_time(_SPREAD_S)
-        self._look()
+        self._account.look()
 
     # -- records -------------------------------------------------------------------------------
 
     def produce(self, name: str, partition: int, acks: int) -> None:
-        value = f"{self._number + 1}"
+        value = f"{self._account.number + 1}"
         if acks == 0:
             self._produce_unanswered(name, partition, value)
             return
-        self._answer(
+        self._account.answer(
             self._stage.produce(name, value, partition=partition, acks=acks, timeout_ms=_PRODUCE_MS)
         )
         self._see_offset(name, partition)
@@ -385,10 +345,10 @@ class _Player:
         ISR is too small, a new leader keeps what it knows (Partition.maybeIncrementLeaderHW).
         """
         stage = self._stage
-        self._observe("offset", lambda: stage.offset(name, partition))
+        self._account.observe("offset", lambda: stage.offset(name, partition))
         told = stage.offset(name, partition)
         if isinstance(told, dict) and told["errorCode"] == "NONE":
-            stage.side.wait(lambda: self._is_known(name, partition, told["offset"]), _READY_S)
+            stage.side.wait(lambda: self._is_known(name, partition, told["offset"]), READY_S)
 
     def _is_known(self, name: str, partition: int, offset: int) -> bool:
         stage = self._stage
@@ -413,14 +373,14 @@ class _Player:
             self._producers[producer] = own, epoch
         answer = self._stage.produce(
             name,
-            f"{self._number + 1}",
+            f"{self._account.number + 1}",
             partition=partition,
             producer=(own, epoch, sequence),
             timeout_ms=_PRODUCE_MS,
         )
         if isinstance(answer, list) and answer[0] == "NONE":
             self._sequences[place] = max(after, sequence + 1) if how != "epoch" else 1
-        self._answer(answer)
+        self._account.answer(answer)
         self._see_offset(name, partition)
 
     def _producer(self, name: str) -> tuple[int, int]:
@@ -441,7 +401,7 @@ class _Player:
                 found.append(tree)
             return bool(found)
 
-        self._stage.wait("a producer id", has_come, _READY_S)
+        self._stage.wait("a producer id", has_come, READY_S)
         if not found:
             raise Closed("no producer id")
         self._producers[name] = found[0]["producerId"], found[0]["producerEpoch"]
@@ -458,53 +418,19 @@ class _Player:
                 "epochs": [stage.epoch_end(name, epoch, number) for epoch in range(6)],
             }
 
-        self._observe("content", everything)
+        self._account.observe("content", everything)
 
     def trim(self, name: str, partition: int, offset: int) -> None:
         leader = self._stage.leader(name, partition)
         if leader < 0:
-            self._answer("no leader")
+            self._account.answer("no leader")
             return
         asked = [{"partitionIndex": partition, "offset": offset}]
-        self._answer(
+        self._account.answer(
             self._stage.ask(
                 leader,
                 "DeleteRecords",
                 topics=[{"name": name, "partitions": asked}],
                 timeoutMs=3000,
             )
-        )
-
-    # -- groups --------------------------------------------------------------------------------
-
-    def coordinator(self, replicas: tuple[int, ...]) -> None:
-        groups.have_coordinator(self._stage, *replicas)
-        self._stage.topics.append(groups.OFFSETS)
-        self._look()
-
-    def _ask_coordinator(self, ask: Callable[[int], Any]) -> Any:
-        """Ask whoever coordinates, again while it loads what it has to know."""
-        stage = self._stage
-        told: Any = None
-        expected = self._expect(self._label)
-
-        def is_told() -> bool:
-            nonlocal told
-            leader = stage.leader(groups.OFFSETS)
-            told = "no leader" if leader < 0 else stage.normalised(ask(leader))
-            if lines(told) == expected:
-                return True
-            return not any(error in str(told) for error in groups.NOT_YET)
-
-        stage.wait("the coordinator answers", is_told, _READY_S)
-        return told
-
-    def commit(self, group: str, name: str, partition: int, offset: int) -> None:
-        place = {(name, partition): offset}
-        self._answer(self._ask_coordinator(lambda b: groups.commit(self._stage, b, group, place)))
-
-    def offsets(self, group: str) -> None:
-        asked = {name: [0, 1, 2] for name in ("a", "b", "c", "d")}
-        self._answer(
-            self._ask_coordinator(lambda b: groups.offsets_of(self._stage, b, group, asked))
         )

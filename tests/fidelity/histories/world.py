@@ -20,6 +20,9 @@ from fakekafka.tests.fidelity.histories.verbs import (
 
 BROKERS = (1, 2, 3)
 FIRST_CONTROLLER = 3
+GROUPS = ("g", "h", "s")
+MEMBERS = ("m", "n", "o")
+TRANSACTIONAL_IDS = ("t", "u")
 
 
 class World:

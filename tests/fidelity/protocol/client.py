@@ -30,6 +30,10 @@ class Line(abc.ABC):
         """Wait for the next frame; raises ``Closed``."""
 
     @abc.abstractmethod
+    def has_come(self) -> bool:
+        """Whether ``receive`` gives a frame, or raises ``Closed``, without waiting."""
+
+    @abc.abstractmethod
     def close(self) -> None: ...
 
 
@@ -68,6 +72,10 @@ class Client:
         data = self.receive_bytes(timeout_s)
         key, version = self._expected.pop(0)
         return decode(key, version, data)
+
+    def has_answer(self) -> bool:
+        """Whether ``receive`` has not to wait."""
+        return self._line.has_come()
 
     def ask(
         self, api: str, version: int, fields: Mapping[str, Any], timeout_s: float = _TIMEOUT_S

@@ -67,6 +67,11 @@ class Side(abc.ABC):
         """What a look shall see; a side that lives in real time waits no longer when it does."""
         self.disturbed: set[int] = set()
         """Brokers whose sessions may be new, as they were started or frozen."""
+        self.runs = 0
+        """How many histories it has seen, this one included: groups and transactional ids of each
+        have names of their own, as what is known of them stays."""
+        self.left_open: set[str] = set()
+        """Transactional ids of earlier histories, whose transactions may be under way."""
 
     # -- brokers -------------------------------------------------------------------------------
 

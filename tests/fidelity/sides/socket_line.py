@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 
@@ -39,6 +40,10 @@ class SocketLine(Line):
                 raise Closed("closed by the broker")
             data += part
         return bytes(data)
+
+    def has_come(self) -> bool:
+        readable, _, _ = select.select([self._socket], [], [], 0)
+        return bool(readable)
 
     def close(self) -> None:
         self._socket.close()

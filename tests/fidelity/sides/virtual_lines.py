@@ -142,15 +142,14 @@ class VirtualLine(Line):
             self._connection.buffer_updated(count)
             data = data[count:]
 
+    def has_come(self) -> bool:
+        return self._frame_size() is not None or not self._is_alive()
+
     def receive(self, timeout_s: float) -> bytes:
         written = self._transport.written
-
-        def is_over() -> bool:
-            return self._frame_size() is not None or not self._is_alive()
-
-        if not is_over():
+        if not self.has_come():
             try:
-                self._simulation.run_until(is_over, timeout_s * 1000)
+                self._simulation.run_until(self.has_come, timeout_s * 1000)
             except TimeoutError:
                 raise Closed("no answer in time") from None
         size = self._frame_size()

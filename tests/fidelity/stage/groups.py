@@ -92,6 +92,17 @@ class Member:
         self.instance = instance
         self.id = ""
         self.generation = -1
+        self.leader = ""
+        """The id of the leader of that generation."""
+
+    def move_to(self, broker: int) -> None:
+        """Speak with another coordinator from now on, over a new connection."""
+        self._client.close()
+        self._client = self._stage.client(broker)
+
+    def has_answer(self) -> bool:
+        """Whether the answer to a request that was begun has come."""
+        return self._client.has_answer()
 
     def join(self, **others: Any) -> dict[str, Any]:
         """Join, and give the response as it is written down."""
@@ -103,33 +114,63 @@ class Member:
         protocols: Sequence[str] = ("range",),
         kind: str = "consumer",
         session_ms: int = _SESSION_MS,
+        rebalance_ms: int = _REBALANCE_MS,
+        metadata: bytes | None = None,
     ) -> None:
         """Ask to join; an id is taken first where the release wants one (KIP-394)."""
-        self._send_join(protocols, kind, session_ms)
-        version = self._stage.version("JoinGroup")
-        if version >= 4 and not self.id and self.instance is None:
-            told = self._client.receive()
-            self.id = told["memberId"]
-            self._send_join(protocols, kind, session_ms)
+        timeouts_ms = session_ms, rebalance_ms
+        if self.has_to_knock():
+            self.id = self.knock(protocols, kind, timeouts_ms, metadata)["memberId"]
+        self._send_join(protocols, kind, timeouts_ms, metadata)
 
-    def _send_join(self, protocols: Sequence[str], kind: str, session_ms: int) -> None:
+    def has_to_knock(self) -> bool:
+        """Whether it has to ask for an id before it may join."""
+        return self._stage.version("JoinGroup") >= 4 and not self.id and self.instance is None
+
+    def knock(
+        self,
+        protocols: Sequence[str],
+        kind: str,
+        timeouts_ms: tuple[int, int],
+        metadata: bytes | None = None,
+    ) -> dict[str, Any]:
+        """Ask to join without an id, and give the response as it came."""
+        self._send_join(protocols, kind, timeouts_ms, metadata)
+        return self._client.receive()
+
+    def _send_join(
+        self,
+        protocols: Sequence[str],
+        kind: str,
+        timeouts_ms: tuple[int, int],
+        metadata: bytes | None,
+    ) -> None:
+        session_ms, rebalance_ms = timeouts_ms
         fields = {
             "groupId": self.group,
             "sessionTimeoutMs": session_ms,
-            "rebalanceTimeoutMs": _REBALANCE_MS,
+            "rebalanceTimeoutMs": rebalance_ms,
             "memberId": self.id,
             "groupInstanceId": self.instance,
             "protocolType": kind,
-            "protocols": [{"name": name, "metadata": name.encode()} for name in protocols],
+            "protocols": [
+                {"name": name, "metadata": name.encode() if metadata is None else metadata}
+                for name in protocols
+            ],
         }
         self._client.send("JoinGroup", self._stage.version("JoinGroup"), fields)
 
     def end_join(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._stage.normalised(self.take_join())
+        return found
+
+    def take_join(self) -> dict[str, Any]:
+        """The response to a request that was begun, as it came."""
         tree = self._client.receive(30)
         if not tree["errorCode"]:
             self.id, self.generation = tree["memberId"], tree["generationId"]
-        found: dict[str, Any] = self._stage.normalised(tree)
-        return found
+            self.leader = tree["leader"]
+        return tree
 
     def begin_sync(self, assignments: Mapping[str, str] | None = None, **others: Any) -> None:
         """Ask for the assignment; the leader gives those of all."""
