@@ -8,6 +8,7 @@ from importlib.metadata import distributions
 
 import pytest
 from fakekafka.tests.support.paths import ROOT
+from packaging.specifiers import SpecifierSet
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
@@ -55,3 +56,13 @@ def test_constraints_name_everything_that_is_installed() -> None:
     pinned = {_normal(line.partition("==")[0]) for line in lines if "==" in line}
     installed = {_normal(found.metadata["Name"]) for found in distributions()}
     assert installed - pinned - {"fakekafka", "pip"} == set()
+
+
+def test_what_is_installed_runs_on_the_oldest_python_that_is_asked_for() -> None:
+    """Also on its first release: Debian 12 has 3.11.2."""
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    asks = {
+        found.metadata["Name"]: SpecifierSet(found.metadata["Requires-Python"] or "")
+        for found in distributions()
+    }
+    assert {name: str(asked) for name, asked in asks.items() if oldest not in asked} == {}
