@@ -102,6 +102,8 @@ class World:
             and all(simulation.broker(b).state == "running" for b in simulation.broker_ids)
             and len(simulation.zookeeper.children("/brokers/ids")) == len(simulation.broker_ids)
             and not any(p.spec.disk.offline_dirs for p in simulation.processes.values())
+            and all(simulation.broker(b).clock_rate == 1 for b in simulation.broker_ids)
+            and all(simulation.zookeeper.server(s).clock_rate == 1 for s in simulation.zookeepers)
         )
 
     def all_know_controller(self) -> bool:
