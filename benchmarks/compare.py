@@ -22,6 +22,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from fakekafka import builds
+from fakekafka.building.archives import unpack
 
 from benchmarks.figures import FIGURES_VARIABLE, MeasurementFailed, require_success
 from benchmarks.run import MEASUREMENTS
@@ -47,7 +48,7 @@ def check_out(ref: str, into: Path) -> str:
     archive = _git("archive", "--format=tar", commit)
     archive.check_returncode()
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
-        tar.extractall(into / "fakekafka", filter="data")
+        unpack(tar, into / "fakekafka")
     return commit
 
 

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from fakekafka.building.archives import unpack
+
 ROOT = Path(__file__).resolve().parent.parent
 MEGABYTE = 10**6
 INSTALLED_MB_MAX = {"pure": 40, "compiled": 70, "source": 40}
@@ -73,7 +75,7 @@ def exported_source(root: Path, target: Path) -> Path:
     archive = target / "source.tar"
     _git(root, "archive", "--format=tar", f"--output={archive}", "HEAD")
     with tarfile.open(archive) as files:
-        files.extractall(source, filter="data")
+        unpack(files, source)
     archive.unlink()
     return source
 

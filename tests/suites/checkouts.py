@@ -8,6 +8,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from fakekafka.building.archives import unpack
+
 from .machine import SuiteError, cache_folder
 from .suite import Suite
 
@@ -40,5 +42,5 @@ def source(suite: Suite, *paths: str) -> Path:
         raise SuiteError(f"{clone} has no {tag}: {done.stderr.decode(errors='replace').strip()}")
     folder = cache_folder(f"{suite.name}-{suite.version}") / "source"
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as packed:
-        packed.extractall(folder, filter="data")
+        unpack(packed, folder)
     return folder

@@ -9,6 +9,8 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+from fakekafka.building.archives import unpack
+
 from . import outputs, own, pages
 from .kills import copied
 from .machine import Served, SuiteError, cache_folder, output, prepare
@@ -45,7 +47,7 @@ def kafka_python(suite: Suite, cluster: Served) -> Outcomes:
     source = cache / archive.name.removesuffix(".tar.gz")
     if not source.exists():
         with tarfile.open(archive) as packed:
-            packed.extractall(cache, filter="data")
+            unpack(packed, cache)
         # What the archive leaves out of the tests' own package.
         (source / "test" / "__init__.py").touch()
         (source / "test" / "service.py").write_text(_SERVICE_MODULE)
