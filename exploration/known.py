@@ -116,9 +116,10 @@ class Known:
 
     def _note_taken_back(self, replica: SeenReplica) -> None:
         """A replica that was dropped in sync and is wanted again leads with an empty log: the ISR
-        names it all the time."""
-        if replica.leads and replica.broker in self._taken_back.get(replica.where, ()):
-            self.note(replica.where, replica.end, "dropped in sync")
+        names it all the time. One that has copied what there is loses nothing."""
+        is_back = replica.broker in self._taken_back.get(replica.where, ())
+        if is_back and replica.leads and replica.end == 0:
+            self.note(replica.where, 0, "dropped in sync")
 
     def note_divergence(
         self, replica: SeenReplica, leader: SeenReplica, offset: int, mark: int
