@@ -93,9 +93,11 @@ class Conductor:
         """Do what comes before the next wait."""
         if self._settling is not None:
             self._settling_ms += SETTLING_EVERY_MS
-            if self._settling_ms < SETTLES_WITHIN_MS and not self._settling.is_settled(self._world):
-                self._after(SETTLING_EVERY_MS, self._go_on)
-                return
+            if not self._settling.is_settled(self._world):
+                if self._settling_ms < SETTLES_WITHIN_MS:
+                    self._after(SETTLING_EVERY_MS, self._go_on)
+                    return
+                self._tell(f"{self._settling} is not over after {SETTLES_WITHIN_MS / 1000:g} s")
             self._settling = None
         for step in self._steps:
             if isinstance(step, Wait):
