@@ -37,34 +37,23 @@ pytest_plugins = ["pytester"]
 if importlib.util.find_spec(_PLUGIN_MODULE) is not None:
     pytest_plugins.append(_PLUGIN_MODULE)  # pyproject.toml switches its entry point off
 
-_SLOW_IS_FINE = [HealthCheck.too_slow]
 settings.register_profile(
     "dev",
     max_examples=examples(25),
     stateful_step_count=20,
     deadline=None,
-    suppress_health_check=_SLOW_IS_FINE,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile(
-    "ci",
-    max_examples=examples(100),
-    stateful_step_count=50,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    print_blob=True,
-    suppress_health_check=_SLOW_IS_FINE,
-)
-settings.register_profile(
-    "fresh",
-    max_examples=examples(100),
-    stateful_step_count=50,
-    deadline=None,
-    derandomize=False,
-    database=None,
-    print_blob=True,
-    suppress_health_check=_SLOW_IS_FINE,
-)
+for _name, _is_always_the_same in (("ci", True), ("fresh", False)):
+    settings.register_profile(
+        _name,
+        settings.get_profile("dev"),
+        max_examples=examples(100),
+        stateful_step_count=50,
+        derandomize=_is_always_the_same,
+        database=None,
+        print_blob=True,
+    )
 _PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
 settings.load_profile(_PROFILE)
 

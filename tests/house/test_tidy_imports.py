@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from fakekafka.tests.support.imports import FLOORS
+from fakekafka.tests.support.imports import FLOORS, imported_modules
 
 APART = {
     ("zkfake", "election"): "ZooKeeper knows nothing of Kafka",
@@ -48,37 +48,14 @@ EXCEPTIONS: dict[str, str] = {}
 """Path to the reason why its imports are not checked."""
 
 
-def package_imports(path: str, tree: ast.Module) -> list[tuple[int, str]]:
-    """(line, top-level folder) of every import from inside the package."""
-    package = path.split("/")[:-1]
-    found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
-        targets: list[list[str]]
-        if isinstance(node, ast.Import):
-            names = [alias.name.split(".") for alias in node.names]
-            targets = [name[1:] for name in names if name[0] == "fakekafka"]
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module.split(".") if node.module else []
-            if node.level > 0:
-                base = package[: len(package) - (node.level - 1)] + module
-            elif module and module[0] == "fakekafka":
-                base = module[1:]
-            else:
-                continue
-            targets = [base] if base else [[alias.name] for alias in node.names]
-        else:
-            continue
-        found += [(node.lineno, target[0]) for target in targets if target]
-    return found
-
-
 def floor_violations(path: str, text: str) -> list[str]:
     """Imports that go up the table, or across a pair that is kept apart."""
     folder = path.split("/")[0] if "/" in path else ""
     if folder not in FLOORS:
         return []
     found = []
-    for line, target in package_imports(path, ast.parse(text)):
+    for line, module, name in imported_modules(path, ast.parse(text)):
+        target = (module or name).split(".")[0]
         if target == folder:
             continue
         if target in FLOORS and FLOORS.index(target) > FLOORS.index(folder):

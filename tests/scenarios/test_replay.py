@@ -8,27 +8,10 @@ import pytest
 from fakekafka import Simulation, TraceError, UsageError, replay
 from fakekafka.scenarios.file import load_scenario, parse_scenario
 from fakekafka.scenarios.run import ScenarioRun, header_of
-from fakekafka.tests.support.trace_positions import check_run
+from fakekafka.tests.support.trace_positions import HEAD, check_run
 from fakekafka.tracing.recording.recorder import Recorder
 
-SCENARIO = """
-name = "faults"
-[cluster]
-brokers = 3
-kafka_version = "{version}"
-zookeepers = {zookeepers}
-[cluster.config]
-zookeeper.session.timeout.ms = 6000
-replica.lag.time.max.ms = 2000
-[cluster.topics.orders]
-assignment = [[1, 2, 3], [2, 3, 1]]
-[workload]
-topic = "orders"
-model = "open"
-rate_per_s = 10
-acks = "all"
-consumers = 1
-[[faults]]
+SCENARIO = f"""{HEAD}[[faults]]
 at_ms = 500
 action = "kill"
 broker = 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.tests.support.controller_core import Core, MakeCore
+from fakekafka.tests.support.zookeeper_fixture import ZkFixture, with_top_level_paths
 
 
 @pytest.fixture
@@ -22,3 +23,9 @@ def make_core() -> MakeCore:
 def core(make_core: MakeCore) -> Core:
     """A 2.8 controller (id 5) with live broker 5."""
     return make_core(5)
+
+
+@pytest.fixture
+def fixture() -> ZkFixture:
+    """A 2.8 client of a ZooKeeper with the top-level paths."""
+    return with_top_level_paths()

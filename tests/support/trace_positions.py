@@ -27,7 +27,7 @@ from fakekafka.tracing.recording.recorder import Recorder
 
 VERSIONS = ("0.10", "1.1", "2.8", "3.9")
 POSITIONS_OF_A_RUN = 25
-_HEAD = """
+HEAD = """
 name = "faults"
 [cluster]
 brokers = 3
@@ -77,7 +77,7 @@ _FAULTS: tuple[tuple[tuple[int, str], ...], ...] = (
 def scenario_text(version: str, seed: int) -> str:
     """A run with every fault of the table, one after the other."""
     rng = random.Random(seed)
-    parts = [_HEAD.format(version=version, zookeepers=rng.choice((1, 3)))]
+    parts = [HEAD.format(version=version, zookeepers=rng.choice((1, 3)))]
     at_ms = 500
     for fault in rng.sample(_FAULTS, len(_FAULTS)):
         broker, other = rng.sample((1, 2, 3), 2)

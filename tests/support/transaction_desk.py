@@ -164,6 +164,11 @@ class Desk:
             *partitions, producer_id=producer_id, epoch=epoch, transactional_id=transactional_id
         ).result()
 
+    def open_transaction(self) -> None:
+        """Begin a transaction with two partitions."""
+        self.init()
+        assert self.add(ORDERS, AUDIT) is ErrorCode.NONE
+
     def begin_adding(
         self,
         *partitions: TopicPartition,

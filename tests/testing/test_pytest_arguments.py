@@ -212,33 +212,6 @@ def test_a_test_runs_once_for_each_seed(suite: pytest.Pytester) -> None:
     result.assert_outcomes(passed=7)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "fixture", "message"),
-    [
-        ("seeds=20", "kafka_simulation", "*seeds must be whole numbers, such as range(20), not 20"),
-        ("seeds='12'", "kafka_simulation", "*seeds must be whole numbers*'12'"),
-        ("seeds=[1]", "kafka_cluster", "*gives seeds, but the test has no kafka_simulation*"),
-        ("seeds=[1], seed=2", "kafka_simulation", "*takes seed or seeds, not both*"),
-        ("seeds=['x']", "kafka_simulation", "*seed must be a whole number*'x'*"),
-    ],
-)
-def test_seeds_that_make_no_sense_are_told(
-    suite: pytest.Pytester, arguments: str, fixture: str, message: str
-) -> None:
-    result = run(
-        suite,
-        f"""
-        import pytest
-
-        @pytest.mark.kafka({arguments})
-        def test_marked({fixture}):
-            pass
-        """,
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([message])
-
-
 # -- addresses, and the shared cluster ---------------------------------------------------------
 
 

@@ -129,6 +129,11 @@ def test_positional_arguments_of_the_mark_are_refused(suite: pytest.Pytester, fi
         ("brokers=0", "kafka_cluster", "*at least one broker, not 0*"),
         ("config={'no.such': 1}", "kafka_cluster", "*no.such*"),
         ("kafka_version='4.0'", "kafka_simulation", "*kafka_version '4.0' is not emulated*"),
+        ("seeds=20", "kafka_simulation", "*seeds must be whole numbers, such as range(20), not 20"),
+        ("seeds='12'", "kafka_simulation", "*seeds must be whole numbers*'12'"),
+        ("seeds=[1]", "kafka_cluster", "*gives seeds, but the test has no kafka_simulation*"),
+        ("seeds=[1], seed=2", "kafka_simulation", "*takes seed or seeds, not both*"),
+        ("seeds=['x']", "kafka_simulation", "*seed must be a whole number*'x'*"),
     ],
 )
 def test_bad_arguments_of_the_mark_are_named(

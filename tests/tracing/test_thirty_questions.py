@@ -227,10 +227,14 @@ def group_of_two(fault: Act, for_ms: float, **settings: Any) -> Act:
     return act
 
 
-def slow_member(simulation: Simulation) -> None:
-    """What one member sends to any broker takes two minutes."""
-    for broker in (1, 2, 3):
-        simulation.network.latency(120_000, source="member-b", target=broker)
+def slow(client: str) -> Act:
+    """What a client sends to any broker takes two minutes."""
+
+    def act(simulation: Simulation) -> None:
+        for broker in (1, 2, 3):
+            simulation.network.latency(120_000, source=client, target=broker)
+
+    return act
 
 
 def missed_rebalance(simulation: Simulation) -> None:
@@ -258,12 +262,6 @@ def open_transaction(fault: Act, for_ms: float) -> Act:
         simulation.run_for(for_ms)
 
     return act
-
-
-def slow_application(simulation: Simulation) -> None:
-    """What the application sends to any broker takes two minutes."""
-    for broker in (1, 2, 3):
-        simulation.network.latency(120_000, source="app", target=broker)
 
 
 def made_without_controller(simulation: Simulation) -> None:
@@ -801,7 +799,7 @@ QUESTIONS: tuple[Question, ...] = (
     # -- groups and transactions -------------------------------------------------------------
     Question(
         "Why was the member removed? Its heartbeats were slow",
-        group_of_two(slow_member, 60_000),
+        group_of_two(slow("member-b"), 60_000),
         "kind == expire",
         ("of group g has not been heard of for 45000 ms",),
         "member-b to broker-1: latency 120000 ms",
@@ -822,7 +820,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why was the transaction aborted? Its producer was slow",
-        open_transaction(slow_application, 40_000),
+        open_transaction(slow("app"), 40_000),
         "change broker-*/transaction/app if new == 'PrepareAbort'",
         ("has been open for more than 8000 ms",),
         "latency 120000 ms",

@@ -15,18 +15,6 @@ S = TransactionState
 E = ErrorCode
 
 
-@pytest.fixture
-def desk() -> Desk:
-    desk = Desk()
-    desk.lead()
-    return desk
-
-
-def open_transaction(desk: Desk) -> None:
-    desk.init()
-    assert desk.add(ORDERS, AUDIT) is E.NONE
-
-
 # -- InitProducerId ------------------------------------------------------------------------------
 
 
@@ -116,7 +104,7 @@ def test_epochs_that_are_used_up(desk: Desk) -> None:
 
 def test_an_open_transaction_is_aborted_first(desk: Desk) -> None:
     """DP-133: the producer is told to come back; then it gets an epoch of its own."""
-    open_transaction(desk)
+    desk.open_transaction()
     assert desk.init().error is E.CONCURRENT_TRANSACTIONS
     assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
     assert desk.init().error is E.CONCURRENT_TRANSACTIONS
@@ -148,7 +136,7 @@ def test_who_may_add_partitions(desk: Desk, request_of: dict[str, Any], error: E
 
 
 def test_partitions_that_are_there_are_not_written_again(desk: Desk) -> None:
-    open_transaction(desk)
+    desk.open_transaction()
     assert desk.add(AUDIT) is E.NONE
     assert desk.written() == ["Empty 0", "Ongoing 0"]
     assert list(desk.metadata.partitions) == [ORDERS, AUDIT]
@@ -200,7 +188,7 @@ def test_a_record_that_cannot_be_written_changes_nothing(
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_an_end_is_answered_before_its_markers_are_written(desk: Desk, is_commit: bool) -> None:
     """The decision in the log counts; closing follows when every partition has its marker."""
-    open_transaction(desk)
+    desk.open_transaction()
     assert desk.end(is_commit) is E.NONE
     word = "Commit" if is_commit else "Abort"
     assert desk.state == f"Prepare{word}"
@@ -235,7 +223,7 @@ def test_an_end_is_answered_before_its_markers_are_written(desk: Desk, is_commit
 def test_who_may_end_a_transaction(
     desk: Desk, request_of: dict[str, Any], error: ErrorCode
 ) -> None:
-    open_transaction(desk)
+    desk.open_transaction()
     assert desk.end(**request_of) is error
     assert desk.state == "Ongoing"
 
@@ -249,7 +237,7 @@ def test_old_releases_let_a_later_epoch_end_a_transaction() -> None:
     """KAFKA-9600; and they call a fenced producer INVALID_PRODUCER_EPOCH (KIP-588)."""
     desk = Desk("1.1")
     desk.lead()
-    open_transaction(desk)
+    desk.open_transaction()
     assert desk.add(epoch=1) is E.INVALID_PRODUCER_EPOCH
     assert desk.end(epoch=-1) is E.INVALID_PRODUCER_EPOCH
     assert desk.end(epoch=1) is E.NONE
@@ -260,7 +248,7 @@ def test_old_releases_let_a_later_epoch_end_a_transaction() -> None:
 
 def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(desk: Desk) -> None:
     """DP-133: looked for every ten seconds; the producer is fenced then."""
-    open_transaction(desk)
+    desk.open_transaction()
     desk.clock.advance(TIMEOUT_MS)
     assert desk.state == "Ongoing"
     desk.clock.advance(10_000)
@@ -272,7 +260,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(desk:
 
 def test_a_transaction_that_has_ended_takes_no_longer(desk: Desk) -> None:
     """Neither one whose markers are under way nor a closed one is aborted when its time is up."""
-    open_transaction(desk)
+    desk.open_transaction()
     assert desk.end() is E.NONE
     desk.clock.advance(TIMEOUT_MS + 20_000)
     assert (desk.state, desk.metadata.producer_epoch) == ("PrepareCommit", 0)
@@ -302,7 +290,7 @@ def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(des
 
 def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(desk: Desk) -> None:
     """Its start is a date all the same, as a later stall does not concern the next transaction."""
-    open_transaction(desk)
+    desk.open_transaction()
     desk.clock.advance(TIMEOUT_MS - 10_000)
     desk.clock.missed_ms += 10 * TIMEOUT_MS
     desk.clock.advance(10_000)
@@ -321,7 +309,7 @@ def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(desk: Des
 def test_a_transaction_that_another_coordinator_reads_goes_on_counting(desk: Desk) -> None:
     """Its start is a date in the log: a stall since then is left out only while it is known."""
     desk.clock.missed_ms += 10 * TIMEOUT_MS
-    open_transaction(desk)
+    desk.open_transaction()
     began_ms = desk.metadata.start_ms
     desk.clock.advance(TIMEOUT_MS // 2)
     desk.resign()
@@ -334,7 +322,7 @@ def test_a_transaction_that_another_coordinator_reads_goes_on_counting(desk: Des
 
 def test_a_transaction_whose_change_is_being_written_is_aborted_afterwards(desk: Desk) -> None:
     """DP-133: a pending change goes first; the next look finds the transaction."""
-    open_transaction(desk)
+    desk.open_transaction()
     desk.holds_appends = True
     adding = desk.begin_adding(AUDIT._replace(partition=7))
     desk.clock.advance(TIMEOUT_MS + 10_000)
@@ -355,7 +343,7 @@ def test_a_fence_that_cannot_be_written_raises_the_epoch_once(
     """KAFKA-9666: before, each attempt raised it."""
     desk = Desk(version)
     desk.lead()
-    open_transaction(desk)
+    desk.open_transaction()
     seen = []
     for _ in range(2):
         desk.append_error = E.NOT_ENOUGH_REPLICAS
@@ -413,7 +401,7 @@ def test_an_id_stays_when_its_tombstone_cannot_be_written(desk: Desk) -> None:
 
 def test_verification(desk: Desk) -> None:
     """KIP-890: partitions of the transaction may be written, others are not its own."""
-    open_transaction(desk)
+    desk.open_transaction()
     assert desk.verify(ORDERS) == [E.NONE]
     other = AUDIT._replace(partition=9)
     assert desk.verify(ORDERS, other) == [E.NONE, E.TRANSACTION_ABORTABLE]
@@ -427,7 +415,7 @@ def test_verification(desk: Desk) -> None:
 
 def test_an_open_transaction_is_described(desk: Desk) -> None:
     """KIP-664: state, producer, timeout, start and partitions of a transaction are described."""
-    open_transaction(desk)
+    desk.open_transaction()
     found = desk.coordinator.describe(ID)
     assert (found.error, found.state, found.producer_id) == (E.NONE, "Ongoing", 100)
     assert (found.timeout_ms, found.start_time_ms) == (TIMEOUT_MS, desk.clock.now_ms)
@@ -454,7 +442,7 @@ def test_lists(
     desk: Desk, request_of: dict[str, Any], names: list[str], unknown: tuple[str, ...]
 ) -> None:
     """KIP-664, KIP-994: by state, producer, and how long a transaction is open."""
-    open_transaction(desk)
+    desk.open_transaction()
     desk.init("second")
     desk.clock.advance(1000)
     answer = desk.coordinator.list_transactions(ListTransactionsRequest(**request_of))
@@ -485,7 +473,7 @@ def test_changes_of_state_are_told(desk: Desk) -> None:
     """The listener hears each state, once it counts."""
     told: list[tuple[str, Any, Any]] = []
     desk.host.state_listener = lambda *change: told.append(change)
-    open_transaction(desk)
+    desk.open_transaction()
     desk.end()
     assert [change for change in told if change[0] == f"transaction/{ID}"] == [
         (f"transaction/{ID}", None, "Empty"),

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
 from fakekafka.coordinators.transactions.metadata import TransactionMetadata, TransitMetadata
 from fakekafka.coordinators.transactions.records import encode_key, encode_value
 from fakekafka.coordinators.transactions.states import TransactionState
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.transactions import ListTransactionsRequest
-from fakekafka.tests.support.transaction_desk import AUDIT, ID, ORDERS, Desk
+from fakekafka.tests.support.transaction_desk import ID, ORDERS, Desk
 
 S = TransactionState
 E = ErrorCode
 
 
-@pytest.fixture
-def desk() -> Desk:
-    desk = Desk()
-    desk.lead()
-    return desk
-
-
-def open_transaction(desk: Desk) -> None:
-    desk.init()
-    assert desk.add(ORDERS, AUDIT) is E.NONE
-
-
 def test_requests_while_loading_and_elsewhere(desk: Desk) -> None:
     """COORDINATOR_LOAD_IN_PROGRESS for a moment, NOT_COORDINATOR after the loss."""
-    open_transaction(desk)
+    desk.open_transaction()
     desk.resign(6)
     assert desk.end() is E.NOT_COORDINATOR
     assert desk.init().error is E.NOT_COORDINATOR
@@ -45,7 +32,7 @@ def test_requests_while_loading_and_elsewhere(desk: Desk) -> None:
 
 def test_what_was_decided_is_finished_by_the_next_coordinator(desk: Desk) -> None:
     """The coordinator died between its decision and the markers: the next one sends them."""
-    open_transaction(desk)
+    desk.open_transaction()
     desk.end(is_commit=False)
     desk.resign(6)
     assert desk.sent() == []
@@ -79,7 +66,7 @@ def test_a_leadership_lost_before_loading_loads_nothing(desk: Desk) -> None:
 
 def test_a_broker_that_was_just_started_waits_until_it_knows_who_leads_what(desk: Desk) -> None:
     """A partition whose leader it was not told yet would seem deleted, and get no marker."""
-    open_transaction(desk)
+    desk.open_transaction()
     desk.end()
     desk.resign(6)
     known = dict(desk.leaders)

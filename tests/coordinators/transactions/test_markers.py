@@ -10,13 +10,6 @@ from fakekafka.tests.support.transaction_desk import AUDIT, ID, ORDERS, Desk
 E = ErrorCode
 
 
-@pytest.fixture
-def desk() -> Desk:
-    desk = Desk()
-    desk.lead()
-    return desk
-
-
 def decide(desk: Desk, *partitions: TopicPartition) -> None:
     desk.init()
     assert desk.add(*(partitions or (ORDERS,))) is E.NONE

@@ -26,11 +26,6 @@ TP = TopicPartition("t", 0)
 T = ConfigResource(TOPIC_RESOURCE, "t")
 
 
-@pytest.fixture
-def cluster() -> ControllerCluster:
-    return ControllerCluster([1, 2, 3])
-
-
 def describe(
     cluster: ControllerCluster, resource: ConfigResource, *names: str, **options: Any
 ) -> Any:

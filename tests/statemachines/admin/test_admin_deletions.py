@@ -11,11 +11,6 @@ from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
 
 
-@pytest.fixture
-def cluster() -> ControllerCluster:
-    return ControllerCluster([1, 2, 3])
-
-
 def delete(cluster: ControllerCluster, *names: str, **options: Any) -> list[ErrorCode]:
     request = DeleteTopicsRequest(names, **options)
     response = cluster.ask(

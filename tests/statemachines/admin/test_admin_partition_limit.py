@@ -18,11 +18,6 @@ TEXT = (
 )
 
 
-@pytest.fixture
-def cluster() -> ControllerCluster:
-    return ControllerCluster([1, 2, 3])
-
-
 @pytest.mark.parametrize("validate_only", [False, True])
 @pytest.mark.parametrize(
     "topic",

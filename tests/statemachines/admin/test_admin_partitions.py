@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from fakekafka.protocol.admin import (
     PREFERRED,
     TOPIC_RESOURCE,
@@ -20,11 +19,6 @@ from fakekafka.tests.support.controller_cluster import ControllerCluster
 
 TP = TopicPartition("t", 0)
 T = ConfigResource(TOPIC_RESOURCE, "t")
-
-
-@pytest.fixture
-def cluster() -> ControllerCluster:
-    return ControllerCluster([1, 2, 3])
 
 
 def elect(

@@ -29,11 +29,6 @@ TP = TopicPartition("t", 0)
 T = ConfigResource(TOPIC_RESOURCE, "t")
 
 
-@pytest.fixture
-def cluster() -> ControllerCluster:
-    return ControllerCluster([1, 2, 3])
-
-
 def create(cluster: ControllerCluster, *topics: NewTopic, **options: Any) -> list[TopicResult]:
     request = CreateTopicsRequest(topics, **options)
     advance_ms = max(0, request.timeout_ms)

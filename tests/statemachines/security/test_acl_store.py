@@ -138,37 +138,35 @@ def test_before_2_0_a_broker_knows_no_prefixes(zookeeper: LocalZooKeeper) -> Non
     assert [followed.path for followed in old.store.followed] == ["/kafka-acl-changes"]
 
 
-def test_a_change_of_another_broker_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
-    """The write names the version that was read; if that is gone, the change begins anew."""
-    one, other = Broker(zookeeper), Broker(zookeeper)
-    one.create(Acl(ORDERS, READ))
+def create_against(
+    other: Broker, one: Broker, kind: type[SetDataRequest | CreateRequest], lost_race: ZkCode
+) -> None:
+    """Let one broker create an ACL, and another one a moment before it writes."""
     raced: list[bool] = []
 
     def race(request: object) -> bool:
-        if isinstance(request, SetDataRequest) and request.path == acl_path(ORDERS) and not raced:
+        if isinstance(request, kind) and request.path == acl_path(ORDERS) and not raced:
             raced.append(True)
             other.create(Acl(ORDERS, NO_WRITE))
         return False
 
-    one.fixture.client.fail_next(race, ZkCode.BADVERSION)
+    one.fixture.client.fail_next(race, lost_race)
     one.create(Acl(ORDERS, WRITE))
     assert raced
+
+
+def test_a_change_of_another_broker_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
+    """The write names the version that was read; if that is gone, the change begins anew."""
+    one, other = Broker(zookeeper), Broker(zookeeper)
+    one.create(Acl(ORDERS, READ))
+    create_against(other, one, SetDataRequest, ZkCode.BADVERSION)
     assert one.known() == {ORDERS: [READ, NO_WRITE, WRITE]}
 
 
 def test_a_znode_that_another_broker_makes_meanwhile_is_kept(zookeeper: LocalZooKeeper) -> None:
     """NODEEXISTS is a reason to read again."""
     one, other = Broker(zookeeper), Broker(zookeeper)
-    raced: list[bool] = []
-
-    def race(request: object) -> bool:
-        if isinstance(request, CreateRequest) and request.path == acl_path(ORDERS) and not raced:
-            raced.append(True)
-            other.create(Acl(ORDERS, NO_WRITE))
-        return False
-
-    one.fixture.client.fail_next(race, ZkCode.NODEEXISTS)
-    one.create(Acl(ORDERS, WRITE))
+    create_against(other, one, CreateRequest, ZkCode.NODEEXISTS)
     assert one.known() == {ORDERS: [NO_WRITE, WRITE]}
 
 

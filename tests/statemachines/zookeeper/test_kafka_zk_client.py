@@ -10,19 +10,11 @@ from fakekafka.tests.support.run_now import run_now
 from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler, ZnodeChildChangeHandler
 from fakekafka.tests.support.zookeeper_fixture import (
     ZkFixture,
-    with_top_level_paths,
 )
 from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,
 )
-
-
-@pytest.fixture
-def fixture() -> ZkFixture:
-    """A 2.8 client of a ZooKeeper with the top-level paths."""
-    return with_top_level_paths()
-
 
 # --- paths
 

@@ -18,7 +18,6 @@ from fakekafka.tests.support.zookeeper_fixture import (
     OTHER_DATA,
     ZkFixture,
     is_election,
-    with_top_level_paths,
 )
 from fakekafka.zkfake.messages import (
     CreateRequest,
@@ -26,13 +25,6 @@ from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,
 )
-
-
-@pytest.fixture
-def fixture() -> ZkFixture:
-    """A 2.8 client of a ZooKeeper with the top-level paths."""
-    return with_top_level_paths()
-
 
 # --- brokers
 

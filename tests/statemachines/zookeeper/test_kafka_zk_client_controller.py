@@ -19,7 +19,6 @@ from fakekafka.tests.support.zookeeper_fixture import (
     ZkFixture,
     decision,
     is_election,
-    with_top_level_paths,
 )
 from fakekafka.zkfake.messages import (
     CheckRequest,
@@ -30,13 +29,6 @@ from fakekafka.zkfake.messages import (
     ZkCode,
     ZooKeeperError,
 )
-
-
-@pytest.fixture
-def fixture() -> ZkFixture:
-    """A 2.8 client of a ZooKeeper with the top-level paths."""
-    return with_top_level_paths()
-
 
 # --- controller
 

@@ -21,7 +21,6 @@ from fakekafka.tests.support.zookeeper_fixture import (
     TP,
     ZkFixture,
     decision,
-    with_top_level_paths,
 )
 from fakekafka.zkfake.messages import (
     ZkCode,
@@ -29,12 +28,6 @@ from fakekafka.zkfake.messages import (
 )
 
 U0 = TopicPartition("u", 0)
-
-
-@pytest.fixture
-def fixture() -> ZkFixture:
-    """A 2.8 client of a ZooKeeper with the top-level paths."""
-    return with_top_level_paths()
 
 
 # --- topics
