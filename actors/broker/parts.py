@@ -16,6 +16,7 @@ from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.controller.controller import KafkaController
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ..node import Node
+from ..port import Handler
 from .controller_channel import ControllerChannel
 from .metadata_waiters import MetadataWaiters
 from .security import BrokerSecurity
@@ -23,7 +24,7 @@ from .security import BrokerSecurity
 
 @dataclass(slots=True)
 class BrokerParts:
-    """Each group of handlers takes of these what it needs, once."""
+    """What a group of handlers may need."""
 
     node: Node
     """Sends the replies, runs coroutines and writes the log."""
@@ -40,3 +41,27 @@ class BrokerParts:
     waiters: MetadataWaiters
     controller_channels: Sequence[ControllerChannel]
     security: BrokerSecurity
+
+
+class BrokerHandlers:
+    """A group of handlers of requests, with the parts of its broker at hand."""
+
+    def __init__(self, parts: BrokerParts) -> None:
+        self._node = parts.node
+        self._config = parts.config
+        self._behaviour = parts.behaviour
+        self._zk = parts.zk
+        self._metadata_cache = parts.metadata_cache
+        self._replica_manager = parts.replica_manager
+        self._groups = parts.groups
+        self._transactions = parts.transactions
+        self._admin = parts.admin
+        self._dynamic_config = parts.dynamic_config
+        self._controller = parts.controller
+        self._waiters = parts.waiters
+        self._controller_channels = parts.controller_channels
+        self._security = parts.security
+
+    def by_type(self) -> dict[type, Handler]:
+        """Return the handlers by the requests they take."""
+        raise NotImplementedError

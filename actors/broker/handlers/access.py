@@ -12,16 +12,11 @@ from ....protocol.security.acls import (
 )
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 
-class AccessHandlers:
+class AccessHandlers(BrokerHandlers):
     """Any broker answers them; the others learn of changes by ZooKeeper."""
-
-    __slots__ = ("_acls",)
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._acls = parts.security.acls
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
@@ -34,14 +29,14 @@ class AccessHandlers:
     async def describe_acls(
         self, request: DescribeAclsRequest, _delivery: Delivery
     ) -> DescribeAclsResponse:
-        return await self._acls.describe(request)
+        return await self._security.acls.describe(request)
 
     async def create_acls(
         self, request: CreateAclsRequest, _delivery: Delivery
     ) -> CreateAclsResponse:
-        return await self._acls.create(request)
+        return await self._security.acls.create(request)
 
     async def delete_acls(
         self, request: DeleteAclsRequest, _delivery: Delivery
     ) -> DeleteAclsResponse:
-        return await self._acls.delete(request)
+        return await self._security.acls.delete(request)

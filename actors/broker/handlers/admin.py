@@ -16,16 +16,11 @@ from ....protocol.admin import (
 )
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 
-class AdminHandlers:
+class AdminHandlers(BrokerHandlers):
     """Each is a coroutine: it may wait for ZooKeeper, the controller or the metadata."""
-
-    __slots__ = ("_admin",)
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._admin = parts.admin
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""

@@ -17,21 +17,15 @@ from ....protocol.security.authentication import (
 )
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 
-class AuthenticationHandlers:
+class AuthenticationHandlers(BrokerHandlers):
     """SASL requests out of place, and SCRAM credentials.
 
     A listener with SASL answers handshakes itself. What comes here was sent to one without, or
     after the client was known.
     """
-
-    __slots__ = ("_controller", "_scram")
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._controller = parts.controller
-        self._scram = parts.security.scram_admin
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
@@ -58,7 +52,7 @@ class AuthenticationHandlers:
     async def describe_user_scram_credentials(
         self, request: DescribeUserScramCredentialsRequest, _delivery: Delivery
     ) -> DescribeUserScramCredentialsResponse:
-        return await self._scram.describe(request)
+        return await self._security.scram_admin.describe(request)
 
     async def alter_user_scram_credentials(
         self, request: AlterUserScramCredentialsRequest, _delivery: Delivery
@@ -70,4 +64,4 @@ class AuthenticationHandlers:
             return AlterUserScramCredentialsResponse(
                 tuple((user, ErrorCode.NOT_CONTROLLER, None) for user in users)
             )
-        return await self._scram.alter(request)
+        return await self._security.scram_admin.alter(request)

@@ -23,34 +23,11 @@ from ....protocol.errors import ErrorCode, KafkaError
 from ....statemachines.zookeeper.errors import ControllerMoved
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 
-class ControlHandlers:
+class ControlHandlers(BrokerHandlers):
     """LeaderAndIsr, StopReplica, UpdateMetadata; what other brokers ask the controller for."""
-
-    __slots__ = (
-        "_controller",
-        "_controller_channels",
-        "_dynamic_config",
-        "_groups",
-        "_metadata_cache",
-        "_node",
-        "_replica_manager",
-        "_transactions",
-        "_waiters",
-    )
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._node = parts.node
-        self._replica_manager = parts.replica_manager
-        self._metadata_cache = parts.metadata_cache
-        self._dynamic_config = parts.dynamic_config
-        self._groups = parts.groups
-        self._transactions = parts.transactions
-        self._controller = parts.controller
-        self._waiters = parts.waiters
-        self._controller_channels = parts.controller_channels
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""

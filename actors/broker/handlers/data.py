@@ -29,28 +29,11 @@ from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, conversion
 from ....replication.leader.verified_produce import transactional_producer
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 
-class DataHandlers:
+class DataHandlers(BrokerHandlers):
     """Requests of producers, consumers and followers."""
-
-    __slots__ = (
-        "_admin",
-        "_behaviour",
-        "_config",
-        "_metadata_cache",
-        "_node",
-        "_replica_manager",
-    )
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._node = parts.node
-        self._replica_manager = parts.replica_manager
-        self._metadata_cache = parts.metadata_cache
-        self._admin = parts.admin
-        self._behaviour = parts.behaviour
-        self._config = parts.config
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""

@@ -7,17 +7,11 @@ from ....protocol.errors import ErrorCode
 from ....statemachines.controller.events import FeatureResults
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 
-class FeatureHandlers:
+class FeatureHandlers(BrokerHandlers):
     """The controller alone changes features (KIP-584)."""
-
-    __slots__ = ("_controller", "_node")
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._node = parts.node
-        self._controller = parts.controller
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""

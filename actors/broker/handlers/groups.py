@@ -42,7 +42,7 @@ from ....protocol.values import TopicPartition
 from ....zkfake.messages import ZooKeeperError
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers, BrokerParts
 
 GROUP = 0
 TRANSACTION = 1
@@ -58,30 +58,11 @@ WARNINGS_MAX = 100
 """How many refused producers one broker writes into its log."""
 
 
-class GroupHandlers:
+class GroupHandlers(BrokerHandlers):
     """FindCoordinator, and the requests that the coordinator of a group answers."""
 
-    __slots__ = (
-        "_admin",
-        "_behaviour",
-        "_config",
-        "_groups",
-        "_metadata_cache",
-        "_node",
-        "_transactions",
-        "_warned_of",
-        "_zk",
-    )
-
     def __init__(self, parts: BrokerParts) -> None:
-        self._node = parts.node
-        self._config = parts.config
-        self._behaviour = parts.behaviour
-        self._metadata_cache = parts.metadata_cache
-        self._groups = parts.groups
-        self._admin = parts.admin
-        self._transactions = parts.transactions
-        self._zk = parts.zk
+        super().__init__(parts)
         self._warned_of: set[str] = set()
         """Whose refusal is in the log; bounded, since clients choose the names."""
 

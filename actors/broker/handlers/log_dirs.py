@@ -11,16 +11,11 @@ from ....protocol.admin import (
 from ....protocol.errors import ErrorCode
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 
-class LogDirHandlers:
+class LogDirHandlers(BrokerHandlers):
     """They answer at once: a move goes on after its request."""
-
-    __slots__ = ("_log_dirs",)
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._log_dirs = parts.replica_manager.log_dirs
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
@@ -32,9 +27,11 @@ class LogDirHandlers:
     def describe_log_dirs(
         self, request: DescribeLogDirsRequest, _delivery: Delivery
     ) -> DescribeLogDirsResponse:
-        return DescribeLogDirsResponse(ErrorCode.NONE, self._log_dirs.describe(request.partitions))
+        return DescribeLogDirsResponse(
+            ErrorCode.NONE, self._replica_manager.log_dirs.describe(request.partitions)
+        )
 
     def alter_replica_log_dirs(
         self, request: AlterReplicaLogDirsRequest, _delivery: Delivery
     ) -> AlterReplicaLogDirsResponse:
-        return AlterReplicaLogDirsResponse(self._log_dirs.alter(request.moves))
+        return AlterReplicaLogDirsResponse(self._replica_manager.log_dirs.alter(request.moves))

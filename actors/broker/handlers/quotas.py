@@ -11,16 +11,15 @@ from ....protocol.security.quotas import (
 from ....statemachines.security.quota_admin import QuotaAdmin
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers, BrokerParts
 
 
-class QuotaHandlers:
+class QuotaHandlers(BrokerHandlers):
     """Quotas are in ZooKeeper, from where every broker learns of them."""
 
-    __slots__ = ("_admin",)
-
     def __init__(self, parts: BrokerParts) -> None:
-        self._admin = QuotaAdmin(parts.zk)
+        super().__init__(parts)
+        self._quotas = QuotaAdmin(parts.zk)
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
@@ -32,9 +31,9 @@ class QuotaHandlers:
     async def describe_client_quotas(
         self, request: DescribeClientQuotasRequest, _delivery: Delivery
     ) -> DescribeClientQuotasResponse:
-        return await self._admin.describe(request)
+        return await self._quotas.describe(request)
 
     async def alter_client_quotas(
         self, request: AlterClientQuotasRequest, _delivery: Delivery
     ) -> AlterClientQuotasResponse:
-        return await self._admin.alter(request)
+        return await self._quotas.alter(request)

@@ -19,18 +19,13 @@ from ....protocol.security.delegation_tokens import (
 )
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 _NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 
-class TokenHandlers:
+class TokenHandlers(BrokerHandlers):
     """Only a client that authenticated, and not by a token, may ask for tokens."""
-
-    __slots__ = ("_security",)
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._security = parts.security
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""

@@ -48,7 +48,7 @@ from ....replication.log.validator import ORIGIN_COORDINATOR
 from ....replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerParts
+from ..parts import BrokerHandlers
 
 _UNKNOWN_PARTITION_TEXT = "This server does not host this topic-partition."
 _NONE = ErrorCode.NONE
@@ -64,27 +64,8 @@ _COMMIT_ERRORS = {
 """How a verification that failed is told to who commits offsets."""
 
 
-class TransactionHandlers:
+class TransactionHandlers(BrokerHandlers):
     """InitProducerId, and all that transactions need beside producing and fetching."""
-
-    __slots__ = (
-        "_behaviour",
-        "_config",
-        "_groups",
-        "_metadata_cache",
-        "_node",
-        "_replica_manager",
-        "_transactions",
-    )
-
-    def __init__(self, parts: BrokerParts) -> None:
-        self._node = parts.node
-        self._behaviour = parts.behaviour
-        self._config = parts.config
-        self._metadata_cache = parts.metadata_cache
-        self._groups = parts.groups
-        self._replica_manager = parts.replica_manager
-        self._transactions = parts.transactions
 
     def by_type(self) -> dict[type, Handler]:
         """The handlers by the requests they take."""
