@@ -13,6 +13,7 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..protocol.errors import UsageError, did_you_mean, nearest_names
@@ -150,24 +151,17 @@ def _data_attribute(value: Any, name: str) -> Any:
     return None if callable(found) else found
 
 
+@dataclass(eq=False)
 class _Compiler:
-    def __init__(
-        self,
-        text: str,
-        lookup: Lookup,
-        names: Collection[str],
-        words: Collection[str],
-        functions: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        self._text = text
-        self._lookup = lookup
-        self._names = names
-        self._words = words
-        self._functions = functions
+    text: str
+    lookup: Lookup
+    names: Collection[str]
+    words: Collection[str]
+    functions: Mapping[str, Callable[..., Any]]
 
     def _refuse(self, node: ast.expr, what: str, more: str = "") -> UsageError:
         place = f"at column {node.col_offset + 1}"
-        return UsageError(f"expression {self._text!r}: {what} {place}{more}")
+        return UsageError(f"expression {self.text!r}: {what} {place}{more}")
 
     def compile(self, node: ast.expr) -> Evaluate:
         method = getattr(self, "_" + type(node).__name__.lower(), None)
@@ -183,14 +177,14 @@ class _Compiler:
         return lambda scope: value
 
     def _name(self, node: ast.Name) -> Evaluate:
-        name, lookup = node.id, self._lookup
-        if name in self._names:
+        name, lookup = node.id, self.lookup
+        if name in self.names:
             return lambda scope: lookup(scope, name)
-        if name in self._words:
+        if name in self.words:
             return lambda scope: name
         if name in ("true", "false"):
             return lambda scope: name == "true"
-        known = [*self._names, *self._words, *self._functions]
+        known = [*self.names, *self.words, *self.functions]
         more = nearest_names(name, known) + did_you_mean(name, known)
         raise self._refuse(node, f"unknown name {name!r}", more)
 
@@ -276,11 +270,11 @@ class _Compiler:
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise self._refuse(node, "only plain calls of the known functions are allowed")
         name = node.func.id
-        function = self._functions.get(name)
+        function = self.functions.get(name)
         if function is None:
-            near = difflib.get_close_matches(name, self._functions, n=1)
+            near = difflib.get_close_matches(name, self.functions, n=1)
             hint = f"; did you mean {near[0]}()?" if near else ""
-            more = nearest_names(name, sorted(self._functions)) + hint
+            more = nearest_names(name, sorted(self.functions)) + hint
             raise self._refuse(node, f"unknown function {name}()", more)
         arguments = [self.compile(argument) for argument in node.args]
         if getattr(function, "takes_scope", False):

@@ -7,6 +7,7 @@ They join, sync and beat as ever. What they are given comes from the group's tar
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ...protocol.errors import ClientError, ErrorCode, KafkaError
 from ...protocol.groups import (
@@ -43,15 +44,13 @@ from .subscribed_topics import TopicCatalogue
 _NONE = ErrorCode.NONE
 
 
+@dataclass(eq=False)
 class ClassicMembers:
     """Answers them."""
 
-    def __init__(
-        self, store: ConsumerGroupStore, updates: MemberUpdates, topics: TopicCatalogue
-    ) -> None:
-        self._store = store
-        self._updates = updates
-        self._topics = topics
+    store: ConsumerGroupStore
+    updates: MemberUpdates
+    topics: TopicCatalogue
 
     # -- JoinGroup -----------------------------------------------------------------------------
 
@@ -76,8 +75,8 @@ class ClassicMembers:
         respond: JoinReply,
     ) -> None:
         is_new = request.member_id == NO_MEMBER
-        member_id = uuid_text(self._store.host.rng.randbytes(16)) if is_new else request.member_id
-        largest = self._store.config["group.consumer.max.size"]
+        member_id = uuid_text(self.store.host.rng.randbytes(16)) if is_new else request.member_id
+        largest = self.store.config["group.consumer.max.size"]
         if len(group.members) >= largest and member_id not in group.members:
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         if not group.supports(request.protocol_type, [name for name, _ in request.protocols]):
@@ -104,7 +103,7 @@ class ClassicMembers:
             classic=ClassicMembership(request.session_timeout_ms, request.protocols),
         )
         owned = self._owned(subscription)
-        stepped = self._updates.update(group, known, updated, owned, records)
+        stepped = self.updates.update(group, known, updated, owned, records)
         response = JoinGroupResponse(
             _NONE,
             stepped.member_id,
@@ -117,15 +116,15 @@ class ClassicMembers:
             if error is not _NONE:
                 respond(JoinGroupResponse(error))
                 return
-            self._store.cancel_timer(group, JOIN, member_id)
-            self._updates.expect(group, SESSION, member_id, request.session_timeout_ms)
-            self._updates.expect(group, SYNC, member_id, request.rebalance_timeout_ms)
+            self.store.cancel_timer(group, JOIN, member_id)
+            self.updates.expect(group, SESSION, member_id, request.session_timeout_ms)
+            self.updates.expect(group, SYNC, member_id, request.rebalance_timeout_ms)
             respond(response)
 
-        self._store.write(group, records, written)
+        self.store.write(group, records, written)
 
     def _owned(self, subscription: EmbeddedSubscription) -> Owned:
-        pairs = [(self._topics.id(topic), numbers) for topic, numbers in subscription.owned]
+        pairs = [(self.topics.id(topic), numbers) for topic, numbers in subscription.owned]
         return [(topic_id, numbers) for topic_id, numbers in pairs if topic_id]
 
     # -- SyncGroup -----------------------------------------------------------------------------
@@ -149,21 +148,21 @@ class ClassicMembers:
             respond(SyncGroupResponse(refusal.code))
             return
         version = version_of(classic.protocols[0][1])
-        assignment = encode_assignment(self._topics.named(member.assigned), version)
+        assignment = encode_assignment(self.topics.named(member.assigned), version)
 
         def read(error: ErrorCode) -> None:
             if error is not _NONE:
                 respond(SyncGroupResponse(error))
                 return
-            self._store.cancel_timer(group, SYNC, member.member_id)
-            self._updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
+            self.store.cancel_timer(group, SYNC, member.member_id)
+            self.updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
             respond(SyncGroupResponse(_NONE, request.protocol_type, request.protocol, assignment))
 
-        self._store.write(group, (), read)
+        self.store.write(group, (), read)
 
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         timeout_ms = member.rebalance_timeout_ms
-        self._updates.expect_if_absent(group, JOIN, member.member_id, timeout_ms)
+        self.updates.expect_if_absent(group, JOIN, member.member_id, timeout_ms)
 
     # -- Heartbeat -----------------------------------------------------------------------------
 
@@ -174,7 +173,7 @@ class ClassicMembers:
             _check_generation(member, request.generation)
         except KafkaError as refusal:
             return refusal.code
-        self._updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
+        self.updates.expect(group, SESSION, member.member_id, classic.session_timeout_ms)
         may_get_more = (
             member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)
         )
@@ -216,8 +215,8 @@ class ClassicMembers:
             else:
                 respond(LeaveGroupResponse(_NONE, tuple(answers)))
 
-        records = self._updates.departure(group, left) if left else []
-        self._store.write(group, records, written)
+        records = self.updates.departure(group, left) if left else []
+        self.store.write(group, records, written)
 
 
 def _find_member(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...protocol.config import BrokerConfig
@@ -28,20 +29,18 @@ if TYPE_CHECKING:
 ACKS_NONE = 0
 
 
+@dataclass(eq=False)
 class OffsetsLog:
     """The partitions of the internal topic that this broker may lead."""
 
-    __slots__ = ("_config", "_host", "_replicas")
-
-    def __init__(self, host: Host, config: BrokerConfig, replica_manager: ReplicaManager) -> None:
-        self._host = host
-        self._config = config
-        self._replicas = replica_manager
+    host: Host
+    config: BrokerConfig
+    replica_manager: ReplicaManager
 
     def partition_for(self, group_id: str) -> int:
         """Partition of ``__consumer_offsets`` whose leader coordinates the group."""
         return coordinating_partition(
-            OFFSETS_TOPIC, group_id, self._replicas.metadata_cache, self._config
+            OFFSETS_TOPIC, group_id, self.replica_manager.metadata_cache, self.config
         )
 
     def is_here(self, group_id: str) -> bool:
@@ -49,7 +48,7 @@ class OffsetsLog:
         return self._has_log(self._where(group_id))
 
     def _has_log(self, where: TopicPartition) -> bool:
-        partition = self._replicas.hosted.partition(where)
+        partition = self.replica_manager.hosted.partition(where)
         return partition is not None and partition.log is not None
 
     def _where(self, group_id: str) -> TopicPartition:
@@ -74,7 +73,7 @@ class OffsetsLog:
         where = self._where(group_id)
         if not self._has_log(where):
             return False
-        wall_ms = self._host.wall_ms()
+        wall_ms = self.host.wall_ms()
         data = build_batch(
             [Record(index, wall_ms, key, value, ()) for index, (key, value) in enumerate(pairs)],
             producer_id=producer_id,
@@ -83,15 +82,15 @@ class OffsetsLog:
             is_transactional=producer_id >= 0,
         )
         request = ProduceRequest(
-            self._config["offsets.commit.required.acks"] if acks is None else acks,
-            self._config["offsets.commit.timeout.ms"],
+            self.config["offsets.commit.required.acks"] if acks is None else acks,
+            self.config["offsets.commit.timeout.ms"],
             (ProducePartition(where, data),),
         )
 
         def appended(response: ProduceResponse) -> None:
             done(response.partitions[0])
 
-        append = self._replicas.produce.append_records
+        append = self.replica_manager.produce.append_records
         if isinstance(guard, Unguarded):
             append(request, INTERNAL_CONTEXT, appended, origin=ORIGIN_COORDINATOR)
         else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...protocol.errors import ErrorCode, KafkaError
@@ -54,25 +55,16 @@ _HEARING_MS = 5000
 """So long after it was first told who leads what, a broker may not have heard of all there is."""
 
 
+@dataclass(eq=False, slots=True)
 class _PendingTransaction:
     """A decided transaction whose markers are on their way."""
 
-    __slots__ = ("coordinator_epoch", "is_commit", "is_loaded", "metadata", "target")
-
-    def __init__(
-        self,
-        coordinator_epoch: int,
-        is_commit: bool,
-        metadata: TransactionMetadata,
-        target: TransitMetadata,
-        is_loaded: bool,
-    ) -> None:
-        self.is_loaded = is_loaded
-        """Whether it was decided before this broker read it in the log."""
-        self.coordinator_epoch = coordinator_epoch
-        self.is_commit = is_commit
-        self.metadata = metadata
-        self.target = target
+    coordinator_epoch: int
+    is_commit: bool
+    metadata: TransactionMetadata
+    target: TransitMetadata
+    is_loaded: bool
+    """Whether it was decided before this broker read it in the log."""
 
 
 _Entry = tuple[_PendingTransaction, TransactionMarker]

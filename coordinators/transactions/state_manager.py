@@ -9,6 +9,7 @@ epoch is the coordinator epoch: what was begun under an older one is not complet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...protocol.awaiting import Pending
@@ -58,20 +59,13 @@ class Coordinated(NamedTuple):
     """None for an id that nobody has initialized."""
 
 
+@dataclass(eq=False, slots=True)
 class _OwnedPartition:
     """A partition of the transaction log that was loaded."""
 
-    __slots__ = ("coordinator_epoch", "hosted", "transactions")
-
-    def __init__(
-        self,
-        coordinator_epoch: int,
-        hosted: Partition,
-        transactions: dict[str, TransactionMetadata],
-    ) -> None:
-        self.coordinator_epoch = coordinator_epoch
-        self.hosted = hosted
-        self.transactions = transactions
+    coordinator_epoch: int
+    hosted: Partition
+    transactions: dict[str, TransactionMetadata]
 
 
 class TransactionStateManager:

@@ -6,6 +6,7 @@ import json
 import textwrap
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -55,20 +56,20 @@ def under_faults(
     return marked
 
 
+@dataclass(eq=False)
 class _Faults:
     """Brings the same faults to each run of a test."""
 
-    def __init__(self, seed: int, steps: tuple[Step[Any], ...], spared: frozenset[str]) -> None:
-        self._seed = seed
-        self._steps = steps
-        self._spared = spared
+    seed: int
+    steps: tuple[Step[Any], ...]
+    spared: frozenset[str]
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return {"seed": self._seed}
+        return {"seed": self.seed}
 
     def begin(self, simulation: Simulation) -> None:
-        Conductor(lambda _world: self._steps, spared=self._spared).begin(simulation)
+        Conductor(lambda _world: self.steps, spared=self.spared).begin(simulation)
 
 
 def _with_waits(faults: Sequence[Timed]) -> tuple[Step[Any], ...]:

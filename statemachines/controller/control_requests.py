@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 
 from ...protocol.values import TopicPartition
 from ..machines.context import ControllerContext
@@ -10,20 +11,13 @@ from ..machines.request_batch import ControllerBrokerRequestBatch
 from ..zookeeper.errors import IllegalState
 
 
+@dataclass(eq=False)
 class ControlRequests:
     """Sends what flows put into their batch; a batch that is broken ends the tenure."""
 
-    __slots__ = ("_context", "_trigger_controller_move", "batch")
-
-    def __init__(
-        self,
-        batch: ControllerBrokerRequestBatch,
-        context: ControllerContext,
-        trigger_controller_move: Callable[[], Awaitable[None]],
-    ) -> None:
-        self.batch: ControllerBrokerRequestBatch = batch
-        self._context = context
-        self._trigger_controller_move = trigger_controller_move
+    batch: ControllerBrokerRequestBatch
+    context: ControllerContext
+    trigger_controller_move: Callable[[], Awaitable[None]]
 
     async def send_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] = ()
@@ -35,12 +29,12 @@ class ControlRequests:
         try:
             self.batch.new_batch()
             self.batch.add_update_metadata_request_for_brokers(broker_ids, partitions)
-            self.batch.send_requests_to_brokers(self._context.epoch)
+            self.batch.send_requests_to_brokers(self.context.epoch)
         except IllegalState as error:
             await self.handle_illegal_state(error)
 
     async def handle_illegal_state(self, error: IllegalState) -> None:
         """Requests cannot be sent as they should: let another broker try; raises ``error``."""
         self.batch.clear()
-        await self._trigger_controller_move()
+        await self.trigger_controller_move()
         raise error

@@ -71,7 +71,7 @@ from .registration import BrokerRegistration
 from .responses import ResponsesToEvents
 from .session import SessionWatcher
 from .tenure import Tenure
-from .topic_deletion_manager import ControllerDeletionClient, TopicDeletionManager
+from .topic_deletion_manager import DeletionClient, TopicDeletionManager
 from .watches import ControllerWatches
 
 STATE_CHANGE_HANDLER = "controller-state-change-handler"
@@ -126,9 +126,9 @@ class KafkaController:
         topic_deletion = TopicDeletionManager(
             enabled=config["delete.topic.enable"],
             context=self.context,
-            replica_state_machine=self.replica_state_machine,
-            partition_state_machine=self.partition_state_machine,
-            client=ControllerDeletionClient(self.context, zk, watches, requests),
+            replicas=self.replica_state_machine,
+            partitions=self.partition_state_machine,
+            client=DeletionClient(self.context, zk, watches, requests),
             behaviour=behaviour,
             log=log,
         )
@@ -169,7 +169,7 @@ class KafkaController:
         elections = Elections(parts)
         self.rebalance: Rebalance = Rebalance(parts, elections)
         failover = Failover(
-            parts,
+            parts=parts,
             features=features,
             topic_changes=topic_changes,
             isr_changes=isr_changes,

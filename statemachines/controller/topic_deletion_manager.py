@@ -14,11 +14,13 @@ Source: Kafka's ``TopicDeletionManager``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from dataclasses import dataclass
 
 from ...protocol.values import PartitionReplica, TopicPartition
 from ...protocol.versions import Behaviour
 from ..machines.context import ControllerContext
+from ..machines.partition_machine import PartitionStateMachine
+from ..machines.replica_machine import ReplicaStateMachine
 from ..machines.transitions import PartitionState, ReplicaState
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log, ignore_log
@@ -26,61 +28,45 @@ from .control_requests import ControlRequests
 from .watches import ControllerWatches
 
 
-class ReplicaTransitions(Protocol):
-    """The replica state machine, as far as deletion uses it."""
-
-    async def handle_state_changes(
-        self, replicas: Iterable[PartitionReplica], target: ReplicaState
-    ) -> object: ...
-
-
-class PartitionTransitions(Protocol):
-    """The partition state machine, as far as deletion uses it."""
-
-    async def handle_state_changes(
-        self, partitions: Iterable[TopicPartition], target: PartitionState
-    ) -> object: ...
-
-
-class DeletionClient(Protocol):
+@dataclass(eq=False)
+class DeletionClient:
     """Effects of a deletion outside the controller's memory."""
+
+    context: ControllerContext
+    zk: KafkaZkClient
+    watches: ControllerWatches
+    requests: ControlRequests
 
     async def delete_topic(self, topic: str, epoch_zk_version: int) -> None:
         """Remove the topic's znode, its configuration and its entry in the queue."""
-        ...
+        await self.zk.topics.delete_topic_znode(topic, epoch_zk_version)
+        await self.zk.admin.delete_topic_configs([topic], epoch_zk_version)
+        await self.zk.admin.delete_topic_deletions([topic], epoch_zk_version)
 
-    async def delete_topic_deletions(self, topics: list[str], epoch_zk_version: int) -> None: ...
+    async def delete_topic_deletions(self, topics: list[str], epoch_zk_version: int) -> None:
+        await self.zk.admin.delete_topic_deletions(topics, epoch_zk_version)
 
     def mute_partition_modifications(self, topic: str) -> None:
         """Stop watching the topic's znode."""
-        ...
+        self.watches.unwatch_topic(topic)
 
     async def send_metadata_update(self, partitions: list[TopicPartition]) -> None:
         """Tell all brokers of partitions."""
-        ...
+        brokers = self.context.brokers.live_or_shutting_down_broker_ids
+        await self.requests.send_update_metadata(brokers, partitions)
 
 
+@dataclass(eq=False, kw_only=True)
 class TopicDeletionManager:
     """Decides what happens to queued topics; does nothing when deletion is disabled."""
 
-    def __init__(
-        self,
-        *,
-        enabled: bool,
-        context: ControllerContext,
-        replica_state_machine: ReplicaTransitions,
-        partition_state_machine: PartitionTransitions,
-        client: DeletionClient,
-        behaviour: Behaviour,
-        log: Log = ignore_log,
-    ) -> None:
-        self.enabled = enabled
-        self._context = context
-        self._replicas = replica_state_machine
-        self._partitions = partition_state_machine
-        self._client = client
-        self._behaviour = behaviour
-        self._log = log
+    enabled: bool
+    context: ControllerContext
+    replicas: ReplicaStateMachine
+    partitions: PartitionStateMachine
+    client: DeletionClient
+    behaviour: Behaviour
+    log: Log = ignore_log
 
     async def init(self, queued: Iterable[str], ineligible: Iterable[str]) -> None:
         """Start a tenure with what is in ZooKeeper; with deletion disabled forget it there.
@@ -89,16 +75,16 @@ class TopicDeletionManager:
         """
         topics = list(queued)
         if self.enabled:
-            self._context.topics.queue_topic_deletion(topics)
-            self._context.topics.topics_ineligible_for_deletion.add_all(
-                topic for topic in ineligible if topic in self._context.topics.topics_to_be_deleted
+            self.context.topics.queue_topic_deletion(topics)
+            self.context.topics.topics_ineligible_for_deletion.add_all(
+                topic for topic in ineligible if topic in self.context.topics.topics_to_be_deleted
             )
-        elif not self._behaviour.disabled_deletion_drops_requests:
+        elif not self.behaviour.disabled_deletion_drops_requests:
             # as in Kafka nothing is deleted, yet every UpdateMetadata says so of these topics.
-            self._context.topics.topics_told_as_deleted.add_all(topics)
+            self.context.topics.topics_told_as_deleted.add_all(topics)
         else:
-            self._log("info", f"deletion is disabled: dropping requests to delete {topics}")
-            await self._client.delete_topic_deletions(topics, self._context.epoch_zk_version)
+            self.log("info", f"deletion is disabled: dropping requests to delete {topics}")
+            await self.client.delete_topic_deletions(topics, self.context.epoch_zk_version)
 
     async def try_topic_deletion(self) -> None:
         if self.enabled:
@@ -106,53 +92,53 @@ class TopicDeletionManager:
 
     async def enqueue_topics_for_deletion(self, topics: Iterable[str]) -> None:
         if self.enabled:
-            self._context.topics.queue_topic_deletion(topics)
+            self.context.topics.queue_topic_deletion(topics)
             await self.resume_deletions()
 
     async def resume_deletion_for_topics(self, topics: Iterable[str]) -> None:
         """Try to delete queued topics again, as what kept them from deletion may be over."""
         if not self.enabled:
             return
-        resumed = [t for t in topics if t in self._context.topics.topics_to_be_deleted]
+        resumed = [t for t in topics if t in self.context.topics.topics_to_be_deleted]
         if resumed:
-            self._context.topics.topics_ineligible_for_deletion.discard_all(resumed)
+            self.context.topics.topics_ineligible_for_deletion.discard_all(resumed)
             await self.resume_deletions()
 
     async def fail_replica_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
         """Replicas are dead or refused: their topics wait until something changes."""
         if not self.enabled:
             return
-        failed = [r for r in replicas if r.topic in self._context.topics.topics_to_be_deleted]
+        failed = [r for r in replicas if r.topic in self.context.topics.topics_to_be_deleted]
         if failed:
             topics = list(dict.fromkeys(replica.topic for replica in failed))
-            await self._replicas.handle_state_changes(failed, ReplicaState.DELETION_INELIGIBLE)
+            await self.replicas.handle_state_changes(failed, ReplicaState.DELETION_INELIGIBLE)
             self.mark_topic_ineligible_for_deletion(topics, "replica deletion failure")
             await self.resume_deletions()
 
     async def complete_replica_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
         """Replicas confirmed that their logs are gone."""
         deleted = [r for r in replicas if self.is_topic_queued_up_for_deletion(r.topic)]
-        await self._replicas.handle_state_changes(deleted, ReplicaState.DELETION_SUCCESSFUL)
+        await self.replicas.handle_state_changes(deleted, ReplicaState.DELETION_SUCCESSFUL)
         await self.resume_deletions()
 
     def mark_topic_ineligible_for_deletion(self, topics: Iterable[str], reason: str) -> None:
         """Only marks queued topics: marking one that is queued later has no effect."""
         if not self.enabled:
             return
-        marked = [t for t in topics if t in self._context.topics.topics_to_be_deleted]
+        marked = [t for t in topics if t in self.context.topics.topics_to_be_deleted]
         if marked:
-            self._context.topics.topics_ineligible_for_deletion.add_all(marked)
-            self._log("info", f"deletion of topics {marked} is halted: {reason}")
+            self.context.topics.topics_ineligible_for_deletion.add_all(marked)
+            self.log("info", f"deletion of topics {marked} is halted: {reason}")
 
     def is_topic_queued_up_for_deletion(self, topic: str) -> bool:
-        return self.enabled and topic in self._context.topics.topics_to_be_deleted
+        return self.enabled and topic in self.context.topics.topics_to_be_deleted
 
     def is_topic_deletion_in_progress(self, topic: str) -> bool:
-        return self.enabled and topic in self._context.topics.topics_with_deletion_started
+        return self.enabled and topic in self.context.topics.topics_with_deletion_started
 
     async def resume_deletions(self) -> None:
         """Finish, retry or start the deletion of every queued topic, as its replicas permit."""
-        context = self._context
+        context = self.context
         to_retry: list[str] = []
         to_start: list[str] = []
         for topic in context.topics.topics_queued_for_deletion():
@@ -162,7 +148,7 @@ class TopicDeletionManager:
             is_running = ReplicaState.DELETION_STARTED in states
             if states <= {ReplicaState.DELETION_SUCCESSFUL}:
                 await self._complete_delete_topic(topic)
-                self._log("info", f"deletion of topic {topic} is complete")
+                self.log("info", f"deletion of topic {topic} is complete")
                 continue
             if not is_running and ReplicaState.DELETION_INELIGIBLE in states:
                 to_retry.append(topic)
@@ -174,46 +160,46 @@ class TopicDeletionManager:
             await self._on_topic_deletion(to_start)
 
     async def _complete_delete_topic(self, topic: str) -> None:
-        context = self._context
+        context = self.context
         # Unregister first: a topic of that name created at once must not be taken for this one.
-        self._client.mute_partition_modifications(topic)
+        self.client.mute_partition_modifications(topic)
         deleted = context.states.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)
-        await self._replicas.handle_state_changes(deleted, ReplicaState.NON_EXISTENT)
-        if not self._behaviour.nonexistent_at_deletion_start:
+        await self.replicas.handle_state_changes(deleted, ReplicaState.NON_EXISTENT)
+        if not self.behaviour.nonexistent_at_deletion_start:
             await self._remove_partitions(context.topics.partitions_for_topic(topic))
-        await self._client.delete_topic(topic, context.epoch_zk_version)
+        await self.client.delete_topic(topic, context.epoch_zk_version)
         context.topics.remove_topic(topic)
 
     async def _remove_partitions(self, partitions: list[TopicPartition]) -> None:
-        await self._partitions.handle_state_changes(partitions, PartitionState.OFFLINE)
-        await self._partitions.handle_state_changes(partitions, PartitionState.NON_EXISTENT)
+        await self.partitions.handle_state_changes(partitions, PartitionState.OFFLINE)
+        await self.partitions.handle_state_changes(partitions, PartitionState.NON_EXISTENT)
 
     async def _retry_ineligible_replicas(self, topics: list[str]) -> None:
         failed = [
             replica
             for topic in topics
-            for replica in self._context.states.replicas_in_state(
+            for replica in self.context.states.replicas_in_state(
                 topic, ReplicaState.DELETION_INELIGIBLE
             )
         ]
-        await self._replicas.handle_state_changes(failed, ReplicaState.OFFLINE)
+        await self.replicas.handle_state_changes(failed, ReplicaState.OFFLINE)
 
     async def _on_topic_deletion(self, topics: list[str]) -> None:
-        context = self._context
+        context = self.context
         fresh = [t for t in topics if t not in context.topics.topics_with_deletion_started]
-        if fresh and self._behaviour.nonexistent_at_deletion_start:
+        if fresh and self.behaviour.nonexistent_at_deletion_start:
             await self._remove_partitions(
                 [tp for topic in fresh for tp in context.topics.partitions_for_topic(topic)]
             )
         # Only now, so that the count of offline partitions has followed the transitions.
         context.topics.begin_topic_deletion(fresh)
-        await self._client.send_metadata_update(
+        await self.client.send_metadata_update(
             [tp for topic in topics for tp in context.topics.partitions_for_topic(topic)]
         )
         await self._on_partition_deletion(topics)
 
     async def _on_partition_deletion(self, topics: list[str]) -> None:
-        context = self._context
+        context = self.context
         dead: list[PartitionReplica] = []
         to_delete: list[PartitionReplica] = []
         halted: dict[str, None] = {}
@@ -226,42 +212,9 @@ class TopicDeletionManager:
                     halted[topic] = None
                 elif context.states.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL:
                     to_delete.append(replica)
-        await self._replicas.handle_state_changes(dead, ReplicaState.DELETION_INELIGIBLE)
+        await self.replicas.handle_state_changes(dead, ReplicaState.DELETION_INELIGIBLE)
         # Offline first, so that followers stop fetching before any log goes.
-        await self._replicas.handle_state_changes(to_delete, ReplicaState.OFFLINE)
-        await self._replicas.handle_state_changes(to_delete, ReplicaState.DELETION_STARTED)
+        await self.replicas.handle_state_changes(to_delete, ReplicaState.OFFLINE)
+        await self.replicas.handle_state_changes(to_delete, ReplicaState.DELETION_STARTED)
         if halted:
             self.mark_topic_ineligible_for_deletion(halted, "offline replicas")
-
-
-class ControllerDeletionClient:
-    """Deletion's effects, by the means of the controller."""
-
-    __slots__ = ("_context", "_requests", "_watches", "_zk")
-
-    def __init__(
-        self,
-        context: ControllerContext,
-        zk: KafkaZkClient,
-        watches: ControllerWatches,
-        requests: ControlRequests,
-    ) -> None:
-        self._context = context
-        self._zk = zk
-        self._watches = watches
-        self._requests = requests
-
-    async def delete_topic(self, topic: str, epoch_zk_version: int) -> None:
-        await self._zk.topics.delete_topic_znode(topic, epoch_zk_version)
-        await self._zk.admin.delete_topic_configs([topic], epoch_zk_version)
-        await self._zk.admin.delete_topic_deletions([topic], epoch_zk_version)
-
-    async def delete_topic_deletions(self, topics: list[str], epoch_zk_version: int) -> None:
-        await self._zk.admin.delete_topic_deletions(topics, epoch_zk_version)
-
-    def mute_partition_modifications(self, topic: str) -> None:
-        self._watches.unwatch_topic(topic)
-
-    async def send_metadata_update(self, partitions: list[TopicPartition]) -> None:
-        brokers = self._context.brokers.live_or_shutting_down_broker_ids
-        await self._requests.send_update_metadata(brokers, partitions)

@@ -8,6 +8,7 @@ ignored by the client.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from ...protocol import znode_paths
 from ...protocol.values import TopicPartition
@@ -39,59 +40,45 @@ CHILD_EVENTS: tuple[tuple[str, Callable[[], ControllerEvent]], ...] = (
 """Child watches of the active controller, in the order of their registration."""
 
 
+@dataclass(eq=False)
 class _EventOnChange:
     """Puts one kind of event for some kinds of change of a node."""
 
-    __slots__ = ("_changed", "_created", "_deleted", "_events")
-
-    def __init__(
-        self,
-        events: ControllerEventManager,
-        created: Callable[[], ControllerEvent] | None = None,
-        deleted: Callable[[], ControllerEvent] | None = None,
-        changed: Callable[[], ControllerEvent] | None = None,
-    ) -> None:
-        self._events = events
-        self._created = created
-        self._deleted = deleted
-        self._changed = changed
+    events: ControllerEventManager
+    created: Callable[[], ControllerEvent] | None = None
+    deleted: Callable[[], ControllerEvent] | None = None
+    changed: Callable[[], ControllerEvent] | None = None
 
     def on_creation(self) -> None:
-        if self._created is not None:
-            self._events.put(self._created())
+        if self.created is not None:
+            self.events.put(self.created())
 
     def on_deletion(self) -> None:
-        if self._deleted is not None:
-            self._events.put(self._deleted())
+        if self.deleted is not None:
+            self.events.put(self.deleted())
 
     def on_data_change(self) -> None:
-        if self._changed is not None:
-            self._events.put(self._changed())
+        if self.changed is not None:
+            self.events.put(self.changed())
 
 
+@dataclass(eq=False)
 class _EventOnChildChange:
     """Puts one kind of event when children come or go."""
 
-    __slots__ = ("_event", "_events")
-
-    def __init__(
-        self, events: ControllerEventManager, event: Callable[[], ControllerEvent]
-    ) -> None:
-        self._events = events
-        self._event = event
+    events: ControllerEventManager
+    event: Callable[[], ControllerEvent]
 
     def on_child_change(self) -> None:
-        self._events.put(self._event())
+        self.events.put(self.event())
 
 
+@dataclass(eq=False)
 class _EventOnData:
     """Puts an event about a named thing when its node's data changes."""
 
-    __slots__ = ("_event", "_events")
-
-    def __init__(self, events: ControllerEventManager, event: ControllerEvent) -> None:
-        self._events = events
-        self._event = event
+    events: ControllerEventManager
+    event: ControllerEvent
 
     def on_creation(self) -> None:
         """Nothing to do: the node exists while it is watched."""
@@ -100,20 +87,18 @@ class _EventOnData:
         """Nothing to do: a parent's child watch tells."""
 
     def on_data_change(self) -> None:
-        self._events.put(self._event)
+        self.events.put(self.event)
 
 
+@dataclass(eq=False)
 class _ModificationsOnData:
     """Puts ``PartitionModifications`` of a topic when its node's data changes.
 
     There is one per topic: the event is made when it is needed.
     """
 
-    __slots__ = ("_events", "_topic")
-
-    def __init__(self, events: ControllerEventManager, topic: str) -> None:
-        self._events = events
-        self._topic = topic
+    events: ControllerEventManager
+    topic: str
 
     def on_creation(self) -> None:
         """Nothing to do: the node exists while it is watched."""
@@ -122,7 +107,7 @@ class _ModificationsOnData:
         """Nothing to do: the child watch of the topics tells."""
 
     def on_data_change(self) -> None:
-        self._events.put(PartitionModifications(self._topic))
+        self.events.put(PartitionModifications(self.topic))
 
 
 class ControllerWatches:

@@ -8,6 +8,7 @@ the controller epoch's version. Source: ``PartitionStateMachine.electLeaderForPa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline
 from ...election.selectors import (
@@ -39,24 +40,16 @@ from .context import ControllerContext
 from .request_batch import ControllerBrokerRequestBatch
 
 
+@dataclass(eq=False)
 class LegacyElection:
     """Elects leaders with the five selectors of 0.10."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        context: ControllerContext,
-        zk: KafkaZkClient,
-        batch: ControllerBrokerRequestBatch,
-        log: Log,
-        work: Work = ignore_work,
-    ) -> None:
-        self._config = config
-        self._context = context
-        self._zk = zk
-        self._batch = batch
-        self._log = log
-        self._work = work
+    config: BrokerConfig
+    context: ControllerContext
+    zk: KafkaZkClient
+    batch: ControllerBrokerRequestBatch
+    log: Log
+    work: Work = ignore_work
 
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition], strategy: Strategy | None
@@ -75,7 +68,7 @@ class LegacyElection:
     async def _elect_leader(
         self, topic_partition: TopicPartition, strategy: Strategy | None
     ) -> LeaderAndIsr:
-        context = self._context
+        context = self.context
         while True:
             stored = await self._read(topic_partition)
             current = stored.leader_and_isr
@@ -90,7 +83,7 @@ class LegacyElection:
                 ) from error
             # A selector counts the version up already; the write expects the one read.
             expecting = decided.with_zk_version(current.zk_version)
-            update = await self._zk.topics.update_leader_and_isr(
+            update = await self.zk.topics.update_leader_and_isr(
                 {topic_partition: expecting}, context.epoch
             )
             if update.to_retry:
@@ -102,20 +95,20 @@ class LegacyElection:
             return written
 
     async def _read(self, topic_partition: TopicPartition) -> LeaderIsrAndControllerEpoch:
-        stored = await self._zk.topics.get_topic_partition_state(topic_partition)
+        stored = await self.zk.topics.get_topic_partition_state(topic_partition)
         if stored is None:
             raise StateChangeFailed(f"there is no leadership of {topic_partition}")
-        if stored.controller_epoch > self._context.epoch:
+        if stored.controller_epoch > self.context.epoch:
             raise StateChangeFailed(
                 f"leadership of {topic_partition} was written by a controller of epoch "
-                f"{stored.controller_epoch}, newer than {self._context.epoch}"
+                f"{stored.controller_epoch}, newer than {self.context.epoch}"
             )
         return stored
 
     async def _selector(
         self, topic_partition: TopicPartition, current: LeaderAndIsr, strategy: Strategy | None
     ) -> PartitionLeaderSelector:
-        context = self._context
+        context = self.context
         if isinstance(strategy, OfflinePartition):
             permitted = strategy.allow_unclean or await self._unclean_permitted(
                 topic_partition, current
@@ -129,17 +122,17 @@ class LegacyElection:
             return PreferredReplicaPartitionLeaderSelector(context)
         if isinstance(strategy, ControlledShutdown):
             return ControlledShutdownLeaderSelector(context)
-        return NoOpLeaderSelector(context, lambda text: self._log("warn", text))
+        return NoOpLeaderSelector(context, lambda text: self.log("warn", text))
 
     async def _unclean_permitted(
         self, topic_partition: TopicPartition, current: LeaderAndIsr
     ) -> bool:
         """The topic's flag; not read while an ISR member is alive."""
-        live = self._context.brokers.live_broker_ids
+        live = self.context.brokers.live_broker_ids
         if any(replica in live for replica in current.isr):
             return False
         topic = topic_partition.topic
-        configs, failed = await self._zk.admin.get_log_configs((topic,), self._config)
+        configs, failed = await self.zk.admin.get_log_configs((topic,), self.config)
         if failed:
             raise failed[topic]
         return bool(configs[topic]["unclean.leader.election.enable"])
@@ -151,12 +144,12 @@ class LegacyElection:
         written: LeaderAndIsr,
         recipients: tuple[int, ...],
     ) -> None:
-        context = self._context
+        context = self.context
         is_unclean = written.leader != NO_LEADER and written.leader not in previous.isr
         context.unclean_leader_elections += is_unclean
         leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
         context.topics.put_partition_leadership_info(topic_partition, leadership)
-        self._batch.add_leader_and_isr_request_for_brokers(
+        self.batch.add_leader_and_isr_request_for_brokers(
             recipients,
             topic_partition,
             leadership,
@@ -164,4 +157,4 @@ class LegacyElection:
             is_new=False,
         )
         # Until 1.0 the controller then wrote the leadership of every partition into its log.
-        self._work(LOGGED_PARTITIONS, len(context.topics.partitions_leadership_info))
+        self.work(LOGGED_PARTITIONS, len(context.topics.partitions_leadership_info))

@@ -20,6 +20,7 @@ Source: Kafka's ``ZkPartitionStateMachine``; before 1.1 selectors decide partiti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ...election.strategies import (
     ControlledShutdown,
@@ -53,6 +54,7 @@ from .transitions import PARTITION_PREDECESSORS, PartitionState, describe_illega
 _OFFLINE_OR_NEW = (PartitionState.OFFLINE, PartitionState.NEW)
 
 
+@dataclass(eq=False)
 class PartitionStateMachine:
     """Moves partitions between states and elects their leaders.
 
@@ -60,27 +62,17 @@ class PartitionStateMachine:
     handlers may call it, one at a time.
     """
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        behaviour: Behaviour,
-        context: ControllerContext,
-        zk: KafkaZkClient,
-        batch: ControllerBrokerRequestBatch,
-        log: Log = ignore_log,
-        work: Work = ignore_work,
-    ) -> None:
-        self._config = config
-        self._behaviour = behaviour
-        self._context = context
-        self._zk = zk
-        self._batch = batch
-        self._log = log
-        self._legacy = LegacyElection(config, context, zk, batch, log, work)
+    config: BrokerConfig
+    behaviour: Behaviour
+    context: ControllerContext
+    zk: KafkaZkClient
+    batch: ControllerBrokerRequestBatch
+    log: Log = ignore_log
+    work: Work = ignore_work
 
     async def startup(self) -> None:
         """Derive every partition's state from what is known, then elect where that is needed."""
-        context = self._context
+        context = self.context
         for topic_partition in context.topics.all_partitions():
             leadership = context.topics.partition_leadership_info(topic_partition)
             if leadership is None:
@@ -96,7 +88,7 @@ class PartitionStateMachine:
 
     def shutdown(self) -> None:
         """Drop what an interrupted event left in the batch."""
-        self._batch.clear()
+        self.batch.clear()
 
     async def trigger_online_partition_state_change(
         self, topic: str | None = None
@@ -105,7 +97,7 @@ class PartitionStateMachine:
 
         Topics queued for deletion are left alone.
         """
-        context = self._context
+        context = self.context
         partitions = [
             tp
             for tp in context.states.partitions_in_states(_OFFLINE_OR_NEW, topic)
@@ -131,20 +123,20 @@ class PartitionStateMachine:
         if not moving:
             return {}
         try:
-            self._batch.new_batch()
+            self.batch.new_batch()
             outcomes = await self._do_handle_state_changes(moving, target, strategy)
-            self._batch.send_requests_to_brokers(self._context.epoch)
+            self.batch.send_requests_to_brokers(self.context.epoch)
         except ControllerMoved as moved:
-            self._batch.clear()
-            self._log("error", f"another controller took over while moving to {target}: {moved}")
+            self.batch.clear()
+            self.log("error", f"another controller took over while moving to {target}: {moved}")
             raise
         except Exception as error:
             # What is left would make the next batch refuse to open.
-            self._batch.clear()
-            self._log("error", f"moving partitions to {target} failed: {error!r}")
+            self.batch.clear()
+            self.log("error", f"moving partitions to {target} failed: {error!r}")
             outcomes = dict.fromkeys(moving, error)
         if target is PartitionState.ONLINE:
-            for listener in self._context.states.listeners:
+            for listener in self.context.states.listeners:
                 listener.on_election(strategy, moving, outcomes)
         return outcomes
 
@@ -154,7 +146,7 @@ class PartitionStateMachine:
         target: PartitionState,
         strategy: Strategy | None,
     ) -> ElectionOutcomes:
-        context = self._context
+        context = self.context
         valid, invalid = context.states.check_valid_partition_state_change(partitions, target)
         for topic_partition in invalid:
             self._log_illegal(topic_partition, target)
@@ -185,7 +177,7 @@ class PartitionStateMachine:
     ) -> list[TopicPartition]:
         """Create the first leadership of New partitions; those that succeeded
         (docs/kafka/partition-states.md#initialisation)."""
-        context = self._context
+        context = self.context
         decisions: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         for topic_partition in partitions:
             replicas = context.topics.partition_replica_assignment(topic_partition)
@@ -202,11 +194,11 @@ class PartitionStateMachine:
                 )
                 continue
             isr = replicas if online == replicas else online  # share the tuple
-            decisions[topic_partition] = self._zk.topics.shared.first_leadership(isr, context.epoch)
+            decisions[topic_partition] = self.zk.topics.shared.first_leadership(isr, context.epoch)
         if not decisions:
             return []
         try:
-            answers = await self._zk.topics.create_topic_partition_states_raw(
+            answers = await self.zk.topics.create_topic_partition_states_raw(
                 decisions, context.epoch_zk_version
             )
         except ControllerMoved:
@@ -221,7 +213,7 @@ class PartitionStateMachine:
                 self._log_failed(topic_partition, ZooKeeperError(answer.code, answer.path))
                 continue
             context.topics.put_partition_leadership_info(topic_partition, decision)
-            self._batch.add_leader_and_isr_request_for_brokers(
+            self.batch.add_leader_and_isr_request_for_brokers(
                 decision.leader_and_isr.isr,
                 topic_partition,
                 decision,
@@ -237,8 +229,11 @@ class PartitionStateMachine:
         self, partitions: Sequence[TopicPartition], strategy: Strategy | None
     ) -> ElectionOutcomes:
         """Elect leaders; repeats what lost a race for the state znode, without limit."""
-        if self._behaviour.legacy_selectors:
-            outcomes = await self._legacy.elect_leaders(partitions, strategy)
+        if self.behaviour.legacy_selectors:
+            election = LegacyElection(
+                self.config, self.context, self.zk, self.batch, self.log, self.work
+            )
+            outcomes = await election.elect_leaders(partitions, strategy)
         else:
             if strategy is None:
                 raise ValueError("an election needs a strategy")
@@ -257,7 +252,7 @@ class PartitionStateMachine:
     ) -> tuple[ElectionOutcomes, list[TopicPartition]]:
         """Elect once: (outcomes, partitions whose stored state changed meanwhile)."""
         try:
-            answers = await self._zk.topics.get_topic_partition_states_raw(partitions)
+            answers = await self.zk.topics.get_topic_partition_states_raw(partitions)
         except Exception as error:
             return dict.fromkeys(partitions, error), []
         outcomes: ElectionOutcomes = {}
@@ -283,9 +278,9 @@ class PartitionStateMachine:
                 continue
             decided[topic_partition] = result.leader_and_isr
             recipients[topic_partition] = result.live_replicas
-            self._context.unclean_leader_elections += result.unclean
-        update = await self._zk.topics.update_leader_and_isr(
-            decided, self._context.epoch, self._context.epoch_zk_version
+            self.context.unclean_leader_elections += result.unclean
+        update = await self.zk.topics.update_leader_and_isr(
+            decided, self.context.epoch, self.context.epoch_zk_version
         )
         for topic_partition, written in update.finished.items():
             if isinstance(written, LeaderAndIsr):
@@ -301,19 +296,19 @@ class PartitionStateMachine:
             return self._missing_state(topic_partition)
         if answer.code != ZkCode.OK:
             return ZooKeeperError(answer.code, answer.path)
-        stored = self._zk.topics.shared.leadership(answer)
+        stored = self.zk.topics.shared.leadership(answer)
         if stored is None:
             return self._missing_state(topic_partition)
-        if stored.controller_epoch > self._context.epoch:
+        if stored.controller_epoch > self.context.epoch:
             return StateChangeFailed(
                 f"leadership of {topic_partition} was written by a controller of epoch "
-                f"{stored.controller_epoch}: this one, of epoch {self._context.epoch}, must "
+                f"{stored.controller_epoch}: this one, of epoch {self.context.epoch}, must "
                 "not change it"
             )
         return stored.leader_and_isr
 
     def _missing_state(self, topic_partition: TopicPartition) -> StateChangeFailed:
-        state = self._context.states.partition_state(topic_partition)
+        state = self.context.states.partition_state(topic_partition)
         return StateChangeFailed(f"there is no leadership of {topic_partition} (state {state})")
 
     async def _run_strategy(
@@ -322,15 +317,15 @@ class PartitionStateMachine:
         strategy: Strategy,
         outcomes: ElectionOutcomes,
     ) -> list[ElectionResult]:
-        context = self._context
+        context = self.context
         if isinstance(strategy, OfflinePartition):
             triples = await self._unclean_permissions(stored, strategy.allow_unclean, outcomes)
-            return leader_for_offline(context, triples, self._behaviour.unclean_leaders_recover)
+            return leader_for_offline(context, triples, self.behaviour.unclean_leaders_recover)
         if isinstance(strategy, Reassign):
             return leader_for_reassign(context, stored)
         if isinstance(strategy, ControlledShutdown):
             return leader_for_controlled_shutdown(
-                context, stored, self._behaviour.controlled_shutdown_tells_leaving_broker
+                context, stored, self.behaviour.controlled_shutdown_tells_leaving_broker
             )
         return leader_for_preferred_replica(context, stored)
 
@@ -346,7 +341,7 @@ class PartitionStateMachine:
         Topic configurations are read only for partitions whose whole ISR is dead; partitions of
         topics that could not be read fail into ``outcomes``.
         """
-        context = self._context
+        context = self.context
         triples = []
         dead_isr = []
         for topic_partition, value in stored:
@@ -358,7 +353,7 @@ class PartitionStateMachine:
                 dead_isr.append((topic_partition, value))
         if dead_isr:
             topics = dict.fromkeys(topic_partition.topic for topic_partition, _ in dead_isr)
-            configs, failed = await self._zk.admin.get_log_configs(topics, self._config)
+            configs, failed = await self.zk.admin.get_log_configs(topics, self.config)
             for topic_partition, value in dead_isr:
                 if topic_partition.topic in failed:
                     outcomes[topic_partition] = failed[topic_partition.topic]
@@ -370,21 +365,21 @@ class PartitionStateMachine:
     def _announce(
         self, topic_partition: TopicPartition, written: LeaderAndIsr, recipients: tuple[int, ...]
     ) -> None:
-        context = self._context
+        context = self.context
         leadership = LeaderIsrAndControllerEpoch(written, context.epoch)
         assignment: ReplicaAssignment = context.topics.partition_full_replica_assignment(
             topic_partition
         )
         context.topics.put_partition_leadership_info(topic_partition, leadership)
-        self._batch.add_leader_and_isr_request_for_brokers(
+        self.batch.add_leader_and_isr_request_for_brokers(
             recipients, topic_partition, leadership, assignment, is_new=False
         )
 
     # --- logging
 
     def _log_illegal(self, topic_partition: TopicPartition, target: PartitionState) -> None:
-        current = self._context.states.partition_state(topic_partition)
-        self._log(
+        current = self.context.states.partition_state(topic_partition)
+        self.log(
             "error",
             describe_illegal(
                 f"partition {topic_partition}", current, target, PARTITION_PREDECESSORS
@@ -392,8 +387,8 @@ class PartitionStateMachine:
         )
 
     def _log_failed(self, topic_partition: TopicPartition, error: Exception) -> None:
-        current = self._context.states.partition_state(topic_partition)
-        self._log(
+        current = self.context.states.partition_state(topic_partition)
+        self.log(
             "error",
             f"partition {topic_partition} stays in {current} instead of becoming "
             f"{PartitionState.ONLINE}: {error}",

@@ -15,6 +15,7 @@ Source: Kafka's ``ZkReplicaStateMachine``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...protocol.config import BrokerConfig
 from ...protocol.host import StateListener
@@ -37,31 +38,23 @@ from .transitions import ReplicaState, describe_illegal
 _Outcomes = dict[TopicPartition, LeaderIsrAndControllerEpoch | Exception]
 
 
+@dataclass(eq=False)
 class ReplicaStateMachine:
     """Moves replicas between states. Only the controller's handlers may call it, one at a time."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        behaviour: Behaviour,
-        context: ControllerContext,
-        zk: KafkaZkClient,
-        batch: ControllerBrokerRequestBatch,
-        log: Log = ignore_log,
-    ) -> None:
-        self._config = config
-        self._behaviour = behaviour
-        self._context = context
-        self._zk = zk
-        self._batch = batch
-        self._log = log
+    config: BrokerConfig
+    behaviour: Behaviour
+    context: ControllerContext
+    zk: KafkaZkClient
+    batch: ControllerBrokerRequestBatch
+    log: Log = ignore_log
 
     async def startup(self) -> None:
         """Note every replica's state, then tell the live ones and take the dead ones out.
 
         Before 2.3 dead replicas stayed DeletionIneligible and were not taken out of the ISR.
         """
-        context = self._context
+        context = self.context
         online, offline = context.topics.online_and_offline_replicas()
         for by_broker, state in (
             (online, ReplicaState.ONLINE),
@@ -71,12 +64,12 @@ class ReplicaStateMachine:
                 states = context.states.replica_states_on_broker(broker_id)
                 states.update(dict.fromkeys(partitions, state))
         await self.handle_state_changes_by_broker(online, ReplicaState.ONLINE)
-        if self._behaviour.startup_moves_dead_replicas_offline:
+        if self.behaviour.startup_moves_dead_replicas_offline:
             await self.handle_state_changes_by_broker(offline, ReplicaState.OFFLINE)
 
     def shutdown(self) -> None:
         """Drop what an interrupted event left in the batch."""
-        self._batch.clear()
+        self.batch.clear()
 
     async def handle_state_changes(
         self, replicas: Iterable[PartitionReplica], target: ReplicaState
@@ -102,28 +95,28 @@ class ReplicaStateMachine:
         if not by_broker:
             return
         try:
-            self._batch.new_batch()
+            self.batch.new_batch()
             for broker_id in sorted(by_broker):
                 partitions = by_broker[broker_id]
-                tell = self._context.state_listener
+                tell = self.context.state_listener
                 before = () if tell is None else self._states(broker_id, partitions)
                 await self._do_handle_state_changes(broker_id, partitions, target)
                 if tell is not None:
                     self._tell_changes(tell, broker_id, partitions, before)
-            self._batch.send_requests_to_brokers(self._context.epoch)
+            self.batch.send_requests_to_brokers(self.context.epoch)
         except ControllerMoved as moved:
-            self._batch.clear()
-            self._log("error", f"another controller took over while moving to {target}: {moved}")
+            self.batch.clear()
+            self.log("error", f"another controller took over while moving to {target}: {moved}")
             raise
         except Exception as error:
             # What is left would make the next batch refuse to open.
-            self._batch.clear()
-            self._log("error", f"moving replicas to {target} failed: {error!r}")
+            self.batch.clear()
+            self.log("error", f"moving replicas to {target} failed: {error!r}")
 
     def _states(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> Sequence[ReplicaState]:
-        states = self._context.states.replica_states_on_broker(broker_id)
+        states = self.context.states.replica_states_on_broker(broker_id)
         return [states.get(partition, ReplicaState.NON_EXISTENT) for partition in partitions]
 
     def _tell_changes(
@@ -142,9 +135,9 @@ class ReplicaStateMachine:
     async def _do_handle_state_changes(
         self, broker_id: int, partitions: Sequence[TopicPartition], target: ReplicaState
     ) -> None:
-        predecessors = self._context.states.replica_predecessors
+        predecessors = self.context.states.replica_predecessors
         legal = predecessors[target]
-        states = self._context.states.replica_states_on_broker(broker_id)
+        states = self.context.states.replica_states_on_broker(broker_id)
         valid = []
         for topic_partition in partitions:
             current = states.get(topic_partition, ReplicaState.NON_EXISTENT)
@@ -152,7 +145,7 @@ class ReplicaStateMachine:
                 valid.append(topic_partition)
             else:
                 subject = f"replica {broker_id} of {topic_partition}"
-                self._log("error", describe_illegal(subject, current, target, predecessors))
+                self.log("error", describe_illegal(subject, current, target, predecessors))
         if not valid:
             return
         if target is ReplicaState.NEW:
@@ -167,7 +160,7 @@ class ReplicaStateMachine:
             states.update(dict.fromkeys(valid, target))
             if target is ReplicaState.DELETION_STARTED:
                 for topic_partition in valid:
-                    self._batch.add_stop_replica_request_for_brokers(
+                    self.batch.add_stop_replica_request_for_brokers(
                         (broker_id,), topic_partition, delete_partition=True
                     )
 
@@ -176,11 +169,11 @@ class ReplicaStateMachine:
     async def _transition_to_new(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> None:
-        context = self._context
+        context = self.context
         states = context.states.replica_states_on_broker(broker_id)
         known: dict[TopicPartition, LeaderIsrAndControllerEpoch]
-        if self._behaviour.new_replica_reads_zookeeper:
-            known = await self._zk.topics.get_topic_partition_states(partitions)
+        if self.behaviour.new_replica_reads_zookeeper:
+            known = await self.zk.topics.get_topic_partition_states(partitions)
         else:
             cached = ((tp, context.topics.partition_leadership_info(tp)) for tp in partitions)
             known = {tp: leadership for tp, leadership in cached if leadership is not None}
@@ -195,13 +188,13 @@ class ReplicaStateMachine:
             states[topic_partition] = ReplicaState.NEW
 
     def _transition_to_online(self, broker_id: int, partitions: Sequence[TopicPartition]) -> None:
-        context = self._context
+        context = self.context
         states = context.states.replica_states_on_broker(broker_id)
         for topic_partition in partitions:
             if states.get(topic_partition) is ReplicaState.NEW:
                 assignment = context.topics.partition_full_replica_assignment(topic_partition)
                 if broker_id not in assignment.replicas:
-                    self._log(
+                    self.log(
                         "error",
                         f"replica {broker_id} of {topic_partition} comes online without being "
                         f"assigned to {list(assignment.replicas)}; adding it",
@@ -217,8 +210,8 @@ class ReplicaStateMachine:
     async def _transition_to_offline(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> None:
-        context = self._context
-        batch = self._batch
+        context = self.context
+        batch = self.batch
         states = context.states.replica_states_on_broker(broker_id)
         with_leadership: list[TopicPartition] = []
         without_leadership: list[TopicPartition] = []
@@ -254,9 +247,9 @@ class ReplicaStateMachine:
 
     def _refuses_without_leadership(self, broker_id: int, topic_partition: TopicPartition) -> bool:
         """0.10 moved no replica offline whose partition never had a leader."""
-        if not self._behaviour.legacy_selectors:
+        if not self.behaviour.legacy_selectors:
             return False
-        if self._context.topics.is_topic_queued_up_for_deletion(topic_partition.topic):
+        if self.context.topics.is_topic_queued_up_for_deletion(topic_partition.topic):
             return False
         error = StateChangeFailed("its partition has no leadership")
         self._log_failed(broker_id, topic_partition, ReplicaState.OFFLINE, error)
@@ -265,7 +258,7 @@ class ReplicaStateMachine:
     def _transition_to_non_existent(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> None:
-        context = self._context
+        context = self.context
         states = context.states.replica_states_on_broker(broker_id)
         for topic_partition in partitions:
             assignment = context.topics.partition_full_replica_assignment(topic_partition)
@@ -281,11 +274,11 @@ class ReplicaStateMachine:
         leadership: LeaderIsrAndControllerEpoch,
         is_new: bool,
     ) -> None:
-        self._batch.add_leader_and_isr_request_for_brokers(
+        self.batch.add_leader_and_isr_request_for_brokers(
             (broker_id,),
             topic_partition,
             leadership,
-            self._context.topics.partition_full_replica_assignment(topic_partition),
+            self.context.topics.partition_full_replica_assignment(topic_partition),
             is_new,
         )
 
@@ -309,7 +302,7 @@ class ReplicaStateMachine:
     async def _do_remove_replica_from_isr(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> tuple[_Outcomes, list[TopicPartition]]:
-        context = self._context
+        context = self.context
         outcomes: _Outcomes = {}
         stored = await self._read_states(partitions, outcomes)
         shrunk: dict[TopicPartition, LeaderAndIsr] = {}
@@ -325,7 +318,7 @@ class ReplicaStateMachine:
             shrunk[topic_partition] = LeaderAndIsr(
                 leader, value.leader_epoch + 1, isr, value.zk_version, value.is_recovering
             )
-        update = await self._zk.topics.update_leader_and_isr(
+        update = await self.zk.topics.update_leader_and_isr(
             shrunk, context.epoch, context.epoch_zk_version
         )
         for topic_partition, written in update.finished.items():
@@ -343,15 +336,15 @@ class ReplicaStateMachine:
         self, partitions: Sequence[TopicPartition], outcomes: _Outcomes
     ) -> dict[TopicPartition, LeaderAndIsr]:
         """Stored leadership that may be changed; failures go into ``outcomes``."""
-        context = self._context
+        context = self.context
         try:
-            answers = await self._zk.topics.get_topic_partition_states_raw(partitions)
+            answers = await self.zk.topics.get_topic_partition_states_raw(partitions)
         except Exception as error:
             outcomes.update(dict.fromkeys(partitions, error))
             return {}
         found: dict[TopicPartition, LeaderAndIsr] = {}
         for topic_partition, answer in zip(partitions, answers, strict=True):
-            stored = self._zk.topics.shared.leadership(answer) if answer.code == ZkCode.OK else None
+            stored = self.zk.topics.shared.leadership(answer) if answer.code == ZkCode.OK else None
             if answer.code not in (ZkCode.OK, ZkCode.NONODE):
                 outcomes[topic_partition] = ZooKeeperError(answer.code, answer.path)
             elif stored is None:
@@ -371,10 +364,10 @@ class ReplicaStateMachine:
     async def _may_empty_isr(self, topic_partition: TopicPartition) -> bool:
         """Return whether the last member may leave the ISR: only before 1.1, with unclean election
         on."""
-        if self._behaviour.last_isr_member_always_kept:
+        if self.behaviour.last_isr_member_always_kept:
             return False
         topic = topic_partition.topic
-        configs, failed = await self._zk.admin.get_log_configs((topic,), self._config)
+        configs, failed = await self.zk.admin.get_log_configs((topic,), self.config)
         return not failed and bool(configs[topic]["unclean.leader.election.enable"])
 
     def _log_failed(
@@ -384,8 +377,8 @@ class ReplicaStateMachine:
         target: ReplicaState,
         error: Exception,
     ) -> None:
-        current = self._context.states.replica_state_on(broker_id, topic_partition)
-        self._log(
+        current = self.context.states.replica_state_on(broker_id, topic_partition)
+        self.log(
             "error",
             f"replica {broker_id} of {topic_partition} stays in {current} instead of becoming "
             f"{target}: {error}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.data import RequestContext
@@ -140,25 +141,23 @@ class TcpGateway(Gateway):
         runtime.cause = before
 
 
+@dataclass(eq=False)
 class BrokerCredentials:
     """What one broker knows of users: passwords by its settings, the rest by ZooKeeper."""
 
-    __slots__ = ("_broker_id", "_gateway", "_users")
-
-    def __init__(self, users: Mapping[str, str], gateway: Gateway, broker_id: int) -> None:
-        self._users = users
-        self._gateway = gateway
-        self._broker_id = broker_id
+    users: Mapping[str, str]
+    gateway: Gateway
+    broker_id: int
 
     def password(self, user: str) -> str | None:
-        return self._users.get(user)
+        return self.users.get(user)
 
     def scram(self, mechanism: str, user: str) -> ScramCredential | None:
-        security = self._gateway.security(self._broker_id)
+        security = self.gateway.security(self.broker_id)
         return None if security is None else security.scram.get(mechanism, user)
 
     def delegation_token(self, mechanism: str, token_id: str) -> TokenCredential | None:
-        security = self._gateway.security(self._broker_id)
+        security = self.gateway.security(self.broker_id)
         found = None if security is None else security.tokens.credential(mechanism, token_id)
         if found is None:
             return None

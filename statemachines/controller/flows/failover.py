@@ -8,6 +8,8 @@ when leaders are elected.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ....protocol import znode_paths
 from ....protocol.values import TopicPartition
 from ..parts import ControllerParts
@@ -19,33 +21,23 @@ from .rebalance import Rebalance
 from .topic_changes import TopicChanges
 
 
+@dataclass(eq=False, kw_only=True)
 class Failover:
     """Takes over the cluster's state from ZooKeeper; drops it again."""
 
-    def __init__(
-        self,
-        parts: ControllerParts,
-        *,
-        features: Features,
-        topic_changes: TopicChanges,
-        isr_changes: IsrChanges,
-        reassignments: ReassignmentFlow,
-        elections: Elections,
-        rebalance: Rebalance,
-    ) -> None:
-        self._parts = parts
-        self._features = features
-        self._topic_changes = topic_changes
-        self._isr_changes = isr_changes
-        self._reassignments = reassignments
-        self._elections = elections
-        self._rebalance = rebalance
+    parts: ControllerParts
+    features: Features
+    topic_changes: TopicChanges
+    isr_changes: IsrChanges
+    reassignments: ReassignmentFlow
+    elections: Elections
+    rebalance: Rebalance
 
     async def on_controller_failover(self) -> None:
         """Everything a new controller does before its first event."""
-        parts = self._parts
+        parts = self.parts
         context = parts.context
-        await self._features.setup()
+        await self.features.setup()
         drops_requests = parts.behaviour.disabled_deletion_drops_requests
         parts.watches.watch_children(parts.topic_deletion.enabled or drops_requests)
         await parts.watches.watch_preferred_election()
@@ -63,27 +55,27 @@ class Failover:
         await parts.replica_state_machine.startup()
         await parts.partition_state_machine.startup()
         parts.log("info", f"ready to serve as the controller of epoch {context.epoch}")
-        await self._reassignments.initialize()
+        await self.reassignments.initialize()
         if announces_first:
             await parts.topic_deletion.try_topic_deletion()
-            await self._elections.resume_pending()
+            await self.elections.resume_pending()
         else:
-            await self._elections.resume_pending()
+            await self.elections.resume_pending()
             await parts.requests.send_update_metadata(
                 context.brokers.live_or_shutting_down_broker_ids
             )
             await parts.topic_deletion.try_topic_deletion()
-        self._rebalance.start()
+        self.rebalance.start()
 
     def on_controller_resignation(self) -> None:
         """Stop watching, stop timers and senders, forget; ``/controller`` stays watched."""
-        parts = self._parts
+        parts = self.parts
         watches = parts.watches
         watches.unwatch_children(znode_paths.ISR_CHANGE_NOTIFICATION)
         watches.unwatch_requests()
         watches.unwatch_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
         watches.unwatch_brokers()
-        self._rebalance.stop()
+        self.rebalance.stop()
         watches.unwatch_partition_states()
         parts.partition_state_machine.shutdown()
         watches.unwatch_children(znode_paths.BROKER_TOPICS)
@@ -93,7 +85,7 @@ class Failover:
         watches.unwatch_children(znode_paths.BROKER_IDS)
         parts.channels.shutdown()
         parts.batch.clear()
-        self._reassignments.forget()
+        self.reassignments.forget()
         parts.context.reset_context()
 
     async def _drop_notifications(self) -> None:
@@ -102,20 +94,20 @@ class Failover:
         The lists read here arm the child watches. Before 1.1 announced ISRs were left for the
         next announcement to bring them up.
         """
-        zk = self._parts.zk
-        version = self._parts.context.epoch_zk_version
-        if self._parts.behaviour.log_dir_failure_handling:
+        zk = self.parts.zk
+        version = self.parts.context.epoch_zk_version
+        if self.parts.behaviour.log_dir_failure_handling:
             log_dir_events = await zk.admin.get_all_log_dir_event_notifications()
             await zk.admin.delete_log_dir_event_notifications(log_dir_events, version)
         isr_changes = await zk.admin.get_all_isr_change_notifications()
-        if self._parts.behaviour.failover_drops_notifications:
+        if self.parts.behaviour.failover_drops_notifications:
             await zk.admin.delete_isr_change_notifications(isr_changes, version)
 
     async def _initialize_context(self) -> None:
-        parts = self._parts
+        parts = self.parts
         context, zk, watches = parts.context, parts.zk, parts.watches
         brokers = await zk.brokers.get_all_broker_and_epochs_in_cluster()
-        context.brokers.set_live_brokers(self._features.compatible(brokers))
+        context.brokers.set_live_brokers(self.features.compatible(brokers))
         context.topics.set_all_topics(
             await zk.topics.get_all_topics_in_cluster(register_watch=True)
         )
@@ -123,7 +115,7 @@ class Failover:
         topics = await zk.topics.get_replica_assignment_and_topic_ids_for_topics(
             context.topics.all_topics
         )
-        await self._topic_changes.process_topic_ids(topics)
+        await self.topic_changes.process_topic_ids(topics)
         for topic in topics:
             for topic_partition, assignment in topic.assignment:
                 context.topics.update_partition_full_replica_assignment(topic_partition, assignment)
@@ -132,13 +124,13 @@ class Failover:
         context.topics.clear_partition_leadership_info()
         context.brokers.shutting_down_broker_ids.clear()
         await watches.watch_brokers(context.brokers.live_or_shutting_down_broker_ids)
-        await self._isr_changes.update_leadership_cache(list(context.topics.all_partitions()))
+        await self.isr_changes.update_leadership_cache(list(context.topics.all_partitions()))
         parts.channels.startup(context.brokers.live_or_shutting_down_brokers())
-        await self._reassignments.load()
+        await self.reassignments.load()
 
     async def _fetch_topic_deletions(self) -> tuple[list[str], list[str]]:
         """Topics to be deleted, and those of them that cannot be now."""
-        parts = self._parts
+        parts = self.parts
         context = parts.context
         queued = await parts.zk.admin.get_topic_deletions()
         busy = {tp.topic for tp in context.topics.partitions_being_reassigned}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, cast
 
 from fakekafka.protocol.values import (
     BrokerInfo,
@@ -102,9 +103,9 @@ class World:
         self.manager = TopicDeletionManager(
             enabled=enabled,
             context=self.context,
-            replica_state_machine=Replicas(self.machines),
-            partition_state_machine=Partitions(self.machines),
-            client=self.machines,
+            replicas=cast(Any, Replicas(self.machines)),
+            partitions=cast(Any, Partitions(self.machines)),
+            client=cast(Any, self.machines),
             behaviour=flags,
         )
 

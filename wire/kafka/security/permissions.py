@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ....protocol.data import RequestContext
@@ -20,38 +20,29 @@ GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 TRANSACTION_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
+@dataclass(eq=False)
 class Permissions:
     """The authorizer, asked for one principal at one host."""
 
-    __slots__ = ("_authorizer", "_context", "behaviour", "is_known_topic", "topic_name")
-
-    def __init__(
-        self,
-        authorizer: Authorizer,
-        context: RequestContext,
-        behaviour: Behaviour,
-        is_known_topic: Callable[[str], bool],
-        topic_name: Callable[[str], str | None],
-    ) -> None:
-        self._authorizer = authorizer
-        self._context = context
-        self.behaviour: Behaviour = behaviour
-        self.is_known_topic: Callable[[str], bool] = is_known_topic
-        self.topic_name: Callable[[str], str | None] = topic_name
-        """Of an id; None for one that the broker does not know."""
+    authorizer: Authorizer
+    context: RequestContext
+    behaviour: Behaviour
+    is_known_topic: Callable[[str], bool]
+    topic_name: Callable[[str], str | None]
+    """Of an id; None for one that the broker does not know."""
 
     @property
     def principal(self) -> str:
-        return self._context.principal
+        return self.context.principal
 
     @property
     def api_version(self) -> int:
         """Of the request that is asked about."""
-        return self._context.api_version
+        return self.context.api_version
 
     def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
-        context = self._context
-        return self._authorizer.is_allowed(
+        context = self.context
+        return self.authorizer.is_allowed(
             context.principal, context.client_host, operation, kind, name
         )
 
@@ -68,15 +59,15 @@ class Permissions:
         return self.may(operation, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
     def may_any_topic(self, operation: AclOperation) -> bool:
-        context = self._context
-        return self._authorizer.is_allowed_for_any(
+        context = self.context
+        return self.authorizer.is_allowed_for_any(
             context.principal, context.client_host, operation, ResourceType.TOPIC
         )
 
     def operations(self, kind: ResourceType, name: str) -> int:
         """The bit set of what it may do."""
-        context = self._context
-        return self._authorizer.operations(context.principal, context.client_host, kind, name)
+        context = self.context
+        return self.authorizer.operations(context.principal, context.client_host, kind, name)
 
 
 @frozen
