@@ -320,7 +320,7 @@ class Leading:
             self._propose(session_id, request)
         elif isinstance(request, SyncRequest):
             self._sync(connection, connection.connection_id, xid)
-        elif self._check_owner(session_id, server_id, request):
+        elif self._is_at(session_id, server_id):
             self._propose(session_id, request, server_id, connection.connection_id, xid)
         else:
             self._server.close_connection(connection)
@@ -333,19 +333,16 @@ class Leading:
             self._sync(follower, connection_id, forwarded.xid)
         elif connection_id == 0:
             self._propose(session_id, request)
-        elif self._check_owner(session_id, follower.server_id, request):
+        elif self._is_at(session_id, follower.server_id):
             self._propose(session_id, request, follower.server_id, connection_id, forwarded.xid)
         else:
             follower.link.send(RequestRefused, connection_id, ZkCode.SESSIONMOVED)
 
-    def _check_owner(self, session_id: int, server_id: int, request: SessionRequest) -> bool:
+    def _is_at(self, session_id: int, server_id: int) -> bool:
         """Return whether the session's client is at that server, which a new session's is.
 
         What a client sent before it moved on must not be applied behind what it sends now.
         """
-        if isinstance(request, CreateSession):
-            self._owners[session_id] = server_id
-            return True
         return self._owners.setdefault(session_id, server_id) == server_id
 
     def _propose(
@@ -413,5 +410,5 @@ class Leading:
         if isinstance(asker, Follower):
             if asker.link.link_id in self._followers:
                 asker.link.send(SyncDone, connection_id, xid)
-        elif asker.is_open:
+        else:
             self._server.answer_sync(asker, xid)

@@ -180,6 +180,7 @@ def test_votes_of_and_for_strangers_are_ignored(voter: Voter) -> None:
 def test_observers_do_not_decide(voter: Voter) -> None:
     voter.hear(1, Vote(1, 9, 1), state=OBSERVING)
     voter.hear(3, Vote(1, 9, 1), state=OBSERVING)
+    voter.hear(1, Vote(1, 9, 1), state=LEADING)
     voter.network.run_for(150)
     assert voter.elected == []
 
@@ -193,6 +194,44 @@ def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(
     voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
     assert voter.elected == [(0, Vote(1, 5, 1))]
     assert (voter.election.round, voter.election.state) == (7, FOLLOWING)
+
+
+def test_a_late_joiner_takes_the_round_of_the_leader_in_place(voter: Voter) -> None:
+    """Whoever is heard last."""
+    voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
+    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    assert (voter.elected, voter.election.round) == ([(0, Vote(1, 5, 1))], 7)
+
+
+def test_a_new_search_knows_of_no_decision_before_it(voter: Voter) -> None:
+    """Who followed a leader then may do so no more, and must say it again."""
+    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    voter.election.look_for_leader(Vote(1, 8, 2))
+    voter.hear(1, Vote(1, 5, 1), round_=7, state=LEADING)
+    assert voter.elected == []
+    voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
+    assert voter.elected == [(0, Vote(1, 5, 1))]
+
+
+def test_a_new_search_knows_of_no_vote_before_it(network: ZkNetwork) -> None:
+    """Two of five had decided in the round before: they make no quorum with two of this one."""
+    voter = Voter(network, 2, 5)
+    voter.election.look_for_leader(Vote(1, 8, 2))
+    for server_id in (1, 3):
+        voter.hear(server_id, Vote(1, 9, 5), state=FOLLOWING)
+    voter.election.look_for_leader(Vote(1, 8, 2))
+    voter.hear(5, Vote(1, 9, 5), round_=2, state=LEADING)
+    voter.hear(4, Vote(1, 9, 5), round_=2, state=FOLLOWING)
+    assert voter.elected == []
+
+
+def test_a_new_search_asks_often_again(voter: Voter) -> None:
+    """However long the one before had waited between two times."""
+    voter.network.run_for(10_000)
+    voter.election.look_for_leader(Vote(1, 8, 2))
+    voter.sent()
+    voter.network.run_for(200)
+    assert len(voter.sent()) == 2
 
 
 def test_a_leader_that_does_not_confirm_is_not_followed(network: ZkNetwork) -> None:

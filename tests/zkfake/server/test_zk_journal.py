@@ -29,7 +29,7 @@ from fakekafka.zkfake.server.journal import (
     encode_saved,
 )
 from fakekafka.zkfake.server.quorum_messages import Ack, Txn
-from fakekafka.zkfake.server.storage import ZooKeeperStorage
+from fakekafka.zkfake.server.storage import COMMITTED_LOG_TXNS, ZooKeeperStorage
 from fakekafka.zkfake.tree import ZnodeTree
 
 REQUESTS = [
@@ -307,6 +307,17 @@ def test_what_only_one_server_logged_is_taken_back_from_it(network: ZkNetwork) -
     assert [s.children("/") for s in third.servers.values()] == [["a", "b"]] * 3
 
 
+def test_a_session_closed_by_a_former_process_is_not_closed_again(network: ZkNetwork) -> None:
+    journals = journalled(network, 3)
+    client = network.connected()
+    closed = client.close()
+    network.run_until(lambda: closed.done)
+    network.run_for(10)
+    other = in_another_process(network, journals)
+    leader = other.settle()
+    assert other.storages[leader].log[-1].zxid == network.storages[3].last_logged_zxid
+
+
 def test_a_snapshot_from_the_leader_replaces_the_journal(network: ZkNetwork) -> None:
     """A server whose directory is gone gets the tree, and keeps it."""
     journals = journalled(network, 3)
@@ -339,3 +350,75 @@ def test_a_promise_outlives_the_process(network: ZkNetwork) -> None:
             storage.accepted_epoch,
             storage.current_epoch,
         ) == (1, 1)  # fmt: skip
+
+
+def test_a_promise_alone_is_written_down() -> None:
+    """The server may die between its promise and the history of the leader that it gave it to."""
+    journal = MemoryJournal()
+    storage = journal.restored(1)
+    storage.accepted_epoch = 5
+    assert (journal.restored(1).accepted_epoch, journal.restored(1).current_epoch) == (5, 0)
+
+
+def test_a_snapshot_keeps_what_is_logged_and_not_applied() -> None:
+    journal = MemoryJournal()
+    storage = journal.restored(1)
+    storage.current_epoch = 3
+    storage.append(Txn(1, 0, 9, CreateSession(6000)))
+    storage.append(Txn(2, 0, 9, CreateRequest("/a")))
+    storage.apply_next()
+    storage.save()
+    restored = journal.restored(1)
+    assert [txn.zxid for txn in restored.log] == [2]
+    assert (restored.current_epoch, restored.tree.last_zxid) == (3, 1)
+
+
+def test_sessions_of_the_snapshot_and_of_the_log_are_former_ones() -> None:
+    """And no id of them that this server gave is given again; those of others are of no account."""
+    first, second, foreign = (1 << 56) + 5, (1 << 56) + 6, (2 << 56) + 7
+    journal = MemoryJournal()
+    storage = journal.restored(1)
+    storage.append(Txn(1, 0, first, CreateSession(6000)))
+    storage.settle()
+    storage.save()
+    storage.append(Txn(2, 0, second, CreateSession(6000)))
+    storage.append(Txn(3, 0, foreign, CreateSession(6000)))
+    restored = journal.restored(1)
+    assert list(restored.former_sessions) == [first, second, foreign]
+    assert restored.next_session_id == second + 1
+
+
+# --- the log
+
+
+def test_what_is_applied_is_not_cut() -> None:
+    """A leader that asks for it has another history: only a snapshot helps."""
+    storage = ZooKeeperStorage()
+    for zxid in (1, 2, 3):
+        storage.append(Txn(zxid, 0, zxid, CreateSession(6000)))
+    storage.apply_next()
+    storage.apply_next()
+    assert not storage.truncate_after(1)
+    assert [txn.zxid for txn in storage.log] == [1, 2, 3]
+    assert storage.truncate_after(2)
+    assert [txn.zxid for txn in storage.log] == [1, 2]
+
+
+def test_a_snapshot_takes_the_place_of_the_log() -> None:
+    """What was logged and not applied is of another history."""
+    source, storage = ZooKeeperStorage(), ZooKeeperStorage()
+    source.append(Txn(5, 0, 5, CreateSession(6000)))
+    source.settle()
+    storage.append(Txn(1, 0, 1, CreateSession(6000)))
+    storage.install(source.tree.snapshot())
+    assert (storage.log, storage.last_logged_zxid, storage.base_zxid) == ([], 5, 5)
+
+
+def test_a_log_that_has_become_long_begins_behind_its_base() -> None:
+    """A follower that has logged as far as that gets the difference, not a snapshot."""
+    storage = ZooKeeperStorage()
+    for zxid in range(1, 2 * COMMITTED_LOG_TXNS + 1):
+        storage.append(Txn(zxid, 0, 1, CreateSession(6000)))
+        storage.apply_next()
+    assert storage.base_zxid == COMMITTED_LOG_TXNS == storage.log[0].zxid - 1
+    assert storage.position_of(COMMITTED_LOG_TXNS) == 0

@@ -292,6 +292,14 @@ def test_a_session_that_was_closed_does_not_expire(single: ZkNetwork) -> None:
     assert expired == [2]
 
 
+def test_a_tracker_without_sessions_has_no_timer(single: ZkNetwork) -> None:
+    """It does not wait for the time at which the last one would have ended."""
+    tracker = SessionTracker(single.servers[1].host, 2000, lambda _session_id: None)
+    tracker.add(1, 6000)
+    tracker.remove(1)
+    assert single.clock.timers == []
+
+
 def test_a_tracker_that_was_stopped_begins_anew(single: ZkNetwork) -> None:
     """Sessions of before are not heard of; those that come have their whole time."""
     expired: list[int] = []

@@ -1,0 +1,300 @@
+"""A leader on its own: what it says to followers that are played by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakekafka.tests.support.zookeeper_network import ZkNetwork
+from fakekafka.zkfake.messages import CloseSession, CreateRequest, CreateSession, SyncRequest
+from fakekafka.zkfake.server.leading import Leading
+from fakekafka.zkfake.server.looking import Looking
+from fakekafka.zkfake.server.quorum_messages import (
+    Ack,
+    AckEpoch,
+    Commit,
+    FollowerInfo,
+    ForwardedRequest,
+    LeaderInfo,
+    LeaderPing,
+    LinkClosed,
+    NewLeader,
+    Proposal,
+    SyncDone,
+    SyncFollower,
+    SyncMode,
+    Txn,
+    Vote,
+)
+from fakekafka.zkfake.server.server import ZooKeeperServer
+from fakekafka.zkfake.server.storage import ZooKeeperStorage
+
+HISTORY = 1 << 32
+"""Acknowledges the history of the leader of epoch 1."""
+
+
+class Led:
+    """Server 3 of ``size``, just elected; ``sessions`` are in its log, with their timeouts."""
+
+    def __init__(self, network: ZkNetwork, size: int = 3, **sessions: int) -> None:
+        self.network = network
+        network.ensemble(size, start=False)
+        storage = network.storages[3] = ZooKeeperStorage()
+        for number, timeout_ms in enumerate(sessions.values(), 1):
+            storage.append(Txn(number, 0, number, CreateSession(timeout_ms)))
+        self.server: ZooKeeperServer = network.start(3)
+        self.server._on_elected(Vote(0, 0, 3))
+        network.log.clear()
+
+    @property
+    def leading(self) -> Leading:
+        role = self.server.role
+        assert isinstance(role, Leading)
+        return role
+
+    def follower(self, server_id: int, link_id: int = 0) -> FollowerByHand:
+        return FollowerByHand(self.network, server_id, link_id or server_id)
+
+
+class FollowerByHand:
+    """Says to the leader what a test has it say, and sees what comes back on its link."""
+
+    def __init__(self, network: ZkNetwork, server_id: int, link_id: int) -> None:
+        self.network = network
+        self.name = f"zk-{server_id}"
+        self.server_id = server_id
+        self.link_id = link_id
+        self.sent = 0
+
+    def say(self, kind: type, *fields: Any) -> None:
+        number, self.sent = self.sent, self.sent + 1
+        self.network.deliver(self.name, "zk-3", kind(self.link_id, number, *fields))
+
+    def join(self, promised: int = 0, epoch: int = 0, zxid: int = 0) -> None:
+        """Go as far as being sent the leader's history, if a quorum has come so far."""
+        self.say(FollowerInfo, self.server_id, promised)
+        self.say(AckEpoch, epoch, zxid)
+
+    def follow(self) -> FollowerByHand:
+        self.join()
+        self.say(Ack, HISTORY)
+        return self
+
+    def write(self, path: str) -> int:
+        """Forward a write that no client waits for; the zxid that the leader gives it."""
+        self.say(ForwardedRequest, 1, 0, 0, CreateRequest(path))
+        zxid: int = self.network.messages(Proposal)[-1].transaction.zxid
+        return zxid
+
+    def heard(self, kind: type) -> list[Any]:
+        return [
+            message
+            for _, to, message in self.network.log
+            if to == self.name and isinstance(message, kind) and message.link_id == self.link_id
+        ]
+
+
+def test_the_new_epoch_is_above_all_that_were_promised(network: ZkNetwork) -> None:
+    led = Led(network)
+    follower = led.follower(1)
+    follower.say(FollowerInfo, 1, 9)
+    assert [info.new_epoch for info in follower.heard(LeaderInfo)] == [10]
+    assert led.server.storage.accepted_epoch == 10
+
+
+def test_a_promise_given_before_does_not_count(network: ZkNetwork) -> None:
+    """The follower may have given it to another leader of that epoch."""
+    led = Led(network)
+    follower = led.follower(1)
+    follower.join(epoch=-1)
+    assert (follower.heard(NewLeader), led.server.storage.current_epoch) == ([], 0)
+
+
+def test_a_follower_that_comes_again_counts_once(network: ZkNetwork) -> None:
+    """Its former link is closed: two links of one server are no two servers."""
+    led = Led(network, 5)
+    one, other = led.follower(1), led.follower(2)
+    one.say(FollowerInfo, 1, 0)
+    other.say(FollowerInfo, 2, 0)
+    one.say(AckEpoch, 0, 0)
+    other.say(AckEpoch, 0, 0)
+    one.say(Ack, HISTORY)
+    again = led.follower(1, link_id=11)
+    again.join(promised=1, epoch=-1)
+    again.say(Ack, HISTORY)
+    assert one.heard(LinkClosed) == [LinkClosed(one.link_id)]
+    assert not led.server.is_serving
+    other.say(Ack, HISTORY)
+    assert led.server.is_serving
+
+
+def test_what_a_follower_had_to_cut_does_not_count_as_logged(network: ZkNetwork) -> None:
+    """It had logged a write that is not committed, and comes again: it is told to forget it, and
+    counts for it when it has logged it once more."""
+    led = Led(network, 5)
+    one, other = led.follower(1), led.follower(2)
+    one.say(FollowerInfo, 1, 0)
+    other.say(FollowerInfo, 2, 0)
+    for follower in (one, other):
+        follower.say(AckEpoch, 0, 0)
+        follower.say(Ack, HISTORY)
+    zxid = other.write("/a")
+    again = led.follower(1, link_id=11)
+    again.join(promised=1, epoch=-1, zxid=zxid)
+    assert [sync.mode for sync in again.heard(SyncFollower)] == [SyncMode.TRUNC]
+    again.say(Ack, HISTORY)
+    other.say(Ack, zxid)
+    assert network.messages(Commit) == []
+    again.say(Ack, zxid)
+    assert {commit.zxid for commit in network.messages(Commit)} == {zxid}
+
+
+def test_a_newcomer_hears_of_a_commit_while_it_takes_the_history(network: ZkNetwork) -> None:
+    """The write was under way when it came, and is no part of its history."""
+    led = Led(network)
+    follower, newcomer = led.follower(1).follow(), led.follower(2)
+    zxid = follower.write("/a")
+    newcomer.join(promised=1, epoch=-1)
+    follower.say(Ack, zxid)
+    assert [commit.zxid for commit in newcomer.heard(Commit)] == [zxid]
+
+
+def test_nothing_is_numbered_before_a_quorum_has_the_history(network: ZkNetwork) -> None:
+    led = Led(network)
+    follower = led.follower(1)
+    follower.join()
+    follower.say(ForwardedRequest, 1, 0, 0, CreateRequest("/early"))
+    assert led.server.storage.log == []
+
+
+def test_a_follower_is_lost_when_it_is_silent_longer_than_the_limit(network: ZkNetwork) -> None:
+    """Five ticks; without a quorum the leader looks for another one."""
+    led = Led(network)
+    follower = led.follower(1).follow()
+    network.run_for(10_000)
+    assert (led.server.is_serving, follower.heard(LinkClosed)) == (True, [])
+    network.run_for(1000)
+    assert isinstance(led.server.role, Looking)
+    assert follower.heard(LinkClosed) == [LinkClosed(1)]
+
+
+def test_a_quorum_may_be_missing_for_half_a_tick(network: ZkNetwork) -> None:
+    """Short sessions have the leader look more often; that makes it no less patient."""
+    led = Led(network, short=600)
+    follower = led.follower(1).follow()
+    network.deliver("zk-1", "zk-3", LinkClosed(follower.link_id))
+    network.run_for(900)
+    assert led.server.is_serving
+    network.run_for(200)
+    assert isinstance(led.server.role, Looking)
+
+
+def test_the_shortest_session_says_how_often_heartbeats_are_collected(network: ZkNetwork) -> None:
+    led = Led(network, long=30_000, short=600)
+    follower = led.follower(1).follow()
+    network.log.clear()
+    network.run_for(500)
+    assert len(follower.heard(LeaderPing)) == 5
+
+
+def test_a_session_that_is_being_closed_does_not_expire(network: ZkNetwork) -> None:
+    """Its end is proposed once, however long that takes to be committed."""
+    led = Led(network, short=600)
+    follower = led.follower(1).follow()
+    led.server.expire_session(1)
+    network.run_for(5000)
+    requests = [proposal.transaction.request for proposal in follower.heard(Proposal)]
+    assert requests == [CloseSession()]
+
+
+def test_a_leader_that_has_given_up_numbers_nothing_more(network: ZkNetwork) -> None:
+    """Sessions that expire together use up the epoch: the election begins once."""
+    led = Led(network, a=6000, b=6000, c=6000)
+    led.follower(1).follow()
+    led.leading._next_zxid = (1 << 32) + 0xFFFFFFFE
+    before = led.server.election.round
+    network.run_for(8100)
+    assert isinstance(led.server.role, Looking)
+    assert led.server.election.round == before + 1
+
+
+def test_syncs_wait_for_what_was_proposed_before_them(network: ZkNetwork) -> None:
+    """All that wait for a write are answered with it, in their order, and no later one."""
+    led = Led(network)
+    follower = led.follower(1).follow()
+
+    def sync(xid: int) -> None:
+        follower.say(ForwardedRequest, 1, 7, xid, SyncRequest("/"))
+
+    first = follower.write("/a")
+    sync(1)
+    sync(2)
+    second = follower.write("/b")
+    sync(3)
+    follower.say(Ack, first)
+    assert [done.xid for done in follower.heard(SyncDone)] == [1, 2]
+    follower.say(Ack, second)
+    assert [done.xid for done in follower.heard(SyncDone)] == [1, 2, 3]
+
+
+def test_a_sync_of_who_is_gone_is_not_answered(network: ZkNetwork) -> None:
+    """Neither that of a follower that came again, nor that of a client that left."""
+    led = Led(network)
+    follower = led.follower(1).follow()
+    zxid = follower.write("/a")
+    follower.say(ForwardedRequest, 1, 7, 1, SyncRequest("/"))
+    client = led.server.connections.open("client", 77)
+    client.queue.append((1, SyncRequest("/")))
+    led.leading.submit(client, 1, 1, SyncRequest("/"))
+    led.server.close_connection(client)
+    again = led.follower(1, link_id=11)
+    again.join(promised=1, epoch=-1)
+    again.say(Ack, HISTORY)
+    network.log.clear()
+    again.say(Ack, zxid)
+    assert {type(message) for *_, message in network.log} == {Commit}
+
+
+def test_a_leader_that_gives_up_closes_all_links(network: ZkNetwork) -> None:
+    """Its followers look for another leader at once, not when it has been silent long enough."""
+    led = Led(network)
+    follower, ahead = led.follower(1).follow(), led.follower(2)
+    ahead.say(FollowerInfo, 2, 9)
+    assert isinstance(led.server.role, Looking)
+    assert follower.heard(LinkClosed) == [LinkClosed(1)]
+    assert ahead.heard(LinkClosed) == [LinkClosed(2)]
+
+
+@pytest.mark.parametrize("link_id", [1, 99])
+def test_a_message_of_a_link_that_is_over_is_answered_with_that(
+    network: ZkNetwork, link_id: int
+) -> None:
+    """But a word that a link is closed is not."""
+    led = Led(network)
+    follower = led.follower(1).follow()
+    network.deliver("zk-1", "zk-3", LinkClosed(follower.link_id))
+    network.log.clear()
+    network.deliver("zk-1", "zk-3", LinkClosed(link_id))
+    assert network.log == []
+    network.deliver("zk-1", "zk-3", Ack(link_id, 3, HISTORY))
+    assert network.log == [("zk-3", "zk-1", LinkClosed(link_id))]
+
+
+def test_a_leader_that_was_stopped_has_no_timers(network: ZkNetwork) -> None:
+    led = Led(network, session=6000)
+    led.follower(1).follow()
+    network.run_for(5)
+    led.leading.stop()
+    assert network.clock.timers == []
+
+
+def test_nothing_is_kept_of_a_session_that_is_over(trio: ZkNetwork) -> None:
+    leading = trio.servers[3].role
+    assert isinstance(leading, Leading)
+    client = trio.client_at(1)
+    trio.write(client, "/a")
+    assert list(leading._owners) == [client.session_id]
+    closed = client.close()
+    trio.run_until(lambda: closed.done)
+    trio.run_for(5)
+    assert leading._owners == {}
