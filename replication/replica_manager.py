@@ -21,7 +21,6 @@ from .leader.offsets import OffsetsHandler
 from .leader.produce import ProduceHandler
 from .leader.reading import PartitionReader
 from .leader.session_cache import FetchSessionCache
-from .leader.sessions import FetchCounts
 from .leader.verified_produce import VerifiedProduce
 from .log_dirs import LogDirs
 from .partition.hosted_partitions import HostedPartitions
@@ -87,7 +86,7 @@ class ReplicaManager:
         self.quotas: ReplicationQuotas = quotas
         quotas.leader.answers_followers = self._leads_for_followers
         reader = PartitionReader(hosted, config, on_failure, quotas.leader)
-        followers = FollowerFetchHandler(reader, delayed, FetchCounts(), host)
+        followers = FollowerFetchHandler(reader, delayed, host)
         self.followers: FollowerFetchHandler = followers
         self.fetch: FetchHandler = FetchHandler(reader, followers, delayed, sessions, host)
         self.produce: ProduceHandler = ProduceHandler(

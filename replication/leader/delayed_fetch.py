@@ -12,14 +12,13 @@ from ..waiting.purgatory import DelayedOperation
 
 if TYPE_CHECKING:
     from ..waiting.timing_wheel import Bucket
-    from .sessions import CachedPartition, FetchCounts, FetchSession
+    from .sessions import CachedPartition, FetchSession
 
 
 class FetchAnswers(Protocol):
     """Who answers a fetch that waited."""
 
     behaviour: Behaviour
-    counts: FetchCounts
 
     def is_fetch_satisfied(self, operation: DelayedFetch) -> bool: ...
     def finish_fetch(self, operation: DelayedFetch) -> None: ...
@@ -88,6 +87,3 @@ class DelayedFetch(DelayedOperation):
     def let_go(self) -> None:
         """Keep nothing of a fetch that is answered: the operation may stay listed for long."""
         del self.request, self.specs, self.session, self.respond, self.unread
-
-    def on_expiration(self) -> None:
-        self.handler.counts.expired += 1

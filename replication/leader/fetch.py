@@ -34,7 +34,6 @@ from .sessions import CachedPartition
 
 if TYPE_CHECKING:
     from ...protocol.releases.behaviour import Behaviour
-    from .sessions import FetchCounts
 
 _NONE = ErrorCode.NONE
 
@@ -54,7 +53,6 @@ class FetchHandler:
         "_reader",
         "_throttled_topics",
         "behaviour",
-        "counts",
         "sessions",
     )
 
@@ -68,7 +66,6 @@ class FetchHandler:
     ) -> None:
         self.sessions: FetchSessionCache = sessions
         self.behaviour: Behaviour = reader.behaviour
-        self.counts: FetchCounts = followers.counts
         self._host = host
         self._by_name = reader.by_name
         self._fetch_bytes_max = reader.fetch_bytes_max

@@ -19,7 +19,7 @@ from ..partition.partition import Partition
 from ..partition.replica import Replica
 from .delayed_requests import DelayedRequests
 from .reading import PartitionReader
-from .sessions import CachedPartition, FetchCounts, FetchSession, FollowerFetch, is_answered
+from .sessions import CachedPartition, FetchSession, FollowerFetch, is_answered
 
 if TYPE_CHECKING:
     from ..waiting.timing_wheel import WheelTimer
@@ -39,17 +39,13 @@ class FollowerFetchHandler:
         "_fetches_to_end",
         "_quota",
         "_throttled_topics",
-        "counts",
         "host",
         "reader",
         "timer",
     )
 
-    def __init__(
-        self, reader: PartitionReader, delayed: DelayedRequests, counts: FetchCounts, host: Host
-    ) -> None:
+    def __init__(self, reader: PartitionReader, delayed: DelayedRequests, host: Host) -> None:
         self.host: Host = host
-        self.counts: FetchCounts = counts
         self.timer: WheelTimer = delayed.timer
         self._causes = delayed.timer.causes
         self.reader: PartitionReader = reader

@@ -86,9 +86,7 @@ class CachedPartition:
         self.last_fetched_epoch: int = wanted.last_fetched_epoch
 
     def link(self, partition: Partition, replica: Replica) -> None:
-        """Be woken by what happens to ``partition`` from now on."""
-        if self.partition is not None:
-            self.unlink()
+        """Be woken by what happens to ``partition`` from now on; it is linked to none so far."""
         self.partition = partition
         self.replica = replica
         if partition.fetch_entries is None:
@@ -112,7 +110,9 @@ class CachedPartition:
         replica, session = self.replica, self.session
         if self.is_idle and replica is not None and session is not None:
             fetch_time_ms = session.last_used_ms
-            replica.last_fetch_time_ms = fetch_time_ms
+            # The follower may have left the session for another one, and have fetched there since.
+            if fetch_time_ms > replica.last_fetch_time_ms:
+                replica.last_fetch_time_ms = fetch_time_ms
             if fetch_time_ms > replica.last_caught_up_time_ms:
                 replica.last_caught_up_time_ms = fetch_time_ms
 
@@ -307,22 +307,11 @@ class FetchSession:
         return included
 
 
-class FetchCounts:
-    """What is counted of all fetches of a broker."""
-
-    __slots__ = ("expired",)
-
-    def __init__(self) -> None:
-        self.expired: int = 0
-        """Fetches answered because their time was up."""
-
-
 class FollowerFetchServing(Protocol):
     """Who serves the fetches of followers."""
 
     host: Host
     timer: WheelTimer
-    counts: FetchCounts
 
     def is_fetch_satisfied(self, operation: FollowerFetch) -> bool: ...
     def finish_parked(self, fetch: FollowerFetch) -> None: ...
@@ -393,4 +382,3 @@ class FollowerFetch(TimerEntry):
         if serving.timer.causes is not None:
             serving.timer.causes.serve(type(self).__name__, self.cause)
         serving.finish_parked(self)
-        serving.counts.expired += 1

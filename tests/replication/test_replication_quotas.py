@@ -133,6 +133,28 @@ def test_a_second_throttle_forgets_nothing_of_the_first() -> None:
     assert leader.is_exceeded
 
 
+def test_the_windows_before_a_throttle_are_made_up_for_once() -> None:
+    """Not again when another topic is throttled, too."""
+    clock = Clock()
+    leader = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms).leader
+    leader.answers_followers = lambda: True
+    clock.ms = 60_000
+    leader.throttle("t", None)
+    assert leader.per_second > 0
+    clock.ms = 120_000
+    leader.throttle("u", None)
+    assert leader.per_second == 0
+
+
+def test_an_answer_counts_without_records() -> None:
+    """What is around them passes, too; records that are not throttled do not count."""
+    clock = Clock()
+    leader = ReplicationQuotas(1, BrokerConfig({LEADER_THROTTLED_RATE: 10}), clock.now_ms).leader
+    leader.record_answer(())
+    clock.ms = 1000
+    assert leader.per_second == 14
+
+
 def test_a_quota_that_is_forgotten_begins_as_a_new_one() -> None:
     """Nothing is throttled, nothing has passed, and no window reaches back."""
     clock = Clock()

@@ -155,6 +155,30 @@ def test_only_news_is_answered() -> None:
     assert session.filter_response(always) == always
 
 
+def test_what_a_follower_in_step_was_told_is_no_news_later() -> None:
+    """Neither the high watermark nor the log start: both go with the records."""
+    sessions = cache()
+    session = sessions.get(opened(sessions, A, privileged=True))
+    assert isinstance(session, FetchSession)
+    (entry,) = session.to_read()
+    told = answered(A, high_watermark=3, log_start_offset=1)
+    entry.is_in_step = True
+    assert session.new_responses([entry], told) == told
+    entry.is_in_step = False
+    assert session.new_responses([entry], told) == []
+
+
+def test_an_idle_partition_that_the_follower_asks_for_anew_is_read() -> None:
+    """With another offset, or another epoch, it may have something to say."""
+    sessions = cache()
+    session = sessions.get(opened(sessions, A, B, privileged=True))
+    assert isinstance(session, FetchSession)
+    for entry in session.to_read():
+        entry.fall_idle()
+    session.update(wanted(B, offset=5), ())
+    assert [(e.topic_partition, e.fetch_offset) for e in session.to_read()] == [(B, 5)]
+
+
 def test_diverging_epoch_forces_inclusion() -> None:
     """DP-85: a diverging epoch is always told."""
     sessions = cache()
@@ -222,7 +246,9 @@ def test_consumer_only_takes_old_smaller_sessions() -> None:
     session_id = opened(sessions, A, B)
     sessions.resolve(request(session_id, 1), NOW + 100)
     assert opened(sessions, A, B, C, now=NOW + 200) == 0, "young"
-    sessions.resolve(request(session_id, 2), NOW + 120001)
+    sessions.resolve(request(session_id, 2), NOW + 120000)
+    assert opened(sessions, A, B, C, now=NOW + 120002) == 0, "not older"
+    sessions.resolve(request(session_id, 3), NOW + 120001)
     assert opened(sessions, A, B, now=NOW + 120002) == 0, "of equal rank"
     assert opened(sessions, A, B, C, now=NOW + 120002) != 0
 

@@ -121,6 +121,31 @@ def test_idle_follower_stays_caught_up() -> None:
     assert session.replica().last_fetch_leader_log_end_offset == 0
 
 
+def test_a_follower_that_is_woken_was_caught_up_at_its_last_fetch() -> None:
+    """The lag of one that falls silent then counts from there, not from when it fell idle."""
+    session = Session()
+    session.cluster.clock.advance(7000)
+    session.fetch(max_wait_ms=0)
+    fetched_ms = session.cluster.clock.now_ms
+    session.cluster.produce(0, "a")
+    session.cluster.clock.advance(1)
+    assert session.replica().last_caught_up_time_ms == fetched_ms
+    assert session.replica().last_fetch_time_ms == fetched_ms
+
+
+def test_a_session_that_was_left_says_nothing_of_its_follower() -> None:
+    """The follower has forgotten it and has another one by now: what it did there counts."""
+    session = Session()
+    left = session.leader_session
+    session.cluster.clock.advance(7000)
+    session.session_id = session.epoch = 0
+    session.fetch(*TPS, max_wait_ms=0)
+    fetched_ms = session.cluster.clock.now_ms
+    left.dissolve()
+    replica = session.replica()
+    assert (replica.last_caught_up_time_ms, replica.last_fetch_time_ms) == (fetched_ms,) * 2
+
+
 def test_idle_follower_is_not_shrunk_by_time_alone() -> None:
     """In 1.1, where only time counts, a follower that keeps fetching stays in the ISR."""
     session = Session("1.1")
@@ -165,6 +190,48 @@ def test_log_start_is_told() -> None:
     assert [p.log_start_offset for p in response.partitions] == [1]
     session.fetch(TP, max_wait_ms=0, log_start=1)
     assert deleted[0].partitions == ((TP, ErrorCode.NONE, 1),)
+
+
+def with_a_record_copied(session: Session, tp: TopicPartition) -> None:
+    """All partitions are idle again."""
+    session.cluster.produce(0, "a", tp=tp)
+    session.offsets[tp] = 1
+    session.fetch(tp, max_wait_ms=0)
+    session.fetch(max_wait_ms=0)
+    session.fetch(max_wait_ms=0)
+    assert session.leader_session.active == {}
+
+
+def raise_log_start(session: Session, tp: TopicPartition) -> None:
+    session.manager.offsets.delete_records(
+        DeleteRecordsRequest(1000, ((tp, 1),)), INTERNAL_CONTEXT, lambda _response: None
+    )
+
+
+def test_a_fetch_that_waits_tells_the_log_start_when_its_time_is_up() -> None:
+    """Though each read looks closely, as it does while anything is throttled."""
+    session = Session()
+    with_a_record_copied(session, TPS[2])
+    session.manager.quotas.leader.throttle("other", None)
+    raise_log_start(session, TPS[2])
+    answers = session.fetch()
+    session.cluster.clock.advance(500)
+    ((told,),) = [answer.partitions for answer in answers]
+    assert (told.topic_partition, told.log_start_offset) == (TPS[2], 1)
+
+
+def test_a_timer_of_a_fetch_that_was_answered_tells_no_one() -> None:
+    """What is new then waits for the next fetch."""
+    session = Session()
+    with_a_record_copied(session, TPS[2])
+    answers = session.fetch()
+    session.cluster.produce(0, "b", tp=TPS[3])
+    assert names(answers[0]) == [3]
+    raise_log_start(session, TPS[2])
+    session.cluster.clock.advance(600)
+    session.offsets[TPS[3]] = 1
+    (response,) = session.fetch(TPS[3], max_wait_ms=0)
+    assert (TPS[2], 1) in [(p.topic_partition, p.log_start_offset) for p in response.partitions]
 
 
 @pytest.mark.parametrize("leader", [0, 1])

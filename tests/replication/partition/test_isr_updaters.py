@@ -23,7 +23,10 @@ class Controller:
         self.clock = FakeClock()
         self.sent: list[Any] = []
         self.answers: list[Any] = []
-        self.manager = AlterIsrManager(FakeHost("b", self.clock), 1, lambda: 42, self._send)
+        self.broker_epoch = 42
+        self.manager = AlterIsrManager(
+            FakeHost("b", self.clock), 1, lambda: self.broker_epoch, self._send
+        )
 
     def _send(self, request: Any, callback: Any) -> None:
         self.sent.append((request, callback))
@@ -98,6 +101,31 @@ def test_request_level_failure_is_retried(error: ErrorCode | None) -> None:
     assert len(controller.sent) == 1, "what is submitted meanwhile waits for the retry"
     controller.clock.advance(1)
     assert [p.topic_partition for p in controller.sent[1][0].partitions] == TPS[:2]
+
+
+def test_a_retry_carries_the_broker_epoch_of_now() -> None:
+    """The broker may have registered anew since, as after STALE_BROKER_EPOCH."""
+    controller = Controller()
+    controller.submit()
+    controller.answer(error=ErrorCode.STALE_BROKER_EPOCH)
+    controller.broker_epoch = 43
+    controller.clock.advance(50)
+    assert [request.broker_epoch for request, _ in controller.sent] == [42, 43]
+
+
+def test_nothing_is_proposed_after_the_shutdown() -> None:
+    """Neither what waits for a retry, nor what waits for the answer to others."""
+    controller = Controller()
+    controller.submit()
+    controller.answer(error=ErrorCode.NOT_CONTROLLER)
+    controller.manager.shutdown()
+    assert (controller.manager.pending, len(controller.clock.timers)) == ((), 0)
+    controller = Controller()
+    controller.submit()
+    controller.submit(TPS[1])
+    controller.manager.shutdown()
+    controller.answer(stored())
+    assert (len(controller.sent), controller.answers) == (1, [])
 
 
 def test_partition_error_reaches_the_callback_and_frees_the_slot() -> None:
@@ -221,6 +249,20 @@ def test_what_could_not_be_published_is_published_with_the_next() -> None:
     store.clock.advance(60000)
     assert store.published[1:] == [(15000, (TPS[0], TPS[1]))]
     assert len(store.clock.timers) == 0
+
+
+def test_a_failed_publication_is_no_reason_to_wait_another_minute() -> None:
+    """With changes coming all the time the next check publishes again."""
+    store = Store()
+    for version in range(10, 80):
+        store.submit(TPS[0], version=version)
+        store.clock.advance(1000)
+        if len(store.published) == 1:
+            store.manager.publication_failed(store.published[0][1])
+            break
+    store.submit(TPS[0], version=store.version)
+    store.clock.advance(2500)
+    assert [at for at, _ in store.published] == [62500, 65000]
 
 
 def test_what_fails_after_the_shutdown_is_not_tried_again() -> None:

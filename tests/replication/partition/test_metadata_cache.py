@@ -65,7 +65,8 @@ def test_the_announced_objects_themselves_are_kept() -> None:
 
 def test_negative_controller_id_is_unknown() -> None:
     """A controller id below zero means that nobody knows; Metadata then says -1."""
-    found = cache(state(), controller=-1)
+    found = cache(state(), controller=1)
+    found.update(UpdateMetadataRequest(-1, 1, -1, (), ()))
     assert found.controller_id is None
     assert found.metadata(MetadataRequest(())).controller_id == -1
 
@@ -85,7 +86,7 @@ def test_deleted_partitions_leave_and_take_the_topic_along() -> None:
 def test_partitions_may_come_in_any_order_and_leave_gaps() -> None:
     """What is known is listed by number; a gap is no partition."""
     found = cache(state(partition=2))
-    for number in (5, 0):
+    for number in (0, 5):
         found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=number),), ()))
     assert [s.partition for s in found.topic_partitions("t")] == [0, 2, 5]
     assert [s.partition for s in found.partition_states()] == [0, 2, 5]
@@ -114,6 +115,13 @@ def test_an_only_partition_is_replaced_and_removed_by_its_number() -> None:
     assert not found.contains(TopicPartition("t", 0))
     found.update(UpdateMetadataRequest(1, 1, -1, (state(partition=3, leader=-2),), ()))
     assert not found.contains_topic("t")
+
+
+def test_topics_asked_for_by_id_are_all_that_is_told() -> None:
+    """Names are not given then, which asks for all topics otherwise."""
+    found = cache(state(), state("u"), topic_ids=(("t", "id-t"), ("u", "id-u")))
+    answer = found.metadata(MetadataRequest(None, topic_ids=("id-u",)))
+    assert [topic.name for topic in answer.topics] == ["u"]
 
 
 def test_healthy_partition() -> None:

@@ -55,6 +55,16 @@ def test_expansion() -> None:
     assert cluster[0].manager.isr_expands == 1
 
 
+def test_a_deleted_partition_takes_its_proposal_back() -> None:
+    """Or one that is created anew under its name could propose nothing until the answer came."""
+    cluster = expanding()
+    follower_fetch(cluster, 2, 2)
+    updater = cluster[0].manager.hosted.context.isr_updater
+    assert updater.pending == (TP,)
+    cluster.stop_replica(0, True)
+    assert updater.pending == ()
+
+
 def test_joiner_counts_for_the_high_watermark_at_once() -> None:
     """A pending joiner holds the high watermark back before it is committed."""
     cluster = expanding()

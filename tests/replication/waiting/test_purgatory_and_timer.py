@@ -178,6 +178,30 @@ def test_completion_may_watch_anew(purgatory: Purgatory) -> None:
     assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
 
 
+def test_completion_may_watch_anew_and_poke(purgatory: Purgatory) -> None:
+    """The one watched anew takes the place of the completed one, and stays."""
+
+    def ask_again() -> None:
+        watch(purgatory, "a")
+        assert purgatory.check_and_complete("a") == 0
+
+    first = Operation(then=ask_again)
+    purgatory.try_complete_else_watch(first, ("a",))
+    first.may_complete = True
+    assert purgatory.check_and_complete("a") == 1
+    assert (purgatory.delayed_count, purgatory.watched_count) == (1, 1)
+
+
+def test_what_is_completed_waits_for_no_time(purgatory: Purgatory) -> None:
+    """It is out of the timer, or a busy broker would keep all requests until their time is up; and
+    a timer that fires all the same finds nothing to do."""
+    operation = watch(purgatory, "a")
+    operation.force_complete()
+    assert purgatory.timer.wheel.is_empty
+    operation.run()
+    assert (operation.completions, operation.expirations) == (1, 0)
+
+
 def test_first_completion_wins(purgatory: Purgatory, host: FakeHost) -> None:
     """DP-104: however often it is completed, ``on_complete`` runs once."""
     operation = watch(purgatory, "a", delay_ms=5)
