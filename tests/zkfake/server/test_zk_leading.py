@@ -90,7 +90,9 @@ class FollowerByHand:
         return [
             message
             for _, to, message in self.network.log
-            if to == self.name and isinstance(message, kind) and message.link_id == self.link_id
+            if to == self.name
+            and isinstance(message, kind)
+            and getattr(message, "link_id", None) == self.link_id
         ]
 
 
