@@ -59,7 +59,7 @@ def test_a_deleted_partition_takes_its_proposal_back() -> None:
     """Or one that is created anew under its name could propose nothing until the answer came."""
     cluster = expanding()
     follower_fetch(cluster, 2, 2)
-    updater = cluster[0].manager.hosted.context.isr_updater
+    updater: Any = cluster[0].manager.hosted.context.isr_updater
     assert updater.pending == (TP,)
     cluster.stop_replica(0, True)
     assert updater.pending == ()
