@@ -9,8 +9,9 @@ the outcome. A partition is in one of these stages::
     ASKING_*   --- answer ---> FETCHING
 
 and, beside its stage, possibly delayed by a back-off. Truncation goes first, then out-of-range
-look-ups, then fetching. An answer is used only for partitions that still are as they were when
-it was asked: same leadership, same position, not delayed.
+look-ups, then fetching. An answer is used only for partitions that are in the stage and at the
+position with which it was asked, and not delayed. The answer to a fetch also counts for one that
+was added again meanwhile, with another leader epoch, and has to fetch on from the same offset.
 
 Two indexes keep the cost of a request proportional to what changed: ``_busy`` holds the partitions
 that are not plainly fetching, ``_dirty`` those of which the leader's fetch session does not know
@@ -82,6 +83,8 @@ class ReplicaFetcher:
         "_min_bytes",
         "_partition_max_bytes",
         "_quota",
+        "_removed_at",
+        "_restarted",
         "_sends_epochs",
         "_session",
         "_states",
@@ -128,6 +131,11 @@ class ReplicaFetcher:
         """Partitions in another stage than FETCHING, or delayed; a subset of ``_states``."""
         self._dirty: dict[TopicPartition, PartitionFetchState] = {}
         """Partitions the next fetch has to name; disjoint from ``_busy``."""
+        self._removed_at: dict[TopicPartition, int] = {}
+        """Partitions that stopped fetching since the last fetch was made, and the offset that the
+        leader was last asked for."""
+        self._restarted: dict[TopicPartition, None] = {}
+        """Partitions that fetch with another leader epoch than the last fetch was made with."""
         self._quota = quota
         self._throttled_topics = quota.topics
         self._withheld: dict[TopicPartition, None] = {}
@@ -160,22 +168,34 @@ class ReplicaFetcher:
         known = self._states.get(name)
         if known is not None and known.leader_epoch == leader_epoch:
             return
+        if known is not None:
+            self._note_stopped(name, known)
         state = initial_state(partition, leader_epoch, initial_offset, self._behaviour.truncation)
+        if state.stage is _FETCHING and name in self._removed_at:
+            state.sent_offset = self._removed_at.pop(name)
+            self._restarted[name] = None
         self._states[name] = state
         self._touch(name, state)
         self._wake()
 
     def remove(self, names: Iterable[TopicPartition]) -> None:
-        """Stop tracking; an answer under way will not be applied to them."""
+        """Stop tracking. An answer under way is not applied to them, unless they are added again
+        before it comes and fetch on from the same offset (DP-62)."""
         for name in names:
             state = self._states.pop(name, None)
             if state is None:
                 continue
+            self._note_stopped(name, state)
             state.report(None)
             self._busy.pop(name, None)
             self._dirty.pop(name, None)
             self._withheld.pop(name, None)
             self._session.forget(name)
+
+    def _note_stopped(self, name: TopicPartition, state: PartitionFetchState) -> None:
+        """Remember where an answer under way would begin."""
+        if state.stage is _FETCHING and not state.delayed_until_ms:
+            self._removed_at[name] = state.sent_offset
 
     def stop(self) -> None:
         """Ask nothing more; a late answer is ignored."""
@@ -353,6 +373,10 @@ class ReplicaFetcher:
             if session.is_used:
                 session.partitions.update(named)
             self._dirty.clear()
+        if self._removed_at:
+            self._removed_at.clear()
+        if self._restarted:
+            self._restarted.clear()
         broker_epoch = self._broker_epoch
         return FetchRequest(
             self.broker_id,
@@ -407,7 +431,7 @@ class ReplicaFetcher:
                 or state.stage is not _FETCHING
                 or state.delayed_until_ms
             ):
-                continue  # removed or restarted meanwhile
+                continue  # removed or restarted elsewhere meanwhile
             if answer.error is _NONE and answer.diverging_epoch is None:
                 self._on_fetched(name, state, answer)
             else:
@@ -512,7 +536,7 @@ class ReplicaFetcher:
     def _on_partition_error(
         self, name: TopicPartition, state: PartitionFetchState, error: ErrorCode
     ) -> None:
-        if error is ErrorCode.FENCED_LEADER_EPOCH:
+        if error is ErrorCode.FENCED_LEADER_EPOCH and name not in self._restarted:
             self._fail(name, "fenced by a newer leader epoch")
         else:
             self._delay(name, state)

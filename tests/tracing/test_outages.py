@@ -86,6 +86,34 @@ def test_a_smaller_isr_makes_one_of_a_wait_that_is_longer_than_a_round_trip(
     assert len(account.outages) == count
 
 
+@pytest.mark.parametrize(("after_us", "is_blamed"), [(SECOND, True), (SECOND + 1, False)])
+def test_a_wait_soon_after_the_dead_left_the_isr_is_blamed_on_the_death(
+    account: OutageAccount, after_us: int, is_blamed: bool
+) -> None:
+    """DP-62: the new epoch may have fenced a follower, which holds acknowledgements up for a
+    back-off. The whole of it is the client's wait: the decision is over."""
+    crash = account.crash(0, 2)
+    account.decide(SECOND, 3, P, 1, 1, [1, 3])
+    account.take_over(SECOND, 1, P, 1)
+    account.want(SECOND + after_us, P)
+    account.answered(SECOND + after_us + LEAST_US, P, failed=False)
+    account.restart(60 * SECOND, 2)
+    (outage,) = account.outages
+    assert (outage.leader, outage.cause) == (1, crash if is_blamed else None)
+    assert outage.follows_epoch is is_blamed
+    assert outage.phases_us()["client"] == LEAST_US
+
+
+def test_an_epoch_with_all_members_is_blamed_for_nothing(account: OutageAccount) -> None:
+    account.crash(0, 2)
+    account.decide(SECOND, 3, P, 1, 1, [1, 3])
+    account.decide(5 * SECOND, 3, P, 1, 2, [1, 3])
+    account.want(5 * SECOND, P)
+    account.answered(7 * SECOND, P, failed=False)
+    (outage,) = account.outages
+    assert outage.cause is None
+
+
 def test_phases_of_an_election(account: OutageAccount) -> None:
     account.want(SECOND, P)
     crash = account.crash(2 * SECOND, 1)

@@ -36,6 +36,9 @@ PHASES = ("before", "detect", "elect", "shrink", "restore", "propagate", "client
 """What an outage is made of, in about the order in which it happens."""
 LEAST_SHRUNK_US = 10_000
 """The same where the ISR shrank: a record that passes at that moment waits for its round trip."""
+FENCED_US = 1_000_000
+"""How long a decision of a controller is felt after it: a follower whose fetch the new leader epoch
+fences asks again after ``replica.fetch.backoff.ms``, a second by default."""
 _BROKERS = "/brokers/ids"
 _CONTROLLER = "/controller"
 _TOO_FEW = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
@@ -74,6 +77,12 @@ class Outage:
         if self.ended_us is None or not self.is_acknowledged:
             return None
         return self.ended_us - self.begun_us
+
+    @property
+    def follows_epoch(self) -> bool:
+        """Whether it began soon after a smaller ISR was decided, and not before."""
+        decided_us = self.decided_us
+        return decided_us is not None and decided_us < self.begun_us and self.new_leader is None
 
     def phases_us(self) -> dict[str, int]:
         """The phases of one that ended, whose sum is its length.
@@ -141,6 +150,10 @@ class _Partition:
     """When another leader was decided for the last time."""
     moved_from: tuple[int | None, tuple[int, ...]] = (None, ())
     """Leader and ISR before that."""
+    epoch_us: int | None = None
+    """When a controller decided for another leader or a smaller ISR for the last time."""
+    former_isr: tuple[int, ...] = ()
+    """The ISR before that."""
     is_hurt: bool = False
     """Whether the leader died or changed since then."""
     is_shrunk: bool = False
@@ -183,6 +196,11 @@ class _Partition:
         self.decided_us = self.took_over_us = self.shrunk_us = self.new_leader = None
         self.restored_us = None
         self.lacks_replicas = False
+        if self.epoch_us is not None and time_us - self.epoch_us <= FENCED_US:
+            # The new epoch may have fenced a follower that holds acknowledgements up: what is to
+            # blame is what led to that epoch.
+            self.began_with = (self.last_leader, self.former_isr)
+            self.decided_us = self.took_over_us = self.epoch_us
 
 
 class OutageAccount:
@@ -451,6 +469,8 @@ class OutageAccount:
                 state.move(time_us)
             self.disturbances.depose(time_us, state.last_leader, has_successor=leader >= 0)
         is_shrunk = is_known and not set(state.isr) <= set(members)
+        if is_moved or is_shrunk:
+            state.epoch_us, state.former_isr = time_us, state.isr
         state.lead(leader, leader_epoch, members)
         if state.since_us is None or not (is_moved or is_shrunk):
             return

@@ -542,6 +542,8 @@ class Story:
         if outage is None:
             return
         length = f"unavailable for {((outage.ended_us or 0) - outage.begun_us) / 1000:.1f} ms"
+        if outage.follows_epoch:
+            length += " after the new leader epoch"
         end, group = f"{outage.partition} takes records again", "take records again"
         if not outage.is_acknowledged:
             end, group = f"nobody waits for {outage.partition} any more", "nobody waits any more"

@@ -78,16 +78,52 @@ def test_missed_round_is_ignored() -> None:
     assert follower.log().log_end_offset == 0
 
 
-def test_restart_with_another_epoch_ignores_the_old_answer() -> None:
-    """DP-62: an answer to a fetch of the former epoch is not applied."""
+def test_an_answer_of_the_former_epoch_counts_at_the_same_offset() -> None:
+    """DP-62: a new epoch of the same leader does not waste the fetch that is under way."""
     follower = Follower()
     follower.next()
     follower.answer_fetch(fetched(batch_at(0)))
     request = follower.next()
     follower.cluster.leader_and_isr(0, leader_epoch=6)
     follower.answer_fetch(fetched(batch_at(1, epoch=5)), request=request)
-    assert follower.log().log_end_offset == 1
+    assert follower.log().log_end_offset == 2
+    entry = follower.next_fetch().partitions[0]
+    assert (entry.current_leader_epoch, entry.fetch_offset) == (6, 2)
+
+
+def test_a_fetch_of_the_former_epoch_that_is_fenced_waits_and_asks_again() -> None:
+    """DP-62: the leader heard of the new epoch first and refuses the waiting fetch. The follower
+    knows that epoch by then: the partition has not failed, it is fetched after the back-off."""
+    follower = Follower(history=((5, 0),), end=1)
+    request = follower.next()
+    follower.cluster.leader_and_isr(0, leader_epoch=6)
+    follower.answer_fetch(fetched(error=ErrorCode.FENCED_LEADER_EPOCH), request=request)
+    assert follower.node.fetcher_manager.failed_partitions == {}
+    assert follower.next() is None
+    assert follower.fetcher.delay_ms() == 1000
+    follower.node.host.advance(1000)
     assert follower.next_fetch().partitions[0].current_leader_epoch == 6
+
+
+def test_an_answer_of_the_former_epoch_is_ignored_where_truncation_comes_first() -> None:
+    """DP-62: until 2.7 a follower asks where its epoch ends before it fetches again."""
+    follower = Follower("2.4", history=((5, 0),), end=1)
+    follower.answer_epochs((5, 1))
+    request = follower.next()
+    follower.cluster.leader_and_isr(0, leader_epoch=6)
+    follower.answer_fetch(fetched(batch_at(1, epoch=5)), request=request)
+    assert follower.log().log_end_offset == 1
+    assert [one.leader_epoch for one in follower.next_epochs().partitions] == [5]
+
+
+def test_only_the_answer_that_was_under_way_is_one_of_the_former_epoch() -> None:
+    """DP-51, DP-62: a fetch of the new epoch that is fenced fails the partition."""
+    follower = Follower(history=((5, 0),), end=1)
+    follower.next()
+    follower.cluster.leader_and_isr(0, leader_epoch=6)
+    follower.answer_fetch(fetched(batch_at(1, epoch=5)), session_id=7)
+    follower.answer_fetch(fetched(error=ErrorCode.FENCED_LEADER_EPOCH), session_id=7)
+    assert list(follower.node.fetcher_manager.failed_partitions) == [TP]
 
 
 def test_adding_with_the_same_epoch_changes_nothing() -> None:
