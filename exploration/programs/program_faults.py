@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ...protocol.errors import UsageError, nearest_names
 from ...protocol.names import broker_name
+from ...protocol.values import TopicPartition
 from .. import cluster_steps as steps
 from ..faults import HEARD_AFTER_MS, one_of, zookeepers_down, zookeepers_up
 from ..generator import Choices, Choose, Draws, draw
@@ -28,6 +29,7 @@ _CUT_MS = (300, 1500, 4000, 8000, 12_000)
 _LEADERS_OFTEN = 0.7
 _NOTES_OFTEN = 0.75
 _SHIFTS_MS = (-3_600_000, -5000, 5000, 3_600_000)
+_RATES = (0.7, 0.95, 1.05, 1.5)
 _NEAR_MS = (-150, 150)
 
 
@@ -174,6 +176,27 @@ def _shift_broker_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
     yield steps.ShiftBrokerClock(broker, rng.choice(_SHIFTS_MS))
 
 
+def _set_broker_clock_rate(world: ProgramWorld, rng: random.Random) -> Drawn:
+    broker = rng.choice(world.simulation.broker_ids)
+    yield steps.SetClockRate(broker, rng.choice(_RATES))
+    yield steps.Wait(rng.choice(_STILL_MS))
+    yield steps.SetClockRate(broker, 1.0)
+
+
+def _move_partition(world: ProgramWorld, rng: random.Random) -> Drawn:
+    """A partition gets other brokers for its replicas, or the same in another order."""
+    views = [view for view in world.partitions() if not view.topic.startswith("__")]
+    if views:
+        view = rng.choice(views)
+        replicas = tuple(rng.sample(world.simulation.broker_ids, len(view.replicas)))
+        where = TopicPartition(view.topic, view.partition)
+        yield program_steps.MovePartition(where, replicas)
+
+
+def _elect(_world: ProgramWorld, _rng: random.Random) -> Drawn:
+    yield steps.ElectPreferred()
+
+
 def _heal(world: ProgramWorld, _rng: random.Random) -> Drawn:
     if world.troubled_network:
         yield steps.Heal()
@@ -234,8 +257,12 @@ FAULTS: Choices = {
     "start_zookeeper": (1, one_of(zookeepers_down, steps.StartZookeeper)),
     "thaw_broker": (1, one_of(lambda world: sorted(world.paused), steps.Thaw)),
     "heal": (1, _heal),
+    "set_broker_clock_rate": (1, _set_broker_clock_rate),
+    "move_partition": (2, _move_partition),
+    "elect_preferred": (1, _elect),
 }
-"""Every fault, with its weight."""
+"""Every fault, with its weight. A new one comes last: the plans in which it is off stay as they
+were."""
 _UNDONE = frozenset(
     {
         "restart_program",

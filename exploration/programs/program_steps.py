@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...protocol.admin import AlterPartitionReassignmentsRequest
+from ...protocol.values import TopicPartition
 from ..step import Step
 from .program_world import ProgramWorld
 
@@ -138,6 +140,29 @@ class AddProgram(Step[ProgramWorld]):
         name = f"{self.program}-more-{world.joined}"
         world.simulation.program(main, *args, name=name, **options)
         return True
+
+
+@dataclass(frozen=True)
+class MovePartition(Step[ProgramWorld]):
+    """A partition is reassigned, while nothing else goes on: that its last replica in sync is
+    dropped is Kafka's own way to lose it."""
+
+    where: TopicPartition
+    replicas: tuple[int, ...]
+
+    def do(self, world: ProgramWorld) -> bool:
+        view = world.simulation.partition(*self.where)
+        is_whole = len(view.isr) == len(view.replicas)
+        if not world.is_calm() or not is_whole or self.replicas == view.replicas:
+            return False
+        world.request(str(self), AlterPartitionReassignmentsRequest(((self.where, self.replicas),)))
+        return True
+
+    def is_settled(self, world: ProgramWorld) -> bool:
+        """Return whether it was moved, or refused."""
+        _, answer = world.requests[-1]
+        view = world.simulation.partition(*self.where)
+        return answer.done and not view.adding and not view.removing
 
 
 @dataclass(frozen=True)

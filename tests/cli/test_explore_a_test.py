@@ -112,6 +112,7 @@ def test_whole_again(kafka_simulation):
     brokers = [kafka_simulation.broker(n) for n in kafka_simulation.broker_ids]
     assert [broker.state for broker in brokers] == ["running"] * 3
     assert not any(broker.clock_shift_ms for broker in brokers)
+    assert all(broker.clock_rate == 1 for broker in brokers)
     disks = [process.spec.disk for process in kafka_simulation.processes.values()]
     assert not any(disk.offline_dirs for disk in disks)
     servers = [kafka_simulation.zookeeper.server(n) for n in (1, 2, 3)]
@@ -282,6 +283,20 @@ def test_disks_clocks_and_zookeeper_are_whole_when_faults_have_ended(
     faults = "fail_log_dir 1 0; shift_broker_clock 2 3600000; kill_zookeeper 2; kill 3"
     assert explore("replay", f"{FILE}::test_whole_again", "--steps", f"wait 100; {faults}") == 0
     assert "not possible" not in capsys.readouterr().out
+
+
+def test_a_partition_is_moved_before_anything_else_happens(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One that is told of as whole has its replicas; a clock that ran wrong is right again."""
+    move = "move_partition orders-0 3,1,2"
+    faults = f"set_clock_rate 2 0.7; {move}; set_clock_rate 2 1; {move}; elect_preferred; kill 1"
+    assert explore("replay", f"{FILE}::test_whole_again", "--steps", f"wait 500; {faults}") == 0
+    told = capsys.readouterr().out
+    assert told.count("(not possible)") == 1
+    assert f"{move} (not possible)\n" in told
+    faults = "set_clock_rate 3 1.5; move_partition orders-0 3,1,2; kill 3"
+    assert explore("replay", f"{FILE}::test_whole_again", "--steps", f"wait 500; {faults}") == 0
 
 
 FILE = "test_explored_suite.py"
