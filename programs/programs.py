@@ -61,6 +61,11 @@ class Programs:
         program.start()
         return program
 
+    def find_half_open(self) -> None:
+        """Let each machine notice which of its connections a loss of power has ended."""
+        for machine in self._names.machines.values():
+            machine.find_half_open()
+
     def note(self, text: str, values: dict[str, Any]) -> Note:
         """Keep what a program tells about itself, or a test about it."""
         program = running_program()

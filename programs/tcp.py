@@ -111,6 +111,12 @@ class Machine:
         for action in waiting:
             action()
 
+    def find_half_open(self) -> None:
+        """Reset connections whose other end went with its machine's power, as a keepalive would."""
+        for end in tuple(self.ends):
+            if end.peer is not None and end.peer.has_vanished:
+                end.lose(_os_error(ConnectionResetError, errno.ECONNRESET))
+
     def when_up(self, action: Callable[[], object]) -> None:
         """Do something as soon as the machine is on."""
         self._when_up.append(action)
@@ -276,6 +282,8 @@ class End:
         self.has_peer_ended = False
         self._is_closed = False  # by its process, while the last bytes are sent
         self._is_gone = False
+        self.has_vanished: bool = False
+        """Whether it went without a word."""
 
     def __hash__(self) -> int:
         return self._number
@@ -377,7 +385,7 @@ class End:
         """Its bytes have not come through for a quarter of an hour."""
         if self._stalled and self._stalled_since_us == since_us:
             self._stalled.clear()
-            self._lose(_os_error(TimeoutError, errno.ETIMEDOUT))
+            self.lose(_os_error(TimeoutError, errno.ETIMEDOUT))
 
     # -- arriving ------------------------------------------------------------------------------
 
@@ -389,7 +397,7 @@ class End:
                 self._arrived_nowhere(peer)
             return
         if error is not None:
-            peer._lose(error)
+            peer.lose(error)
             return
         if data is None:
             peer.has_peer_ended = True
@@ -404,7 +412,7 @@ class End:
             peer._answer_reset()
             return
         peer.machine.when_up(peer._answer_reset)
-        give_up = partial(self._lose, _os_error(TimeoutError, errno.ETIMEDOUT))
+        give_up = partial(self.lose, _os_error(TimeoutError, errno.ETIMEDOUT))
         self._ether.runtime.call_later(None, _GIVEN_UP_US, give_up)
 
     def read(self, size: int) -> bytes:
@@ -461,6 +469,7 @@ class End:
 
     def vanish(self) -> None:
         """End the connection without a word."""
+        self.has_vanished = True
         self._forget()
         self._stalled.clear()
         self._go()
@@ -468,7 +477,8 @@ class End:
     def _answer_reset(self) -> None:
         self._launch(None, _os_error(ConnectionResetError, errno.ECONNRESET))
 
-    def _lose(self, error: OSError) -> None:
+    def lose(self, error: OSError) -> None:
+        """The connection is over by an error, of which its process hears."""
         if self._is_gone:
             return
         self._forget()

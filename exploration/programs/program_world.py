@@ -63,6 +63,9 @@ class ProgramWorld(World):
         for source, target in self.slowed:
             self.simulation.network.restore(source, target)
         self.slowed.clear()
+        programs = self.simulation.running.programs
+        if programs is not None:
+            programs.find_half_open()
         self.mend_brokers()
         for name in self.programs:
             if self.programs[name].is_paused:

@@ -119,6 +119,18 @@ def test_whole_again(kafka_simulation):
     assert all(server.is_alive for server in servers)
     assert len(kafka_simulation.partition("orders", 0).isr) == 3
 
+async def listen():
+    reader, writer = await asyncio.open_connection("broker-1", 9092)
+    with pytest.raises(ConnectionResetError):
+        await reader.read()
+    writer.close()
+
+@pytest.mark.kafka(brokers=3)
+def test_silent_connection(kafka_simulation):
+    listener = kafka_simulation.program(listen)
+    kafka_simulation.run_for(60_000)
+    assert not listener.is_running
+
 def test_wrong_from_the_start(kafka_simulation):
     kafka_simulation.program(asyncio.sleep, 1)
     kafka_simulation.run_for(1000)
@@ -283,6 +295,17 @@ def test_disks_clocks_and_zookeeper_are_whole_when_faults_have_ended(
     faults = "fail_log_dir 1 0; shift_broker_clock 2 3600000; kill_zookeeper 2; kill 3"
     assert explore("replay", f"{FILE}::test_whole_again", "--steps", f"wait 100; {faults}") == 0
     assert "not possible" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("fault", "passes"), [("power_off 1", True), ("freeze 1", False)])
+def test_no_client_waits_for_a_machine_without_power_when_faults_have_ended(
+    fault: str, passes: bool
+) -> None:
+    """It would wait for the broker that is back as long as its request may take, which of a
+    JoinGroup is five minutes; a broker that stands still has lost no connection."""
+    steps = f"wait 500; {fault}; wait 5000"
+    status = explore("replay", f"{FILE}::test_silent_connection", "--steps", steps)
+    assert status == (0 if passes else 1)
 
 
 def test_a_partition_is_moved_before_anything_else_happens(
