@@ -36,11 +36,14 @@ let known = null
 /** The colours of the theme that is on. */
 export function colours() {
   if (!known) {
-    const style = getComputedStyle(document.documentElement)
-    known = Object.fromEntries(
-      NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]),
-    )
-    known.bands = [1, 2, 3, 4, 5, 6].map((n) => style.getPropertyValue(`--band-${n}`).trim())
+    const probe = document.body.appendChild(document.createElement('i'))
+    const colour = (name) => {
+      probe.style.color = `var(--${name})`
+      return getComputedStyle(probe).color
+    }
+    known = Object.fromEntries(NAMES.map((name) => [name, colour(name)]))
+    known.bands = [1, 2, 3, 4, 5, 6].map((n) => colour(`band-${n}`))
+    probe.remove()
   }
   return known
 }
