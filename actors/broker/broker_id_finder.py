@@ -15,8 +15,8 @@ from ...statemachines.broker.broker_id import check_meta_properties, resolve_bro
 from ...statemachines.zookeeper.client import KafkaZkClient
 from ...zkfake.client.client import ZooKeeperClient
 from ...zkfake.messages import ZooKeeperError
-from ..delivery import Delivery
 from ..node import Node
+from ..session_node import SessionNode
 from ..surroundings import Process, Surroundings
 from .spec import BrokerSpec
 
@@ -45,7 +45,7 @@ async def find_broker_id(spec: BrokerSpec, zk: KafkaZkClient, cluster_id: str) -
     return await resolve_broker_id(spec.config, stored_id, zk)
 
 
-class BrokerIdFinder(Node):
+class BrokerIdFinder(SessionNode):
     """Finds the id, ends its session, and tells the process."""
 
     def __init__(
@@ -57,17 +57,18 @@ class BrokerIdFinder(Node):
         found: Callable[[int], object],
         failed: Callable[[FakeKafkaError], object],
     ) -> None:
-        super().__init__(runtime, name, process)
-        self._spec = spec
-        self._found = found
-        self._failed = failed
         config = spec.config
-        self.zk_client: ZooKeeperClient = ZooKeeperClient(
-            self,
+        super().__init__(
+            runtime,
+            name,
+            process,
             spec.zookeepers,
             config["zookeeper.session.timeout.ms"],
             config["zookeeper.max.in.flight.requests"],
         )
+        self._spec = spec
+        self._found = found
+        self._failed = failed
         self._zk = KafkaZkClient(self.zk_client, spec.behaviour)
 
     def on_start(self) -> None:
@@ -89,15 +90,3 @@ class BrokerIdFinder(Node):
         await self.zk_client.close()
         # The task must end before its node is halted.
         self.runtime.call_later(None, 0, lambda: None if self.stopped else self._found(broker_id))
-
-    def handle(self, delivery: Delivery) -> None:
-        if not self.zk_client.on_message(delivery.sender.name, delivery.message):
-            super().handle(delivery)
-
-    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
-        super().peer_lost(machine, names)
-        for name in sorted(names):
-            self.zk_client.on_disconnect(name)
-
-    def on_halt(self) -> None:
-        self.zk_client.abandon()

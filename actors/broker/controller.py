@@ -11,29 +11,29 @@ from ...protocol.values import BrokerInfo
 from ...statemachines.controller.controller import KafkaController
 from ...statemachines.controller.queue import QueuedEvent
 from ...statemachines.zookeeper.client import KafkaZkClient
-from ...zkfake.client.client import ZooKeeperClient
 from ..delivery import Delivery
-from ..node import Node
+from ..session_node import SessionNode
 from ..surroundings import Process, Surroundings
 from .controller_channels import ControllerChannels
 from .spec import BrokerSpec
 
 
-class ControllerActor(Node):
+class ControllerActor(SessionNode):
     """Hosts the controller core and the ZooKeeper client of one broker process."""
 
     def __init__(
         self, runtime: Surroundings, name: str, process: Process, spec: BrokerSpec
     ) -> None:
-        super().__init__(runtime, name, process)
-        self.broker_info: BrokerInfo | None = None
         config = spec.config
-        self.zk_client: ZooKeeperClient = ZooKeeperClient(
-            self,
+        super().__init__(
+            runtime,
+            name,
+            process,
             spec.zookeepers,
             config["zookeeper.session.timeout.ms"],
             config["zookeeper.max.in.flight.requests"],
         )
+        self.broker_info: BrokerInfo | None = None
         self.zk: KafkaZkClient = KafkaZkClient(self.zk_client, spec.behaviour, self._work)
         self.channels: ControllerChannels = ControllerChannels(self, config["request.timeout.ms"])
         self.controller: KafkaController = KafkaController(
@@ -77,15 +77,10 @@ class ControllerActor(Node):
     def handle(self, delivery: Delivery) -> None:
         if type(delivery.context) is QueuedEvent:
             delivery.context.take()
-        elif not self.zk_client.on_message(delivery.sender.name, delivery.message):
+        else:
             super().handle(delivery)
-
-    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
-        super().peer_lost(machine, names)
-        for name in sorted(names):
-            self.zk_client.on_disconnect(name)
 
     def on_halt(self) -> None:
         self.controller.crash()
         self.channels.shutdown()
-        self.zk_client.abandon()
+        super().on_halt()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...actors.node import Node
+from ...actors.session_node import SessionNode
 from ...protocol.errors import UsageError
 from ...protocol.names import ZOOKEEPER_SHELL
-from ...zkfake.client.client import ZooKeeperClient
 from ...zkfake.messages import Request, ZkResponse, ZooKeeperError
 
 if TYPE_CHECKING:
-    from ...actors.delivery import Delivery
     from ...actors.runtime.runtime import Runtime
     from ...actors.surroundings import Process
     from ..running import RunningCluster
@@ -20,30 +18,17 @@ _SESSION_TIMEOUT_MS = 6000
 _PATIENCE_MS = 10_000
 
 
-class ZooKeeperShell(Node):
+class ZooKeeperShell(SessionNode):
     """One session with the ensemble, for one request."""
 
     def __init__(
         self, runtime: Runtime, name: str, process: Process, servers: tuple[str, ...]
     ) -> None:
-        super().__init__(runtime, name, process)
-        self.client: ZooKeeperClient = ZooKeeperClient(self, servers, _SESSION_TIMEOUT_MS)
-
-    def handle(self, delivery: Delivery) -> None:
-        if not self.client.on_message(delivery.sender.name, delivery.message):
-            super().handle(delivery)
-
-    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
-        super().peer_lost(machine, names)
-        for name in sorted(names):
-            self.client.on_disconnect(name)
-
-    def on_halt(self) -> None:
-        self.client.abandon()
+        super().__init__(runtime, name, process, servers, _SESSION_TIMEOUT_MS)
 
     async def carry_out(self, request: Request) -> ZkResponse:
         """The answer to a request; ``UsageError`` when no server answers in time."""
-        client = self.client
+        client = self.zk_client
         patience = self.call_later_ms(_PATIENCE_MS, client.close)
         try:
             client.start()

@@ -40,7 +40,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("network", "state_changes", "causes"),
         ("port",),
         ("node",),
-        ("runtime",),
+        ("runtime", "session_node"),
         ("broker", "zookeeper", "clients"),
     ),
     "tracing": (("*",), ("story",), ("reading",), ("debugger", "web")),
