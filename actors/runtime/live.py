@@ -209,14 +209,8 @@ class LiveRuntime(LoopRuntime):
             now_ns = self._latest_ns
         return (self._epoch_ns + now_ns) // 1_000_000
 
-    def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
     def now_ms_ahead(self, ahead_us: int) -> int:
         return (self._epoch_ns + (self.now_us() + ahead_us) * 1000) // 1_000_000
-
-    def wall_ms_ahead(self, ahead_us: int) -> int:
-        return (time.time_ns() + ahead_us * 1000) // 1_000_000
 
     def call_later(
         self, node: Resident | None, delay_us: int, callback: Callable[[], object]
@@ -231,13 +225,6 @@ class LiveRuntime(LoopRuntime):
             timer.handle = self.loop.call_later(delay_us / 1e6, self._fire, timer)
             if node is not None:
                 waiting[timer] = None
-        return timer
-
-    def wake_later(
-        self, node: Resident, delay_us: int, callback: Callable[[], object]
-    ) -> LiveTimer:
-        timer = self.call_later(node, delay_us, callback)
-        timer.serves_many = True
         return timer
 
     def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:

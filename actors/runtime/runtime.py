@@ -10,6 +10,7 @@ import abc
 import itertools
 import logging
 import random
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -115,17 +116,17 @@ class Runtime(abc.ABC):
     def now_ms(self) -> int:
         """Milliseconds by the runtime's clock, which began at the Unix epoch: see ``Host``."""
 
-    @abc.abstractmethod
     def wall_ms(self) -> int:
         """Milliseconds since the Unix epoch: see ``Host``."""
+        return time.time_ns() // 1_000_000
 
     @abc.abstractmethod
     def now_ms_ahead(self, ahead_us: int) -> int:
         """``now_ms`` of a clock that is so far ahead, or behind below 0."""
 
-    @abc.abstractmethod
     def wall_ms_ahead(self, ahead_us: int) -> int:
         """``wall_ms`` of a clock that is so far ahead, or behind below 0."""
+        return (time.time_ns() + ahead_us * 1000) // 1_000_000
 
     @abc.abstractmethod
     def call_later(
@@ -133,10 +134,12 @@ class Runtime(abc.ABC):
     ) -> Timer:
         """Call back after a delay, inside ``node`` unless that is None."""
 
-    @abc.abstractmethod
     def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
         """``call_later`` for a timer that serves many, each of which calls ``serve`` or
-        ``waited``: the firing itself is an event only if nobody is due."""
+        ``waited``: the firing itself is an event only if none is due."""
+        timer: Any = self.call_later(node, delay_us, callback)
+        timer.serves_many = True
+        return timer  # type: ignore[no-any-return]
 
     def come_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
         """``call_later`` for what comes to a node from elsewhere: no clock of its machine measures

@@ -188,14 +188,8 @@ class ThreadedRuntime(Runtime):
     def now_ms(self) -> int:
         return (self._epoch_ns + time.monotonic_ns() - self._started_ns) // 1_000_000
 
-    def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000
-
     def now_ms_ahead(self, ahead_us: int) -> int:
         return (self._epoch_ns + (self.now_us() + ahead_us) * 1000) // 1_000_000
-
-    def wall_ms_ahead(self, ahead_us: int) -> int:
-        return (time.time_ns() + ahead_us * 1000) // 1_000_000
 
     def create_lock(self) -> Any:
         return threading.RLock()

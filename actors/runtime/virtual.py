@@ -136,13 +136,6 @@ class VirtualRuntime(LoopRuntime):
             self.add_entry(timer, delay_us)
         return timer
 
-    def wake_later(
-        self, node: Resident, delay_us: int, callback: Callable[[], object]
-    ) -> VirtualTimer:
-        timer = self.call_later(node, delay_us, callback)
-        timer.serves_many = True
-        return timer
-
     def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:
         entries, now = self._entries, self.now
         for place, (time, sequence, item) in enumerate(entries):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from fakekafka import Cluster
 from fakekafka.actors.runtime import live, threaded
+from fakekafka.actors.runtime import runtime as runtimes
 from fakekafka.actors.runtime.live import LiveRuntime
 from fakekafka.actors.runtime.threaded import ThreadedRuntime
 
@@ -40,7 +41,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(live, "time", clock)
+    for module in (live, runtimes):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 
@@ -126,7 +128,8 @@ def test_dates_are_those_of_the_wall_clock(runtime: LiveRuntime, clock: Clock) -
 def test_the_threaded_runtime_has_dates_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A suspended machine, or one whose clock was set, changes none of its spans."""
     clock = Clock()
-    monkeypatch.setattr(threaded, "time", clock)
+    for module in (threaded, runtimes):
+        monkeypatch.setattr(module, "time", clock)
     runtime = ThreadedRuntime(1)
     try:
         clock.set_forward_ns = 60_000_000_000
