@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from ...protocol.data import RequestContext
 from ...protocol.values import message
 
+Respond = Callable[[Any], None]
+
 
 @message
 class Throttled:
@@ -51,6 +53,42 @@ class Backend(Protocol):
     def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
         """The topic with an id of 16 bytes as the broker knows it, None where it does not."""
         ...
+
+
+class BackendInFront:
+    """A ``Backend`` that looks at requests before another one gets them."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @property
+    def kafka_version(self) -> str:
+        return self._backend.kafka_version
+
+    def topic_id(self, broker_id: int, topic: str) -> bytes | None:
+        return self._backend.topic_id(broker_id, topic)
+
+    def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
+        return self._backend.topic_name(broker_id, topic_id)
+
+    def submit(
+        self,
+        broker_id: int,
+        connection_name: str,
+        request: Any,
+        context: RequestContext,
+        respond: Respond,
+    ) -> None:
+        handed_on = self._look_at(broker_id, request, context, respond)
+        if handed_on is not None:
+            request, respond = handed_on
+            self._backend.submit(broker_id, connection_name, request, context, respond)
+
+    def _look_at(
+        self, broker_id: int, request: Any, context: RequestContext, respond: Respond
+    ) -> tuple[Any, Respond] | None:
+        """What to hand on, and who is to get the response; None if it was answered here."""
+        raise NotImplementedError
 
 
 class BrokerTopicNames:

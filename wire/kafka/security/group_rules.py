@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -102,21 +103,24 @@ def describe_groups(
     return Decision(decision.request, finish=finish)
 
 
+def _listing(request: Any, field: str, is_shown: Callable[[Any], bool]) -> Decision:
+    """Let a request pass, and leave out of its answer what the client may not see."""
+
+    def finish(response: Any) -> Any:
+        return replace(response, **{field: tuple(filter(is_shown, getattr(response, field)))})
+
+    return Decision(request, finish=finish)
+
+
 def list_groups(permissions: Permissions, request: groups.ListGroupsRequest) -> Decision:
     if permissions.may_cluster(AclOperation.DESCRIBE):
         return Decision(request)
     if not permissions.behaviour.groups_listed_by_acl:
         return refused(request, CLUSTER_REFUSED)
-    return Decision(
+    return _listing(
         request,
-        finish=lambda response: replace(
-            response,
-            groups=tuple(
-                group
-                for group in response.groups
-                if permissions.may_group(AclOperation.DESCRIBE, group.group_id)
-            ),
-        ),
+        "groups",
+        lambda group: permissions.may_group(AclOperation.DESCRIBE, group.group_id),
     )
 
 
@@ -180,14 +184,8 @@ def describe_transactions(permissions: Permissions, request: Any) -> Decision:
 
 
 def list_transactions(permissions: Permissions, request: Any) -> Decision:
-    return Decision(
+    return _listing(
         request,
-        finish=lambda response: replace(
-            response,
-            transactions=tuple(
-                one
-                for one in response.transactions
-                if permissions.may_transact(AclOperation.DESCRIBE, one.transactional_id)
-            ),
-        ),
+        "transactions",
+        lambda one: permissions.may_transact(AclOperation.DESCRIBE, one.transactional_id),
     )

@@ -14,15 +14,13 @@ from ....protocol.errors import ErrorCode
 from ....protocol.values import uuid_bytes
 from ....protocol.versions import Behaviour
 from ....statemachines.security.authorizer import Authorizer
-from ..backend import Backend
+from ..backend import Backend, BackendInFront, Respond
 from .permissions import Decision, Permissions, refused
 from .rules import FREE, RULES
 
 
-class GuardedBackend:
+class GuardedBackend(BackendInFront):
     """A ``Backend`` that hands on what the authorizer of the broker allows."""
-
-    __slots__ = ("_authorizer_of", "_backend", "_behaviour", "_knows_topic")
 
     def __init__(
         self,
@@ -31,37 +29,20 @@ class GuardedBackend:
         authorizer_of: Callable[[int], Authorizer | None],
         knows_topic: Callable[[int, str], bool],
     ) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._behaviour = behaviour
         self._authorizer_of = authorizer_of
         self._knows_topic = knows_topic
 
-    @property
-    def kafka_version(self) -> str:
-        return self._backend.kafka_version
-
-    def topic_id(self, broker_id: int, topic: str) -> bytes | None:
-        return self._backend.topic_id(broker_id, topic)
-
-    def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
-        return self._backend.topic_name(broker_id, topic_id)
-
-    def submit(
-        self,
-        broker_id: int,
-        connection_name: str,
-        request: Any,
-        context: RequestContext,
-        respond: Callable[[Any], None],
-    ) -> None:
+    def _look_at(
+        self, broker_id: int, request: Any, context: RequestContext, respond: Respond
+    ) -> tuple[Any, Respond] | None:
         decision = self._decide(broker_id, request, context)
         if decision.request is None:
             respond(decision.answer)
-            return
+            return None
         finish = decision.finish
-        if finish is not None:
-            respond = _finishing(respond, finish)
-        self._backend.submit(broker_id, connection_name, decision.request, context, respond)
+        return decision.request, respond if finish is None else _finishing(respond, finish)
 
     def _decide(self, broker_id: int, request: Any, context: RequestContext) -> Decision:
         if type(request) in FREE:

@@ -23,19 +23,15 @@ from ....protocol.errors import ErrorCode
 from ....protocol.security.quotas import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
 from ....protocol.versions import behaviour
 from ....statemachines.security.client_quotas import ClientQuotas
-from ..backend import Backend, Throttled
+from ..backend import Backend, BackendInFront, Respond, Throttled
 from ..error_responses import error_response
 
 _STRICT_FROM = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
 """Versions from which on a client understands THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
-Respond = Callable[[Any], None]
 
-
-class ThrottlingBackend:
+class ThrottlingBackend(BackendInFront):
     """A ``Backend`` that counts what clients use and lets them wait."""
-
-    __slots__ = ("_backend", "_behaviour", "_now_ms", "_partitions_of", "_quotas")
 
     def __init__(
         self,
@@ -45,42 +41,24 @@ class ThrottlingBackend:
         partitions_of: Callable[[int, str], int],
     ) -> None:
         """``partitions_of`` gives how many partitions a topic has, as a broker knows."""
-        self._backend = backend
+        super().__init__(backend)
         self._behaviour = behaviour(backend.kafka_version)
         self._quotas = quotas
         self._now_ms = now_ms
         self._partitions_of = partitions_of
 
-    @property
-    def kafka_version(self) -> str:
-        return self._backend.kafka_version
-
-    def topic_id(self, broker_id: int, topic: str) -> bytes | None:
-        return self._backend.topic_id(broker_id, topic)
-
-    def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
-        return self._backend.topic_name(broker_id, topic_id)
-
-    def submit(
-        self,
-        broker_id: int,
-        connection_name: str,
-        request: Any,
-        context: RequestContext,
-        respond: Respond,
-    ) -> None:
+    def _look_at(
+        self, broker_id: int, request: Any, context: RequestContext, respond: Respond
+    ) -> tuple[Any, Respond] | None:
         if isinstance(request, ProduceRequest):
-            respond = self._produce(request, context, respond)
-        elif isinstance(request, FetchRequest) and request.replica_id < 0:
-            request, respond = self._fetch(request, context, respond)
-        else:
-            if self._quotas.limits_request_time:
-                respond = self._timed(context, respond)
-            if type(request) in _STRICT_FROM:
-                request, respond = self._mutate(broker_id, request, context, respond)
-                if request is None:
-                    return
-        self._backend.submit(broker_id, connection_name, request, context, respond)
+            return request, self._produce(request, context, respond)
+        if isinstance(request, FetchRequest) and request.replica_id < 0:
+            return self._fetch(request, context, respond)
+        if self._quotas.limits_request_time:
+            respond = self._timed(context, respond)
+        if type(request) in _STRICT_FROM:
+            request, respond = self._mutate(broker_id, request, context, respond)
+        return None if request is None else (request, respond)
 
     # -- time ----------------------------------------------------------------------------------
 

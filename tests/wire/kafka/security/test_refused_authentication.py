@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
@@ -241,37 +242,34 @@ def test_a_request_before_the_handshake_ends_the_connection(make_wire: MakeWire)
     assert wire.backend.requests == []
 
 
-def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: MakeWire) -> None:
-    """ILLEGAL_SASL_STATE in the words of the request, then the end."""
+def last_answer(make_wire: MakeWire, api_key: int, version: int, **fields: Any) -> Any:
+    """The answer to a request after the handshake, with which the connection ends."""
     wire = serving(make_wire)
 
-    async def test() -> None:
+    async def test() -> Any:
         client = await wire.connect()
         await shake_hands(client, "PLAIN")
-        client.request(32, 1, 5, resources=(), include_synonyms=False)
-        _, answer = await client.response(32, 1)
-        assert answer.results == ()
+        client.request(api_key, version, 5, **fields)
+        _, answer = await client.response(api_key, version)
         assert await client.ended()
+        return answer
 
-    wire.run(test())
+    answer = wire.run(test())
     assert wire.backend.requests == []
+    return answer
+
+
+def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: MakeWire) -> None:
+    """ILLEGAL_SASL_STATE in the words of the request, then the end."""
+    answer = last_answer(make_wire, 32, 1, resources=(), include_synonyms=False)
+    assert answer.results == ()
 
 
 def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(make_wire: MakeWire) -> None:
     """In words, too (``FindCoordinatorRequest.getErrorResponse``)."""
-    wire = serving(make_wire)
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "PLAIN")
-        client.request(10, 4, 5, key_type=0, coordinator_keys=("g",))
-        _, answer = await client.response(10, 4)
-        (found,) = answer.coordinators
-        assert found.error_code == ErrorCode.ILLEGAL_SASL_STATE
-        assert found.error_message == "Request is not valid given the current SASL state."
-        assert await client.ended()
-
-    wire.run(test())
+    (found,) = last_answer(make_wire, 10, 4, key_type=0, coordinator_keys=("g",)).coordinators
+    assert found.error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert found.error_message == "Request is not valid given the current SASL state."
 
 
 @pytest.mark.parametrize("frame", [b"\x60\x82\x01\x02", b"", b"\xff" * 40])
