@@ -7,17 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ..actors.broker.spec import PORT
-from ..actors.delivery import Delivery
 from ..protocol.config import BrokerConfig
 from ..protocol.data import RequestContext
 from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.names import broker_name
 from ..protocol.security.configuration import ListenerSpec, SecurityConfig
 from ..protocol.values import EndPoint
-from ..wire.kafka.backend import Backend
-from ..wire.kafka.gateway import Gateway
+from ..wire.kafka.backend import Backend, Respond
+from ..wire.kafka.gateway import ClientRequest, Gateway
 from ..wire.kafka.listener import KafkaListener
-from ..wire.kafka.operations import TcpOperation
 from ..wire.kafka.security.listener_security import OPEN, ListenerSecurity
 from ..wire.kafka.security.throttling import ThrottlingBackend
 from ..wire.kafka.service import BrokerService
@@ -49,25 +47,12 @@ class Security(Protocol):
         ...
 
 
-class _ProgramRequest:
-    """The asker of one request of a program: takes the reply to the connection."""
+class _ProgramRequest(ClientRequest):
+    """The asker of one request of a program."""
 
-    __slots__ = ("_respond", "blocked", "machine", "name", "stopped")
-    is_paced_elsewhere = True
+    __slots__ = ()
     is_carried_elsewhere = True
     """Delays, cuts and losses act on the bytes of the connection."""
-
-    def __init__(self, name: str, respond: Callable[[object], None]) -> None:
-        self.name = self.machine = name
-        self.blocked = False
-        self.stopped = False
-        self._respond = respond
-
-    def is_waiting_for(self, _correlation: int) -> bool:
-        return True
-
-    def receive(self, delivery: Delivery) -> None:
-        self._respond(delivery.message)
 
 
 class ProgramGateway(Gateway):
@@ -83,24 +68,16 @@ class ProgramGateway(Gateway):
         connection_name: str,
         request: object,
         context: RequestContext,
-        respond: Callable[[object], None],
+        respond: Respond,
     ) -> None:
-        runtime = self.runtime
-        correlation = runtime.next_correlation()
-        target = broker_name(broker_id)
         program = self._names.name_of(context.client_host)
-        if runtime.recorder is None:
-            asker = _ProgramRequest(program, respond)
-            runtime.network.send(asker, target, request, correlation, context)
-            return
         member_id = getattr(request, "member_id", None)
-        if member_id:
-            runtime.owners[member_id] = program
-        operation = TcpOperation(runtime, program, context.client_id, request, respond)
-        asker = _ProgramRequest(program, operation.end)
-        before, runtime.cause = runtime.cause, operation.number
-        runtime.network.send(asker, target, request, correlation, context)
-        runtime.cause = before
+        if member_id and self.runtime.recorder is not None:
+            self.runtime.owners[member_id] = program
+        self._send(broker_id, request, context, program, respond)
+
+    def _asker(self, client: str, respond: Respond) -> ClientRequest:
+        return _ProgramRequest(client, client, respond)
 
 
 class _Listener(KafkaListener):

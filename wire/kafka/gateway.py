@@ -11,7 +11,7 @@ from ...protocol.names import TCP_CLIENTS, broker_name
 from ...protocol.security.configuration import ListenerSpec
 from ...protocol.security.scram import ScramCredential
 from ...protocol.values import EndPoint, uuid_bytes, uuid_text
-from .backend import Backend
+from .backend import Backend, Respond
 from .listener import KafkaListener
 from .operations import TcpOperation
 from .security.listener_security import ListenerSecurity
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from ...statemachines.security.client_quotas import ClientQuotas
 
 
-class _TcpRequest:
-    """The asker of one request that came over a connection: takes the reply to the socket."""
+class ClientRequest:
+    """The asker of one request that came over a connection: takes the reply there."""
 
-    __slots__ = ("_respond", "blocked", "name", "stopped")
-    machine = TCP_CLIENTS
+    __slots__ = ("_respond", "blocked", "machine", "name", "stopped")
     is_paced_elsewhere = True
-    """The delay of its link is that of the connection's bytes: see ``TcpLink``."""
+    """The delay of its link is that of the connection's bytes."""
 
-    def __init__(self, name: str, respond: Callable[[object], None]) -> None:
-        self.name = name
-        self.blocked = False
-        self.stopped = False
+    def __init__(self, name: str, machine: str, respond: Respond) -> None:
+        self.name: str = name
+        self.machine: str = machine
+        self.blocked: bool = False
+        self.stopped: bool = False
         self._respond = respond
 
     def is_waiting_for(self, _correlation: int) -> bool:
@@ -106,6 +106,29 @@ class Gateway:
         broker = self._broker(broker_id)
         return None if broker is None else broker.security
 
+    def _asker(self, client: str, respond: Respond) -> ClientRequest:
+        return ClientRequest(client, TCP_CLIENTS, respond)
+
+    def _send(
+        self,
+        broker_id: int,
+        request: object,
+        context: RequestContext,
+        client: str,
+        respond: Respond,
+    ) -> None:
+        """Let a client's request become a message; in a recorded run it is an operation, too."""
+        runtime = self.runtime
+        before = runtime.cause
+        if runtime.recorder is not None:
+            operation = TcpOperation(runtime, client, context.client_id, request, respond)
+            respond, runtime.cause = operation.end, operation.number
+        correlation = runtime.next_correlation()
+        target = broker_name(broker_id)
+        asker = self._asker(client, respond)
+        runtime.network.send(asker, target, request, correlation, context)
+        runtime.cause = before
+
     def _broker(self, broker_id: int) -> Broker | None:
         """The broker, if its process is alive."""
         name = broker_name(broker_id)
@@ -125,20 +148,9 @@ class TcpGateway(Gateway):
         connection_name: str,
         request: object,
         context: RequestContext,
-        respond: Callable[[object], None],
+        respond: Respond,
     ) -> None:
-        runtime = self.runtime
-        correlation = runtime.next_correlation()
-        target = broker_name(broker_id)
-        if runtime.recorder is None:
-            asker = _TcpRequest(connection_name, respond)
-            runtime.network.send(asker, target, request, correlation, context)
-            return
-        operation = TcpOperation(runtime, connection_name, context.client_id, request, respond)
-        asker = _TcpRequest(connection_name, operation.end)
-        before, runtime.cause = runtime.cause, operation.number
-        runtime.network.send(asker, target, request, correlation, context)
-        runtime.cause = before
+        self._send(broker_id, request, context, connection_name, respond)
 
 
 @dataclass(eq=False)
