@@ -14,15 +14,10 @@ from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer
 from fakekafka import Cluster
 from fakekafka.protocol.versions import JUDGED_VERSIONS
+from fakekafka.tests.support.client_drivers import KAFKA_PYTHON_WARNS
 from fakekafka.tests.support.present import present
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, *KAFKA_PYTHON_WARNS]
 RECORDS = 30
 
 

@@ -19,15 +19,9 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 from fakekafka import Cluster
+from fakekafka.tests.support.client_drivers import KAFKA_PYTHON_WARNS
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.slow,
-    # kafka-python leaves sockets of broken connections to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, *KAFKA_PYTHON_WARNS]
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,9 @@ from confluent_kafka import KafkaException, Producer
 from fakekafka import Cluster
 from fakekafka.protocol.data import InitProducerIdRequest
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.tests.support.client_drivers import KAFKA_PYTHON_WARNS
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, *KAFKA_PYTHON_WARNS]
 
 
 @pytest.fixture(scope="module")

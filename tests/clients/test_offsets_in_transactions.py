@@ -12,15 +12,10 @@ from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 from fakekafka import Cluster
+from fakekafka.tests.support.client_drivers import KAFKA_PYTHON_WARNS
 from kafka.structs import OffsetAndMetadata
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, *KAFKA_PYTHON_WARNS]
 
 
 def committed(cluster: Cluster, group: str) -> int:

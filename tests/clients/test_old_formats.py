@@ -9,14 +9,9 @@ import kafka
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from fakekafka import Cluster
+from fakekafka.tests.support.client_drivers import KAFKA_PYTHON_WARNS
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, *KAFKA_PYTHON_WARNS]
 
 # Long, and with several partitions: librdkafka cannot read a very short Metadata v0.
 TOPIC = "orders-of-clients-from-long-ago"

@@ -13,14 +13,9 @@ from aiokafka import TopicPartition as AioTopicPartition
 from aiokafka.errors import ProducerFenced
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from fakekafka import Cluster
+from fakekafka.tests.support.client_drivers import KAFKA_PYTHON_WARNS
 
-pytestmark = [
-    pytest.mark.clients,
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-]
+pytestmark = [pytest.mark.clients, pytest.mark.slow, *KAFKA_PYTHON_WARNS]
 
 VERSIONS = ("1.1", "2.8", "3.9")
 

@@ -7,6 +7,16 @@ import threading
 import time
 from typing import Any
 
+import pytest
+
+KAFKA_PYTHON_WARNS = [
+    # It leaves sockets of broken connections to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+"""Marks of tests with kafka-python."""
+
 
 class ConfluentDriver:
     """confluent-kafka (librdkafka), idempotence at its default."""

@@ -20,6 +20,10 @@ EPOCH_MS = 1_767_225_600_000
 _LATENCY_MS = 1
 
 
+def codes(responses: list[Any]) -> list[ZkCode]:
+    return [response.code for response in responses]
+
+
 class _Host(FakeHost):
     """A node of the test network; dead once ``is_alive`` is False."""
 

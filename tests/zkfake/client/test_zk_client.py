@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import UsageError
-from fakekafka.tests.support.zookeeper_network import ZkNetwork
+from fakekafka.tests.support.zookeeper_network import ZkNetwork, codes
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.messages import (
     ClientPacket,
@@ -26,10 +26,6 @@ from fakekafka.zkfake.messages import (
     SyncRequest,
     ZkCode,
 )
-
-
-def codes(responses: list[Any]) -> list[ZkCode]:
-    return [response.code for response in responses]
 
 
 def test_pipelined_requests_are_answered_in_order(single: ZkNetwork) -> None:

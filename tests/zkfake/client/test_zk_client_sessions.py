@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.awaiting import Pending, Task
-from fakekafka.tests.support.zookeeper_network import ZkNetwork
+from fakekafka.tests.support.zookeeper_network import ZkNetwork, codes
 from fakekafka.zkfake.client.client import ZooKeeperClient
 from fakekafka.zkfake.client.handlers import StateChangeHandler
 from fakekafka.zkfake.messages import (
@@ -18,10 +18,6 @@ from fakekafka.zkfake.messages import (
     ZooKeeperError,
 )
 from fakekafka.zkfake.server.roles import ZooKeeperConfig
-
-
-def codes(responses: list[Any]) -> list[ZkCode]:
-    return [response.code for response in responses]
 
 
 def test_callbacks_run_around_a_new_session(
