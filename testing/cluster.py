@@ -255,17 +255,6 @@ class Cluster(EmulatedCluster):
         self._security.remove_files()
         self._recording.close()
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
     async def __aenter__(self) -> Self:
         import asyncio
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..protocol.data import ACKS_ALL
@@ -78,6 +79,17 @@ class EmulatedCluster(Asking):
         What a ``Simulation`` has recorded stays; its ``records``, ``log_bytes``, ``partition`` and
         ``topics`` still work.
         """
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
 
     # -- the recording -----------------------------------------------------------------------------
 

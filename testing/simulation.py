@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ..actors.broker.spec import SimulatedListener
@@ -198,17 +197,6 @@ class Simulation(EmulatedCluster):
         if self._security is None:
             raise UsageError("give Simulation a security, such as 'PLAINTEXT;CLIENTS:SASL_SSL'")
         return self._security
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     # -- time ----------------------------------------------------------------------------------
 

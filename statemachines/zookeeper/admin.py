@@ -187,6 +187,11 @@ class ZkAdmin:
 
     # --- ISR changes and log directory events
 
+    async def _numbers(self, parent: str, register_watch: bool = True) -> list[int]:
+        """The sequence numbers of notifications, in order."""
+        names = await self._requests.get_children(parent, register_watch)
+        return sorted(map(znode_paths.sequence_number, names))
+
     async def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> str:
         """Tell the controller of ISR changes written; the path created (CP-189)."""
         return await self._requests.create_sequential(
@@ -196,8 +201,7 @@ class ZkAdmin:
 
     async def get_all_isr_change_notifications(self) -> list[int]:
         """Sequence numbers in order; arms the child watch."""
-        names = await self._requests.get_children(znode_paths.ISR_CHANGE_NOTIFICATION)
-        return sorted(map(znode_paths.sequence_number, names))
+        return await self._numbers(znode_paths.ISR_CHANGE_NOTIFICATION)
 
     async def get_partitions_from_isr_change_notifications(
         self, sequence_numbers: Iterable[int]
@@ -217,8 +221,7 @@ class ZkAdmin:
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
-            names = await self._requests.get_children(znode_paths.ISR_CHANGE_NOTIFICATION, False)
-            sequence_numbers = sorted(map(znode_paths.sequence_number, names))
+            sequence_numbers = await self._numbers(znode_paths.ISR_CHANGE_NOTIFICATION, False)
         paths = [znode_paths.isr_change_path(number) for number in sequence_numbers]
         await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
 
@@ -231,8 +234,7 @@ class ZkAdmin:
 
     async def get_all_log_dir_event_notifications(self) -> list[int]:
         """Sequence numbers in order; arms the child watch."""
-        names = await self._requests.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
-        return sorted(map(znode_paths.sequence_number, names))
+        return await self._numbers(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
 
     async def get_broker_ids_from_log_dir_events(
         self, sequence_numbers: Iterable[int]
@@ -253,7 +255,6 @@ class ZkAdmin:
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
-            names = await self._requests.get_children(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
-            sequence_numbers = sorted(map(znode_paths.sequence_number, names))
+            sequence_numbers = await self._numbers(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
         paths = [znode_paths.log_dir_event_path(number) for number in sequence_numbers]
         await self._requests.delete_all(paths, expected_controller_epoch_zk_version)

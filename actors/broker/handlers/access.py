@@ -19,7 +19,6 @@ class AccessHandlers(BrokerHandlers):
     """Any broker answers them; the others learn of changes by ZooKeeper."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             DescribeAclsRequest: self.describe_acls,
             CreateAclsRequest: self.create_acls,

@@ -23,7 +23,6 @@ class AdminHandlers(BrokerHandlers):
     """Each is a coroutine: it may wait for ZooKeeper, the controller or the metadata."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             CreateTopicsRequest: self.create_topics,
             DeleteTopicsRequest: self.delete_topics,

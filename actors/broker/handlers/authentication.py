@@ -28,7 +28,6 @@ class AuthenticationHandlers(BrokerHandlers):
     """
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             SaslHandshakeRequest: self.sasl_handshake,
             SaslAuthenticateRequest: self.sasl_authenticate,

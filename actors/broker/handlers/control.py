@@ -30,7 +30,6 @@ class ControlHandlers(BrokerHandlers):
     """LeaderAndIsr, StopReplica, UpdateMetadata; what other brokers ask the controller for."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             LeaderAndIsrRequest: self.leader_and_isr,
             StopReplicaRequest: self.stop_replica,

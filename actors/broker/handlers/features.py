@@ -14,7 +14,6 @@ class FeatureHandlers(BrokerHandlers):
     """The controller alone changes features (KIP-584)."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {UpdateFeaturesRequest: self.update_features}
 
     def update_features(

@@ -67,7 +67,6 @@ class GroupHandlers(BrokerHandlers):
         """Whose refusal is in the log; bounded, since clients choose the names."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         groups = self._groups
         return {
             FindCoordinatorRequest: self.find_coordinator,

@@ -18,7 +18,6 @@ class LogDirHandlers(BrokerHandlers):
     """They answer at once: a move goes on after its request."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             DescribeLogDirsRequest: self.describe_log_dirs,
             AlterReplicaLogDirsRequest: self.alter_replica_log_dirs,

@@ -22,7 +22,6 @@ class QuotaHandlers(BrokerHandlers):
         self._quotas = QuotaAdmin(parts.zk)
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             DescribeClientQuotasRequest: self.describe_client_quotas,
             AlterClientQuotasRequest: self.alter_client_quotas,

@@ -28,7 +28,6 @@ class TokenHandlers(BrokerHandlers):
     """Only a client that authenticated, and not by a token, may ask for tokens."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             CreateDelegationTokenRequest: self.create,
             RenewDelegationTokenRequest: self.renew,

@@ -68,7 +68,6 @@ class TransactionHandlers(BrokerHandlers):
     """InitProducerId, and all that transactions need beside producing and fetching."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             InitProducerIdRequest: self.init_producer_id,
             AddPartitionsToTxnRequest: self.add_partitions,
