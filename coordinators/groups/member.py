@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from ...protocol.errors import invariant
 from ...protocol.groups import DescribedMember, JoinGroupRequest
@@ -12,36 +13,26 @@ from .records import MemberValue
 Protocols = tuple[tuple[str, bytes], ...]
 
 
+@dataclass(eq=False)
 class Member:
     """A member as its coordinator knows it."""
 
-    def __init__(
-        self,
-        member_id: str,
-        group_instance_id: str | None,
-        client_id: str,
-        client_host: str,
-        rebalance_timeout_ms: int,
-        session_timeout_ms: int,
-        protocols: Protocols,
-        assignment: bytes = b"",
-    ) -> None:
-        self.member_id = member_id
-        self.group_instance_id = group_instance_id
-        """Set for static members (KIP-345), who come back under a new member id."""
-        self.client_id = client_id
-        self.client_host = client_host
-        self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.session_timeout_ms = session_timeout_ms
-        self.protocols = protocols
-        """(name, metadata), the favourite first."""
-        self.assignment = assignment
-        self.awaiting_join: JoinReply | None = None
-        """Of its JoinGroup, which waits for the end of the rebalance."""
-        self.awaiting_sync: SyncReply | None = None
-        """Of its SyncGroup, which waits for the leader's assignment."""
-        self.is_new = False
-        """Joined for the first time in the rebalance under way."""
+    member_id: str
+    group_instance_id: str | None
+    """Set for static members (KIP-345), who come back under a new member id."""
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: Protocols
+    """(name, metadata), the favourite first."""
+    assignment: bytes = b""
+    awaiting_join: JoinReply | None = None
+    """Of its JoinGroup, which waits for the end of the rebalance."""
+    awaiting_sync: SyncReply | None = None
+    """Of its SyncGroup, which waits for the leader's assignment."""
+    is_new: bool = False
+    """Joined for the first time in the rebalance under way."""
 
     @property
     def is_static(self) -> bool:

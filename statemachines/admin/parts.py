@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ...protocol.config import BrokerConfig
@@ -39,41 +40,19 @@ class Wait(Protocol):
     ) -> Awaitable[bool]: ...
 
 
+@dataclass(eq=False, kw_only=True)
 class AdminParts:
     """A broker's connections, as far as the admin APIs use them."""
 
-    __slots__ = (
-        "behaviour",
-        "config",
-        "controller",
-        "host",
-        "metadata",
-        "surroundings",
-        "wait",
-        "zk",
-    )
-
-    def __init__(
-        self,
-        *,
-        host: Host,
-        config: BrokerConfig,
-        behaviour: Behaviour,
-        zk: KafkaZkClient,
-        controller: KafkaController,
-        metadata: MetadataView,
-        wait: Wait,
-        surroundings: Mapping[str, str] | None = None,
-    ) -> None:
-        self.host: Host = host
-        self.config: BrokerConfig = config
-        self.behaviour: Behaviour = behaviour
-        self.zk: KafkaZkClient = zk
-        self.controller: KafkaController = controller
-        self.metadata: MetadataView = metadata
-        self.wait: Wait = wait
-        self.surroundings: Mapping[str, str] | dict[str, str] = surroundings or {}
-        """Configurations that a broker's settings file would have and that are given otherwise."""
+    host: Host
+    config: BrokerConfig
+    behaviour: Behaviour
+    zk: KafkaZkClient
+    controller: KafkaController
+    metadata: MetadataView
+    wait: Wait
+    surroundings: Mapping[str, str] = field(default_factory=dict)
+    """Configurations that a broker's settings file would have and that are given otherwise."""
 
     def hosts_of(self, partitions: Iterable[TopicPartition]) -> list[str]:
         """Return the brokers that host replicas of partitions, as the controller knows them."""
