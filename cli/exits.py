@@ -29,10 +29,10 @@ _UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """What a file system answers when it takes no more output."""
 
 
-def end_with_error(message: str, status: int = WRONG_USAGE) -> NoReturn:
-    """Print ``error: message`` on standard error and leave with ``status``."""
+def end_with_error(message: str) -> NoReturn:
+    """Print ``error: message`` on standard error and leave with the status of wrong usage."""
     print(f"error: {message}", file=sys.stderr)
-    raise SystemExit(status)
+    raise SystemExit(WRONG_USAGE)
 
 
 def refuse_overwriting(out: Path, read: Path, what: str) -> None:

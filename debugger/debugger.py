@@ -175,40 +175,24 @@ class Debugger:
         last = self._source.stored.last_seq if hit is None else hit.number
         self.position = min(seq_at(self._source.stored, position), last)
 
-    def next_on(self, actor: str | None = None) -> bool:
-        """Go to the next event of an actor, by default of this event's; False if there is none."""
-        return finished(self.going_to_next_on(actor))
-
     def going_to_next_on(self, actor: str | None = None) -> Going[bool]:
-        """``next_on`` in slices."""
+        """Go to the next event of an actor, by default of this event's; False if there is none."""
         return self._going_to_one(self._running(self._of_actor(actor)))
 
-    def previous_on(self, actor: str | None = None) -> bool:
-        """Go back to the previous event of an actor; False if there is none."""
-        return finished(self.going_to_previous_on(actor))
-
     def going_to_previous_on(self, actor: str | None = None) -> Going[bool]:
-        """``previous_on`` in slices."""
+        """Go back to the previous event of an actor; False if there is none."""
         return self._going_to_one(self._running_back(self._of_actor(actor)))
 
     def _of_actor(self, actor: str | None) -> list[Breakpoint]:
         wanted = self.event.actor if actor is None else actor
         return [Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)]
 
-    def next_interesting(self) -> bool:
-        """Go to the next fault, crash or restart; False if there is none."""
-        return finished(self.going_to_next_interesting())
-
     def going_to_next_interesting(self) -> Going[bool]:
-        """``next_interesting`` in slices."""
+        """Go to the next fault, crash or restart; False if there is none."""
         return self._going_to_one(self._running(_of_interest()))
 
-    def previous_interesting(self) -> bool:
-        """Go back to the previous fault, crash or restart; False if there is none."""
-        return finished(self.going_to_previous_interesting())
-
     def going_to_previous_interesting(self) -> Going[bool]:
-        """``previous_interesting`` in slices."""
+        """Go back to the previous fault, crash or restart; False if there is none."""
         return self._going_to_one(self._running_back(_of_interest()))
 
     def _going_to_one(self, running: Going[Stop]) -> Going[bool]:

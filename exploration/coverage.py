@@ -54,7 +54,6 @@ class Coverage:
         self._is_sampled = is_sampled
         self._target = target
         self._roles: dict[tuple[Any, int], str | None] = {}
-        self._errors_of: dict[type, bool] = {}
         self._before = ""
         watch = target.watch
         watch.hear("on_controller_state", self._controller_state)

@@ -38,21 +38,14 @@ class ShortFind(NamedTuple):
         return re.sub(r"[^a-z0-9]+", "-", f"{self.violation.promise} {known}".lower()).strip("-")
 
 
-def finding_of(
-    exploration: Exploration,
-    signature: str,
-    *,
-    shrinks: bool,
-    runs_max: int = RUNS_MAX,
-    wall_s_max: float = WALL_S_MAX,
-) -> ShortFind:
+def finding_of(exploration: Exploration, signature: str, *, shrinks: bool) -> ShortFind:
     """Repeat the first run of a find, and leave out what it does not need."""
     find: Find = exploration.finds[signature]
     history = exploration.history(find)
     violation, shrink_runs = find.violation, 0
     if shrinks:
         outcome = history.run()
-        shorter = shrunk(outcome, signature, runs_max, wall_s_max)
+        shorter = shrunk(outcome, signature, RUNS_MAX, WALL_S_MAX)
         shrink_runs = shorter.runs + 1
         found = shorter.outcome
         history = history.with_steps(found.history.steps or found.taken)

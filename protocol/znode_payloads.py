@@ -67,9 +67,7 @@ def decode_controller_epoch(data: bytes | None) -> int:
 # --- /brokers/ids/<id>
 
 
-def encode_broker(
-    broker: BrokerInfo, timestamp_ms: int, version: int = 5, jmx_port: int = -1
-) -> bytes:
+def encode_broker(broker: BrokerInfo, timestamp_ms: int, version: int = 5) -> bytes:
     """Registration of a broker in payload version 1 to 5.
 
     Without a PLAINTEXT endpoint ``host`` is null and ``port`` -1.
@@ -82,7 +80,7 @@ def encode_broker(
     }
     if version >= 2:
         value["endpoints"] = [_connection_string(e, version) for e in broker.endpoints]
-    value["jmx_port"] = jmx_port
+    value["jmx_port"] = -1
     value["timestamp"] = str(timestamp_ms)
     if version >= 3 and broker.rack is not None:
         value["rack"] = broker.rack

@@ -227,7 +227,7 @@ def _find_member(
         return group.members.get(member_id) or ConsumerMember(member_id)
     known = group.static_member(instance_id)
     if request.member_id != NO_MEMBER:
-        return check_instance(group, known, member_id, instance_id)
+        return check_instance(known, member_id, instance_id)
     if known is None:
         return ConsumerMember(member_id)
     return replace_static(group, known, member_id, records)
@@ -238,7 +238,7 @@ def _leaving_member(group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMem
         return _classic_member(group, leaving.member_id, None)[0]
     known = group.static_member(leaving.group_instance_id)
     if leaving.member_id != NO_MEMBER or known is None:
-        known = check_instance(group, known, leaving.member_id, leaving.group_instance_id)
+        known = check_instance(known, leaving.member_id, leaving.group_instance_id)
     return _classic_member(group, known.member_id, None)[0]
 
 
@@ -247,7 +247,7 @@ def _classic_member(
 ) -> tuple[ConsumerMember, ClassicMembership]:
     """The member and how it takes part; one that speaks the other protocol is unknown."""
     if instance_id is not None:
-        check_instance(group, group.static_member(instance_id), member_id, instance_id)
+        check_instance(group.static_member(instance_id), member_id, instance_id)
     member = group.members.get(member_id)
     if member is None or member.classic is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)

@@ -204,7 +204,7 @@ class ConsumerGroupHeartbeats:
             return known
         known = group.static_member(instance_id)
         if not joins:
-            known = check_instance(group, known, member_id, instance_id)
+            known = check_instance(known, member_id, instance_id)
             _check_epoch(known, request.member_epoch, request.owned)
             return known
         if known is None:
@@ -234,7 +234,7 @@ class ConsumerGroupHeartbeats:
                 raise _unknown_member(member_id, group_id)
         else:
             known = group.static_member(instance_id)
-            known = check_instance(group, known, member_id, instance_id)
+            known = check_instance(known, member_id, instance_id)
 
         def written(error: ErrorCode) -> None:
             if error is not _NONE:
@@ -283,7 +283,7 @@ def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> Non
 
 
 def check_instance(
-    group: ConsumerGroup, known: ConsumerMember | None, member_id: str, instance_id: str
+    known: ConsumerMember | None, member_id: str, instance_id: str
 ) -> ConsumerMember:
     """The member that has the place of an instance, which must be the one that asks."""
     if known is None:

@@ -317,22 +317,18 @@ def build_control_marker(
     is_commit: bool,
     coordinator_epoch: int,
     timestamp: int,
-    base_offset: int = 0,
-    leader_epoch: int = -1,
 ) -> bytes:
     """The batch that ends a transaction on one partition."""
     record = Record(
-        base_offset,
+        0,
         timestamp,
         CONTROL_KEY.pack(0, COMMIT if is_commit else ABORT),
         CONTROL_VALUE.pack(0, coordinator_epoch),
     )
     return build_batch(
         [record],
-        base_offset,
-        leader_epoch,
-        producer_id,
-        producer_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
         is_transactional=True,
         is_control=True,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import compression as codecs
@@ -56,7 +56,7 @@ class LegacyMessage(NamedTuple):
         return self.attributes & CODEC_MASK
 
 
-def parse_message(records: Readable, position: int, verify: bool = True) -> LegacyMessage | None:
+def parse_message(records: Readable, position: int) -> LegacyMessage | None:
     """The entry at a position; None if it is cut off. Raises ``CorruptBatch``."""
     total = len(records)
     if total - position < _ENTRY.size:
@@ -71,7 +71,7 @@ def parse_message(records: Readable, position: int, verify: bool = True) -> Lega
     checksum, magic, attributes = _START.unpack_from(records, start)
     if magic not in (0, 1):
         raise CorruptBatch(f"magic {magic} is not that of a v0 or v1 message")
-    if verify and zlib.crc32(records[start + 4 : end]) != checksum:
+    if zlib.crc32(records[start + 4 : end]) != checksum:
         raise CorruptBatch(f"the checksum of the message at offset {offset} is wrong")
     at = start + _START.size
     timestamp = NO_TIMESTAMP
@@ -210,19 +210,14 @@ class OldMessages(RecordBatch):
         return found
 
 
-def down_convert(batches: Iterable[RecordBatch], magic: int, from_offset: int = 0) -> bytes:
-    """The batches as a message set of an old format (Kafka: ``RecordsUtil.downConvert``).
-
-    Uncompressed sets begin exactly at ``from_offset``, compressed ones with the batch that holds
-    it. Control batches and headers do not exist in these formats and are left out. Raises
-    ``ValueError`` for zstd, which no consumer of them can read, ``MalformedRecords`` for what
-    cannot be read.
-    """
-    return b"".join(down_converted_batch(batch, magic, from_offset)[0] for batch in batches)
-
-
 def down_converted_batch(batch: RecordBatch, magic: int, from_offset: int) -> tuple[bytes, int]:
-    """``down_convert`` of one batch, and how many bytes it was before it was compressed."""
+    """The batch in an old format, and how many bytes it was before it was compressed.
+
+    As Kafka's ``RecordsUtil.downConvert``: uncompressed messages begin exactly at ``from_offset``,
+    a compressed batch stays whole. Control batches and headers do not exist in these formats and
+    are left out. Raises ``ValueError`` for zstd, which no consumer of them can read,
+    ``MalformedRecords`` for what cannot be read.
+    """
     if batch.is_control:
         return b"", 0
     codec = batch.compression

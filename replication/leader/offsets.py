@@ -195,7 +195,7 @@ class OffsetsHandler:
     # -- OffsetForLeaderEpoch ---------------------------------------------------------------
 
     def offsets_for_leader_epoch(
-        self, request: OffsetForLeaderEpochRequest, context: RequestContext
+        self, request: OffsetForLeaderEpochRequest
     ) -> OffsetForLeaderEpochResponse:
         """Return where epochs end in the leader's history; (-1, -1) where it cannot tell."""
         return OffsetForLeaderEpochResponse(

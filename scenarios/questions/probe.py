@@ -149,11 +149,11 @@ def crash(simulation: Simulation, broker_id: int, topic: str = "orders") -> Part
     return simulation.partition(topic, 0)
 
 
-def comes_back(simulation: Simulation, broker_id: int, topic: str = "orders") -> PartitionView:
+def comes_back(simulation: Simulation, broker_id: int) -> PartitionView:
     """Start a broker and give it ten seconds to catch up; the partition afterwards."""
     simulation.broker(broker_id).start()
     simulation.run_for(10_000)
-    return simulation.partition(topic, 0)
+    return simulation.partition("orders", 0)
 
 
 def elect_preferred(simulation: Simulation, topic: str = "orders") -> None:

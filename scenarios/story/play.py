@@ -88,7 +88,7 @@ class StoryRun:
                 where = f"kafka_version {self.result.kafka_version}, step {number} ({step.name})"
                 return [f"{where}: {problem}" for problem in problems]
         outcome = self.result.outcome = outcome_of(
-            self.result.steps[-1].state, self.story, self.clients.promised
+            self.result.steps[-1].state, self.clients.promised
         )
         wrong = outcome_differences(self.story.outcome, outcome)
         return [f"kafka_version {self.result.kafka_version}, outcome: {text}" for text in wrong]
@@ -152,7 +152,7 @@ class StoryRun:
 # -- the outcome -------------------------------------------------------------------------------
 
 
-def outcome_of(state: StoryState, story: StorySpec, promised: Mapping[str, int]) -> Outcome:
+def outcome_of(state: StoryState, promised: Mapping[str, int]) -> Outcome:
     """Return what was lost, doubled or left different; all of it read off the replicas."""
     leader = state.replicas.get(state.leader)
     held = [record.value for record in leader.records] if leader is not None else []

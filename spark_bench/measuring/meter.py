@@ -35,7 +35,6 @@ class LatencyMeter:
         """What arrived before is part of the warm-up: it is counted, but not measured."""
         self.histograms: dict[str, BucketHistogram] = {}
         self.series: dict[str, dict[int, int]] = {"arrived": {}, "acknowledged": {}, "failed": {}}
-        self.last_ack_us: int = 0
         self.samples: Samples | None = [] if keeps_samples else None
         self._waiting: dict[tuple[str, int], int] = {}  # (metric, arrival) -> unanswered records
         self._unread: dict[bytes | None, int] = {}  # value -> arrival, where a client reads
@@ -116,7 +115,6 @@ class LatencyMeter:
                 self._histogram(metric).add_open((now_us - arrived_us) / 1000)
             return
         self._count("acknowledged")
-        self.last_ack_us = now_us
         if arrived_us >= self.from_us:
             self.add(metric, (now_us - arrived_us) / 1000)
 

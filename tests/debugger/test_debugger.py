@@ -11,6 +11,7 @@ import pytest
 from fakekafka import TraceError, UsageError
 from fakekafka.debugger.debugger import Debugger
 from fakekafka.debugger.forks import parse_action
+from fakekafka.debugger.going import finished
 from fakekafka.scenarios.file import load_scenario, parse_scenario
 from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.scenarios.spec import ScenarioSpec
@@ -80,14 +81,14 @@ def test_forward_and_back_show_the_same(live: Debugger) -> None:
 def test_the_next_event_of_an_actor(live: Debugger) -> None:
     """By default of the one that acts here; back again, too."""
     live.goto(300)
-    assert live.next_on("broker-2")
+    assert finished(live.going_to_next_on("broker-2"))
     first = live.position
     assert live.event.actor == "broker-2"
-    assert live.next_on()
+    assert finished(live.going_to_next_on())
     assert live.event.actor == "broker-2"
-    assert live.previous_on()
+    assert finished(live.going_to_previous_on())
     assert live.position == first
-    assert not live.next_on("nobody")
+    assert not finished(live.going_to_next_on("nobody"))
 
 
 def test_a_long_trace_is_not_read_for_one_crash(
@@ -110,14 +111,14 @@ def test_a_long_trace_is_not_read_for_one_crash(
         last = len(debugger.trace) - 1
         monkeypatch.setattr(StoredTrace, "raw_events", raw_events)
         monkeypatch.setattr(StoredTrace, "view", view)
-        assert debugger.next_interesting()
+        assert finished(debugger.going_to_next_interesting())
         assert debugger.position == crash
         debugger.goto(last)
-        assert debugger.previous_interesting()
+        assert finished(debugger.going_to_previous_interesting())
         assert debugger.event.kind in ("crash", "restart")
         debugger.goto(last)
         read.clear()
-        assert not debugger.next_on("nobody")
+        assert not finished(debugger.going_to_next_on("nobody"))
         assert read == []
 
 
@@ -254,7 +255,7 @@ def test_a_cut_recording_says_so(recorded: Path, tmp_path: Path) -> None:
 def test_a_fault_makes_another_run_that_is_a_scenario(live: Debugger, tmp_path: Path) -> None:
     """What was injected is in the saved file, and the file gives the very same run."""
     live.goto("3s")
-    live.next_on("broker-2")
+    finished(live.going_to_next_on("broker-2"))
     position, before = live.position, dict(live.state())
     live.inject("kill", broker=2)
     assert live.position == position

@@ -12,7 +12,7 @@ from fakekafka.protocol.records import batch as batches
 from fakekafka.protocol.records import compression as codecs
 from fakekafka.protocol.records.batch import RecordBatch, build_batch
 from fakekafka.protocol.records.format import Record
-from fakekafka.protocol.records.legacy import down_convert, parse_message
+from fakekafka.protocol.records.legacy import down_converted_batch, parse_message
 from fakekafka.replication.leader import down_conversion
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import offset_for_timestamp
@@ -71,7 +71,7 @@ def test_no_record_is_decoded_for_old_consumers_or_for_its_time(
 
     with monkeypatch.context() as patched:
         patched.setattr(batches, "decode_records", refuse)
-        converted = down_convert([stored], 1, 100)
+        converted = down_converted_batch(stored, 1, 100)[0]
         found = offset_for_timestamp(log, NOW_MS + 250)
     assert found is not None
     assert (found.offset, found.timestamp) == (250, NOW_MS + 250)

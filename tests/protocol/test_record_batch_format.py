@@ -30,7 +30,12 @@ from fakekafka.protocol.records.format import (
     write_record,
     write_varint,
 )
-from fakekafka.protocol.records.legacy import build_message, down_convert, parse_message, unwrap
+from fakekafka.protocol.records.legacy import (
+    build_message,
+    down_converted_batch,
+    parse_message,
+    unwrap,
+)
 from fakekafka.protocol.records.small_batch import build_batch_of_one, build_batch_of_small
 from fakekafka.tests.support.batches import parse_batches, with_base_offset
 
@@ -246,7 +251,7 @@ def test_garbage_is_a_corrupt_payload(codec: int, payload: bytes) -> None:
 def test_old_message_sets_round_trip(magic: int, codec: int) -> None:
     """Down-converted batches read back as the same keys, values and offsets."""
     data = with_base_offset(build_batch(RECORDS, compression=codec), 70, 0)
-    old = down_convert([RecordBatch.of(data)], magic)
+    old = down_converted_batch(RecordBatch.of(data), magic, 0)[0]
     found = []
     position = 0
     while (message := parse_message(old, position)) is not None:
@@ -263,7 +268,7 @@ def test_old_message_sets_round_trip(magic: int, codec: int) -> None:
 def test_down_conversion_starts_at_the_offset_asked_for() -> None:
     """DP-81: uncompressed sets of old formats begin exactly at the requested offset."""
     batch = RecordBatch.of(build_batch(RECORDS))
-    message = parse_message(down_convert([batch], 1, 2), 0)
+    message = parse_message(down_converted_batch(batch, 1, 2)[0], 0)
     assert message is not None
     assert (message.offset, message.key) == (2, b"tombstone")
 
@@ -271,9 +276,9 @@ def test_down_conversion_starts_at_the_offset_asked_for() -> None:
 def test_down_conversion_leaves_markers_out_and_refuses_zstd() -> None:
     """Markers do not exist in old formats; zstd cannot be read by their consumers."""
     marker = RecordBatch.of(build_control_marker(1, 0, True, 0, 5))
-    assert down_convert([marker], 1) == b""
+    assert down_converted_batch(marker, 1, 0)[0] == b""
     with pytest.raises(ValueError, match="zstd"):
-        down_convert([RecordBatch.of(build_batch(RECORDS, compression="zstd"))], 1)
+        down_converted_batch(RecordBatch.of(build_batch(RECORDS, compression="zstd")), 1, 0)
 
 
 def test_damaged_old_message_is_corrupt() -> None:

@@ -303,9 +303,7 @@ class ReplicaCluster:
                 if not answers and answered:
                     self.clock.advance(request.max_wait_ms)
             elif isinstance(request, OffsetForLeaderEpochRequest):
-                answers.append(
-                    leader.manager.offsets.offsets_for_leader_epoch(request, INTERNAL_CONTEXT)
-                )
+                answers.append(leader.manager.offsets.offsets_for_leader_epoch(request))
             else:
                 assert isinstance(request, ListOffsetsRequest)
                 answers.append(leader.manager.offsets.list_offsets(request, INTERNAL_CONTEXT))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..trace import MemoryTrace
-from .recorder import RECORD_BYTES_LIMIT, Recorder
+from .recorder import Recorder
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -20,14 +20,9 @@ class LockedRecorder(Recorder):
 
     events_aside = 0
 
-    def __init__(
-        self,
-        writer: TraceWriter | None = None,
-        keep: int | None = None,
-        record_bytes_limit: int = RECORD_BYTES_LIMIT,
-    ) -> None:
+    def __init__(self, writer: TraceWriter | None = None, keep: int | None = None) -> None:
         self._lock = threading.RLock()
-        super().__init__(writer, keep, record_bytes_limit)
+        super().__init__(writer, keep)
         self.row_buffer: RowBuffer | None = None
 
     def event(self, *args: Any, **kwargs: Any) -> int:

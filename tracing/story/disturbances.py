@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from ...protocol.names import broker_id_of, broker_name
 
 _FROM_BROKERS = ("crash", "pause", "session", "disk", "injection")
-_OF_LINKS = ("cut", "hold", "loss")
 _SLOW = ("latency", "bandwidth")
 """Kinds, the first to blame first."""
 _MESSAGES = 8

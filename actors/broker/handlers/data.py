@@ -36,7 +36,6 @@ class DataHandlers(BrokerHandlers):
     """Requests of producers, consumers and followers."""
 
     def by_type(self) -> dict[type, Handler]:
-        """The handlers by the requests they take."""
         return {
             ProduceRequest: self.produce,
             FetchRequest: self.fetch,
@@ -142,11 +141,9 @@ class DataHandlers(BrokerHandlers):
         )
 
     def offset_for_leader_epoch(
-        self, request: OffsetForLeaderEpochRequest, delivery: Delivery
+        self, request: OffsetForLeaderEpochRequest, _delivery: Delivery
     ) -> OffsetForLeaderEpochResponse:
-        return self._replica_manager.offsets.offsets_for_leader_epoch(
-            request, delivery.context or INTERNAL_CONTEXT
-        )
+        return self._replica_manager.offsets.offsets_for_leader_epoch(request)
 
     def delete_records(self, request: DeleteRecordsRequest, delivery: Delivery) -> None:
         self._replica_manager.offsets.delete_records(

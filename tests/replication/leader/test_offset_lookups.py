@@ -56,11 +56,7 @@ def ended(
     cluster: ReplicaCluster, epoch: int, broker: int = 0, tp: TopicPartition = TP, current: int = -1
 ) -> Any:
     request = OffsetForLeaderEpochRequest(-1, (OffsetForLeaderEpochPartition(tp, epoch, current),))
-    return (
-        cluster[broker]
-        .manager.offsets.offsets_for_leader_epoch(request, INTERNAL_CONTEXT)
-        .partitions[0]
-    )
+    return cluster[broker].manager.offsets.offsets_for_leader_epoch(request).partitions[0]
 
 
 # -- ListOffsets --------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def of_epochs(cluster: ReplicaCluster, tp: TopicPartition, epoch: int) -> Any:
     entry = OffsetForLeaderEpochPartition(tp, 0, epoch)
     request = OffsetForLeaderEpochRequest(-1, (entry,))
     manager = cluster[0].manager
-    (answer,) = manager.offsets.offsets_for_leader_epoch(request, INTERNAL_CONTEXT).partitions
+    (answer,) = manager.offsets.offsets_for_leader_epoch(request).partitions
     return answer.error, (answer.end_offset, -1, answer.leader_epoch)
 
 
