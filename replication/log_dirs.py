@@ -34,18 +34,6 @@ _FILE_NAME_MAX = 255
 class LogDirs:
     """Answers for the log directories of one broker, and moves replicas between them."""
 
-    __slots__ = (
-        "_config",
-        "_copied",
-        "_disk",
-        "_host",
-        "_hosted",
-        "_in_progress",
-        "_moving",
-        "_on_failure",
-        "_timer",
-    )
-
     def __init__(
         self,
         hosted: HostedPartitions,

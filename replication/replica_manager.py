@@ -38,26 +38,6 @@ if TYPE_CHECKING:
 class ReplicaManager:
     """Hosts partitions, answers for them, and keeps their logs. One actor owns it."""
 
-    __slots__ = (
-        "_by_name",
-        "broker_id",
-        "delayed",
-        "failures",
-        "fetch",
-        "fetcher_manager",
-        "followers",
-        "hosted",
-        "isr_updater",
-        "log_dirs",
-        "metadata_cache",
-        "offsets",
-        "produce",
-        "quotas",
-        "roles",
-        "upkeep",
-        "verified_produce",
-    )
-
     def __init__(
         self,
         hosted: HostedPartitions,

@@ -29,16 +29,6 @@ ANSWER_SIZE = 14
 class ReplicationQuota:
     """One side of a broker: which partitions are throttled there, and how much passed of them."""
 
-    __slots__ = (
-        "_begin_ms",
-        "_config",
-        "_now_ms",
-        "_passed",
-        "_rate_name",
-        "answers_followers",
-        "topics",
-    )
-
     def __init__(
         self,
         config: BrokerConfig,

@@ -45,22 +45,6 @@ LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
 class RoleChanges:
     """Requests of the controller: LeaderAndIsr, StopReplica, UpdateMetadata."""
 
-    __slots__ = (
-        "_broker_epoch",
-        "_delayed",
-        "_failures",
-        "_fetcher_manager",
-        "_hosted",
-        "_log_dirs",
-        "_start_checkpoints",
-        "behaviour",
-        "broker_id",
-        "controller_epoch",
-        "is_shutting_down",
-        "metadata_cache",
-        "on_leadership_change",
-    )
-
     def __init__(
         self,
         hosted: HostedPartitions,

@@ -13,15 +13,6 @@ from .partition.hosted_partitions import HostedPartitions
 class StorageFailures:
     """Takes partitions and log directories offline."""
 
-    __slots__ = (
-        "_delayed",
-        "_fetcher_manager",
-        "_hosted",
-        "on_directory_offline",
-        "on_halt",
-        "on_log_dir_failure",
-    )
-
     def __init__(
         self, hosted: HostedPartitions, delayed: DelayedRequests, fetcher_manager: FetcherManager
     ) -> None:

@@ -26,21 +26,6 @@ PRODUCER_ID_CHECK_MS = 600000
 class Upkeep:
     """The periodic work of one broker."""
 
-    __slots__ = (
-        "_config",
-        "_deletions",
-        "_fetcher_manager",
-        "_host",
-        "_hosted",
-        "_is_flushed_once",
-        "_is_running",
-        "_on_storage_failure",
-        "_timers",
-        "_uncleanable",
-        "is_moving",
-        "on_uncleanable",
-    )
-
     def __init__(
         self,
         hosted: HostedPartitions,

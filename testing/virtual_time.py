@@ -27,18 +27,6 @@ T = TypeVar("T")
 class VirtualTimeCluster(RunningCluster):
     """The running part of a ``Simulation``: time passes only while the caller waits."""
 
-    __slots__ = (
-        "_ended",
-        "_interruptions",
-        "_runtime",
-        "_seed",
-        "acts",
-        "begun",
-        "programs",
-        "waits_for_condition",
-        "waits_until_us",
-    )
-
     unit_of_seconds = "virtual s"
 
     def __init__(

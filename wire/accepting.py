@@ -58,19 +58,6 @@ class AcceptingListener(Generic[ConnectionT]):
     ``bind`` may be called from any thread; everything else on the loop's.
     """
 
-    __slots__ = (
-        "_accepting",
-        "_connections",
-        "_owner",
-        "_socket",
-        "_tasks",
-        "_tls",
-        "bounded_log",
-        "host",
-        "loop",
-        "port",
-    )
-
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,

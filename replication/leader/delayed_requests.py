@@ -15,17 +15,6 @@ from ..waiting.timing_wheel import WheelTimer
 class DelayedRequests:
     """The purgatories of one broker and their one timer."""
 
-    __slots__ = (
-        "_append_completes_produces_first",
-        "_by_name",
-        "_released_sessions",
-        "deletions",
-        "fetches",
-        "fetches_to_end",
-        "produces",
-        "timer",
-    )
-
     def __init__(self, hosted: HostedPartitions, host: Host, config: BrokerConfig) -> None:
         self._by_name = hosted.by_name
         self._released_sessions = hosted.context.released_sessions

@@ -41,21 +41,6 @@ _NONE = ErrorCode.NONE
 class FetchHandler:
     """Serves consumers, and followers that begin."""
 
-    __slots__ = (
-        "_by_name",
-        "_delayed",
-        "_fetch_bytes_max",
-        "_fetches",
-        "_fetches_to_end",
-        "_followers",
-        "_host",
-        "_quota",
-        "_reader",
-        "_throttled_topics",
-        "behaviour",
-        "sessions",
-    )
-
     def __init__(
         self,
         reader: PartitionReader,

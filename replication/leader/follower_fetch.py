@@ -30,20 +30,6 @@ _NONE = ErrorCode.NONE
 class FollowerFetchHandler:
     """Serves followers within their sessions."""
 
-    __slots__ = (
-        "_by_name",
-        "_causes",
-        "_delayed",
-        "_deletions",
-        "_fetch_bytes_max",
-        "_fetches_to_end",
-        "_quota",
-        "_throttled_topics",
-        "host",
-        "reader",
-        "timer",
-    )
-
     def __init__(self, reader: PartitionReader, delayed: DelayedRequests, host: Host) -> None:
         self.host: Host = host
         self.timer: WheelTimer = delayed.timer

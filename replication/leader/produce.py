@@ -61,18 +61,6 @@ that acknowledges the append."""
 class ProduceHandler:
     """Appends what clients and coordinators send, and answers when it is acknowledged."""
 
-    __slots__ = (
-        "_by_name",
-        "_complete_fetches",
-        "_delayed",
-        "_host",
-        "_lookup_error",
-        "_metadata_cache",
-        "_on_storage_failure",
-        "_produces",
-        "behaviour",
-    )
-
     def __init__(
         self,
         hosted: HostedPartitions,

@@ -43,19 +43,6 @@ _NONE = ErrorCode.NONE
 class PartitionReader:
     """Reads partitions for consumers and followers."""
 
-    __slots__ = (
-        "_tells_stable_offset",
-        "_throttled_topics",
-        "behaviour",
-        "by_name",
-        "fetch_bytes_max",
-        "hosted",
-        "metadata_cache",
-        "on_storage_failure",
-        "quota",
-        "selector",
-    )
-
     def __init__(
         self,
         hosted: HostedPartitions,

@@ -24,21 +24,6 @@ if TYPE_CHECKING:
 class HostedPartitions:
     """The partitions of one broker, and its logs as they are opened."""
 
-    __slots__ = (
-        "_hosted_counts",
-        "_last_settings",
-        "_settings",
-        "behaviour",
-        "broker_id",
-        "by_name",
-        "context",
-        "disk",
-        "high_watermarks",
-        "metadata_cache",
-        "offline",
-        "topic_config",
-    )
-
     def __init__(
         self,
         *,

@@ -38,17 +38,6 @@ def is_valid_topic_name(name: str) -> bool:
 class MetadataCache:
     """Partition states, live brokers, controller and topic ids as announced."""
 
-    __slots__ = (
-        "_behaviour",
-        "_brokers",
-        "_ids_by_topic",
-        "_topics",
-        "_topics_by_id",
-        "broker_id",
-        "cluster_id",
-        "controller_id",
-    )
-
     def __init__(
         self, broker_id: int, cluster_id: str = "", behaviour: Behaviour | None = None
     ) -> None:

@@ -103,17 +103,6 @@ class Purgatory:
     until more than ``purge_interval`` such operations have completed since the last purge.
     """
 
-    __slots__ = (
-        "_lingering",
-        "_poked_key",
-        "_stale_keys",
-        "_watchers",
-        "delayed_count",
-        "name",
-        "purge_interval",
-        "timer",
-    )
-
     def __init__(self, name: str, timer: WheelTimer, purge_interval: int = 1000) -> None:
         self.name: str = name
         self.timer: WheelTimer = timer

@@ -91,16 +91,6 @@ class TokenBucket:
 class ClientQuotas:
     """The quotas that one broker knows, and what its clients have used."""
 
-    __slots__ = (
-        "_burst_s",
-        "_connection_rates",
-        "_connections",
-        "_quotas",
-        "_used",
-        "_window",
-        "on_change",
-    )
-
     def __init__(self, config: BrokerConfig) -> None:
         self._window = (
             config["quota.window.num"],

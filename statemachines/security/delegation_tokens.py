@@ -70,18 +70,6 @@ def decode_token(data: bytes) -> DelegationToken:
 class DelegationTokens:
     """The tokens that one broker knows, and what is done with them."""
 
-    __slots__ = (
-        "_config",
-        "_followed",
-        "_host",
-        "_is_controller",
-        "_key",
-        "_log",
-        "_start_task",
-        "_tokens",
-        "_zk",
-    )
-
     def __init__(
         self,
         host: Host,

@@ -56,19 +56,6 @@ def _offered_ranges(kafka_version: str) -> dict[int, VersionRange]:
 class Codec:
     """Decodes requests and encodes responses for one listener of one broker."""
 
-    __slots__ = (
-        "_api_versions",
-        "_collectors",
-        "_features_epoch",
-        "_listener",
-        "_names",
-        "_parse_checks",
-        "_parses_fetches_late",
-        "_refuses_unknown_elements",
-        "_tells_own_range",
-        "ranges",
-    )
-
     def __init__(
         self,
         kafka_version: str,

@@ -40,22 +40,6 @@ class ClientObserver(Protocol):
 class BrokerService:
     """One broker as its connections see it: who answers, in which encoding, within which limits."""
 
-    __slots__ = (
-        "_connection_count",
-        "backend",
-        "broker_id",
-        "codec",
-        "connection_delay_ms",
-        "idle_ms",
-        "link",
-        "listener_name",
-        "max_request_bytes",
-        "memory",
-        "observer",
-        "receive_buffer",
-        "security",
-    )
-
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,

@@ -29,17 +29,6 @@ _FIRST_CONNECTION_ID = 1 << 62
 class ZooKeeperPort:
     """One TCP connection as a member of the network; a ``wire.ZooKeeperLink``."""
 
-    __slots__ = (
-        "_on_lost",
-        "_on_message",
-        "_runtime",
-        "_server_name",
-        "_server_told",
-        "blocked",
-        "connection_id",
-        "name",
-        "stopped",
-    )
     machine = TCP_CLIENTS
 
     def __init__(

@@ -25,17 +25,6 @@ _NEWEST = 1 << 15
 class Field:
     """One field of a message."""
 
-    __slots__ = (
-        "children",
-        "default_text",
-        "kind",
-        "name",
-        "nullable",
-        "tag",
-        "tagged",
-        "versions",
-    )
-
     def __init__(self, name: str, kind: str, versions: Versions) -> None:
         self.name: str = name
         self.kind: str = kind
