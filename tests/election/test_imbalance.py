@@ -67,6 +67,23 @@ def test_the_ratio_counts_only_what_a_broker_should_lead() -> None:
     ] == leader_imbalances(context, 10, context.behaviour)
 
 
+def test_brokers_take_their_partitions_back_by_their_ids() -> None:
+    """Whichever partition is known first; each has its own share."""
+    context = context_with([2, 1, 1])
+    for number, assignment in ((0, (3, 2)), (3, (2, 1))):
+        tp = TopicPartition("t", number)
+        context.topics.update_partition_full_replica_assignment(tp, ReplicaAssignment(assignment))
+        context.topics.put_partition_leadership_info(
+            tp, LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 0, (1, 2, 3), 0), 1)
+        )
+    found = leader_imbalances(context, 10, context.behaviour)
+    assert [(one.broker_id, one.preferred_count, len(one.candidates)) for one in found] == [
+        (1, 2, 0),
+        (2, 1, 1),
+        (3, 1, 1),
+    ]
+
+
 def test_leaderless_partitions_count_and_unknown_ones_do_not() -> None:
     """L=-1 is imbalanced; without leadership information it only enlarges the denominator."""
     context = context_with([-1, None, None])

@@ -206,6 +206,23 @@ def test_failed_directory_takes_its_partitions_offline() -> None:
     assert reported == [directory]
 
 
+def test_a_failed_partition_is_copied_no_more() -> None:
+    """Those in other directories are."""
+    cluster = led()
+    cluster.create((0, 1), OTHER)
+    manager = cluster[1].manager
+    directories = {name: manager.hosted.partition(name).log.directory for name in (TP, OTHER)}
+    assert len(set(directories.values())) == 2
+
+    def copied() -> list[TopicPartition]:
+        fetchers = cluster[1].fetcher_manager.fetchers
+        return sorted(name for fetcher in fetchers for name in fetcher.partitions)
+
+    assert copied() == [TP, OTHER]
+    manager.failures.handle_log_dir_failure(directories[TP])
+    assert copied() == [OTHER]
+
+
 def test_the_last_failed_directory_ends_the_process() -> None:
     """Without a report to the controller (``LogManager.handleLogDirFailure``)."""
     cluster = led()

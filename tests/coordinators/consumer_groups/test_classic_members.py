@@ -160,3 +160,13 @@ def test_uneven_members_differ_by_one_partition_at_most() -> None:
     }
     found = uniform_assignor(members, {"A": 3, "B": 1})
     assert {m: sum(map(len, topics.values())) for m, topics in found.items()} == {"m1": 2, "m2": 2}
+
+
+def test_uneven_members_keep_what_they_have_and_read() -> None:
+    """What is even already does not move; what a member reads no more is given away."""
+    members = {
+        "m1": MemberSpec(("A", "B"), ("A", "B"), {"A": (1,), "B": (0,)}),
+        "m2": MemberSpec(("A",), ("A",), {"A": (0, 2), "B": (1,)}),
+    }
+    found = uniform_assignor(members, {"A": 3, "B": 1})
+    assert found == {"m1": {"A": (1,), "B": (0,)}, "m2": {"A": (0, 2)}}

@@ -57,6 +57,14 @@ def test_classic_members_of_an_upgraded_group_keep_their_sessions() -> None:
     assert not [line for line in desk.lines if line.endswith("has failed")]
 
 
+@pytest.mark.parametrize(("max_size", "is_full"), [(2, True), (1, False)])
+def test_a_group_of_just_the_greatest_size_is_upgraded(max_size: int, is_full: bool) -> None:
+    """It is full then, which its new member is told; a larger one is not upgraded."""
+    desk = classic_pair("upgrade", group_consumer_max_size=max_size)
+    error = desk.member("a").join().error
+    assert error is (ErrorCode.GROUP_MAX_SIZE_REACHED if is_full else ErrorCode.GROUP_ID_NOT_FOUND)
+
+
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
 def test_without_the_policy_a_classic_group_stays(policy: str) -> None:
     desk = classic_pair(policy)

@@ -170,6 +170,13 @@ def test_a_new_producer_id_begins_with_epoch_zero() -> None:
         metadata(S.ONGOING, 32766).prepare_rotation(9, 1000, 200, keep_last_epoch=False)
 
 
+def test_who_does_not_name_its_epoch_begins_anew_without_one_before() -> None:
+    """Only who named it may ask again with it, as its answer may have been lost (KIP-360)."""
+    subject = metadata(S.COMPLETE_COMMIT, 32766)
+    subject.complete(subject.prepare_rotation(8, 1000, 200, keep_last_epoch=False))
+    assert (subject.producer_epoch, subject.last_producer_epoch) == (0, -1)
+
+
 def test_a_fence_that_failed_does_not_raise_the_epoch_again() -> None:
     """KAFKA-9666."""
     subject = metadata(S.ONGOING, 3, ORDERS)

@@ -251,6 +251,18 @@ def test_followers_read_to_the_end_whatever_the_switch_says() -> None:
     assert len(old_fetch(cluster, 1, max_bytes=5, replica_id=1).records[0].data) == 5
 
 
+def test_broker_0_is_a_follower_like_others() -> None:
+    """The switch is not for it either."""
+    cluster = led(brokers=2, leader=1, topic={"message.downconversion.enable": "false"})
+    append_as_leader(cluster[1].log(), encode("a"), 0, cluster.clock.now_ms)
+    request = FetchRequest(0, 0, 1, ROOM, (FetchPartition(TP, 0, max_bytes=ROOM),))
+    answers: list[Any] = []
+    manager = cluster[1].manager
+    manager.fetch.fetch_messages(request, RequestContext("c", 3), answers.append)
+    (answer,) = down_converted(request, answers[0], 3, manager.hosted.partition).partitions
+    assert [value for *_, value in messages(answer)] == [b"a"]
+
+
 def test_markers_alone_become_the_start_of_a_message() -> None:
     """KIP-283: old formats have no markers; the consumer is told to read on with more room."""
     cluster = alone()

@@ -383,6 +383,15 @@ def test_error_in_one_partition_answers_all_at_once() -> None:
     ]
 
 
+def test_a_follower_waits_for_records_whatever_its_id_is() -> None:
+    """Broker 0, too, gets them before they are committed."""
+    cluster = led(brokers=2, leader=1)
+    answers = cluster.fetch(1, 0, replica_id=0, max_wait_ms=500)
+    assert answers == []
+    cluster.produce(1, "a", acks=1)
+    assert [len(answer.records) for answer in answers] == [1]
+
+
 def test_only_a_high_watermark_move_does_not_answer_early() -> None:
     """DP-44: with the default selector a moved high watermark alone wakes no follower."""
     cluster = filled(brokers=3, committed=6)

@@ -22,16 +22,22 @@ OTHER = TopicPartition("u", 0)
 
 @pytest.mark.parametrize("replica_id", [-1, 1])
 @pytest.mark.parametrize("in_session", [False, True])
+@pytest.mark.parametrize("is_throttled", [False, True])
 @pytest.mark.parametrize(
     ("max_bytes", "each", "sizes"),
     [(2.5, 1.25, [1.25, 1.25, 0]), (2.25, 1.5, [1.5, 0, 0]), (3.5, 2, [2, 1.5, 0])],
 )
 def test_limits_cut_at_the_byte(
-    replica_id: int, in_session: bool, max_bytes: float, each: float, sizes: list[float]
+    replica_id: int,
+    in_session: bool,
+    is_throttled: bool,
+    max_bytes: float,
+    each: float,
+    sizes: list[float],
 ) -> None:
     """DP-72, DP-73: a batch cut off at the end counts against both limits; a first batch that
     would be cut is left out (``LogSegment.read``, ``ReplicaManager.readFromLocalLog``). The
-    limits and sizes here are in batches."""
+    limits and sizes here are in batches. That another topic is throttled changes nothing."""
     names = [TP, OTHER, TopicPartition("third", 0)]
     cluster = ReplicaCluster(brokers=2)
     for name in names:
@@ -41,6 +47,8 @@ def test_limits_cut_at_the_byte(
         cluster.fetch(0, 3, replica_id=1, tp=name)
     size = len(cluster[0].log().active.stored[0])
     assert size % 4 == 0
+    if is_throttled:
+        cluster[0].manager.quotas.leader.throttle("throttled", None)
     limits: dict[str, Any] = {"max_bytes": int(max_bytes * size)}
     specs = [FetchPartition(name, 0, max_bytes=int(each * size)) for name in names]
     if in_session:

@@ -71,6 +71,15 @@ def test_epoch_wraps_to_one() -> None:
     assert next_epoch(5) == 6
 
 
+def test_a_session_goes_on_with_epoch_one_after_the_last() -> None:
+    sessions = cache()
+    session = sessions.get(opened(sessions, A))
+    assert isinstance(session, FetchSession)
+    session.epoch = EPOCH_MAX
+    for epoch in (EPOCH_MAX, 1, 2):
+        assert sessions.resolve(request(session.session_id, epoch), NOW) is session
+
+
 def test_a_session_of_nothing_is_closed_when_it_is_used() -> None:
     """A full fetch of no partition opens it; what follows is answered without a session."""
     sessions = cache()

@@ -220,6 +220,23 @@ def test_a_fetch_that_waits_tells_the_log_start_when_its_time_is_up() -> None:
     assert (told.topic_partition, told.log_start_offset) == (TPS[2], 1)
 
 
+def test_answers_within_a_session_count_for_the_throttle() -> None:
+    """Whether the fetch had to wait for what it is told, or not."""
+    session = Session()
+    quota = session.manager.quotas.leader
+    quota.throttle("t", None)
+    before = quota.per_second
+    session.cluster.produce(0, "a", tp=TPS[3])
+    assert names(session.fetch(max_wait_ms=0)[0]) == [3]
+    at_once = quota.per_second
+    assert at_once > before
+    session.offsets[TPS[3]] = 1
+    answers = session.fetch(TPS[3])
+    session.cluster.produce(0, "b", tp=TPS[2])
+    assert 2 in names(answers[0])
+    assert quota.per_second > at_once
+
+
 def test_a_timer_of_a_fetch_that_was_answered_tells_no_one() -> None:
     """What is new then waits for the next fetch."""
     session = Session()

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fakekafka.protocol.control import UpdateMetadataRequest
 from fakekafka.protocol.errors import UsageError
+from fakekafka.protocol.values import BrokerInfo, EndPoint
 from fakekafka.replication.leader.replica_selector import (
     LeaderSelector,
     RackAwareReplicaSelector,
     ReplicaView,
+    preferred_replica,
     replica_selector,
 )
+from fakekafka.tests.support.replica_cluster import TP, led
 
 LEADER = ReplicaView(0, "a", 10, 0)
 NEAR = ReplicaView(1, "b", 8, 50)
@@ -48,3 +52,33 @@ def test_unknown_class_fails_the_start() -> None:
     assert replica_selector(None) is None
     name = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     assert isinstance(replica_selector(name), RackAwareReplicaSelector)
+
+
+def preferred(offset: int, *racks: tuple[int, str | None]) -> int:
+    """Where leader 0 sends a client in rack b; live are the brokers that are named."""
+    cluster = led("3.9", brokers=3)
+    cluster.produce(0, *"abc")
+    cluster.replicate(1, 2)
+    cluster.produce(0, "d")
+    cluster.replicate(2)
+    manager = cluster[0].manager
+    live = tuple(BrokerInfo(i, (EndPoint("h", 9092),), rack) for i, rack in racks)
+    manager.metadata_cache.update(UpdateMetadataRequest(0, 1, -1, (), live))
+    partition = manager.hosted.partition(TP)
+    selector = RackAwareReplicaSelector()
+    return preferred_replica(selector, partition, manager.metadata_cache, offset, "b")
+
+
+def test_a_dead_replica_is_not_preferred() -> None:
+    """Whatever its rack was (DP-45)."""
+    assert preferred(0, (0, "a"), (1, "b")) == 1
+    assert preferred(0, (0, "a"), (2, "b")) == 2
+    assert preferred(0, (0, "a"), (1, "c")) == -1
+    assert preferred(0, (0, "a"), (1, None)) == -1
+
+
+def test_a_replica_without_the_offset_is_not_preferred() -> None:
+    """It need not have the record, but must have come as far."""
+    assert preferred(3, (0, "a"), (1, "b"), (2, "c")) == 1
+    assert preferred(4, (0, "a"), (1, "b"), (2, "c")) == -1
+    assert preferred(4, (0, "a"), (1, "b"), (2, "b")) == 2

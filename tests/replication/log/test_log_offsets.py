@@ -14,6 +14,7 @@ from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.lookups import legacy_fetch_offsets_before, offset_for_timestamp
 from fakekafka.replication.log.results import OffsetsOutOfOrder, UnexpectedAppendOffset
 from fakekafka.replication.log.retention import delete_old_segments
+from fakekafka.replication.log.segment import RELATIVE_OFFSET_MAX
 from fakekafka.tests.support.logs import Tools
 from fakekafka.tests.support.present import present
 
@@ -400,6 +401,36 @@ def test_flush_by_number_of_messages(tools: type[Tools]) -> None:
     follower = tools.log(flush_messages=3)
     append_as_follower(follower, list(log.batches()))
     assert follower.storage.flushed_offset == 5
+    follower = tools.log(flush_messages=3)
+    for batch in log.batches():
+        assert append_next(follower, batch, tools.now_ms)
+    assert follower.storage.flushed_offset == 3
+
+
+def test_offsets_of_a_segment_are_within_four_bytes_of_its_first(tools: type[Tools]) -> None:
+    """``LogSegment.canConvertToRelativeOffset``: the largest one still fits."""
+    for offset, count in ((RELATIVE_OFFSET_MAX, 1), (RELATIVE_OFFSET_MAX + 1, 2)):
+        log = tools.log(index_interval_bytes=0)
+        append_as_follower(log, [tools.batch_at(0), tools.batch_at(offset)])
+        assert len(log.segments) == count
+
+
+def test_jitter_is_no_longer_than_the_time_that_it_is_taken_from(tools: type[Tools]) -> None:
+    """A segment of a second with a jitter of a day rolls within the second, but not at once."""
+    log = tools.log(segment_ms=1000, segment_jitter_ms=86_400_000)
+    for later_ms in (0, 1, 1001):
+        data = tools.data(b"v", times=[tools.now_ms + later_ms])
+        append_as_leader(log, data, 0, tools.now_ms + later_ms)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_a_time_of_appending_is_the_time_of_all_records(tools: type[Tools]) -> None:
+    """What their producer said of them does not count on such a topic."""
+    log = tools.log(message_timestamp_type="LogAppendTime")
+    early = [tools.now_ms - 10, tools.now_ms - 5]
+    append_as_leader(log, tools.data(b"a", b"b", times=early), 0, tools.now_ms)
+    found = present(offset_for_timestamp(log, tools.now_ms - 7))
+    assert (found.timestamp, found.offset) == (tools.now_ms, 0)
 
 
 def test_topic_id_is_assigned_once(log: Any) -> None:

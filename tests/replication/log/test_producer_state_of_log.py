@@ -9,7 +9,7 @@ from fakekafka.protocol.data import AbortedTransaction
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.versions import behaviour
 from fakekafka.replication.disk.memory_disk import MemoryDisk
-from fakekafka.replication.log.follower_append import append_as_follower
+from fakekafka.replication.log.follower_append import append_as_follower, append_next
 from fakekafka.replication.log.leader_append import append_as_leader
 from fakekafka.replication.log.log import Log
 from fakekafka.replication.log.lookups import aborted_transactions
@@ -305,6 +305,17 @@ def test_truncation_reopens_a_transaction(tools: type[Tools], log: Any) -> None:
     assert (log.last_stable_offset, aborted_transactions(log, 0, 2)) == (2, [])
 
 
+def test_truncation_keeps_what_was_aborted_below(tools: type[Tools], log: Any) -> None:
+    """Though the state is rebuilt from a snapshot that is behind it."""
+    tools.produce(log, 1, 0, 0, txn=True)
+    tools.end(log, 1, False)
+    log.take_producer_snapshot()
+    tools.fill(log, 2)
+    log.update_high_watermark(2)
+    log.truncate_to(3)
+    assert aborted_transactions(log, 0, 2) == [AbortedTransaction(1, 0)]
+
+
 # -- rebuilding -----------------------------------------------------------------------------------
 
 
@@ -366,3 +377,24 @@ def test_follower_has_the_leaders_state(tools: type[Tools], log: Any) -> None:
     assert present(follower.producers).snapshot() == present(log.producers).snapshot()
     follower.update_high_watermark(3)
     assert aborted_transactions(follower, 0, 3) == [AbortedTransaction(2, 1)]
+
+
+def test_a_follower_notes_producers_batch_by_batch(tools: type[Tools], log: Any) -> None:
+    """One that it has not heard of, one that goes on, and one that begins anew."""
+    follower = tools.log()
+    for epoch, sequence in ((0, 0), (0, 1), (1, 0)):
+        tools.produce(log, 1, epoch, sequence)
+        assert append_next(follower, log.active.last_batch, tools.now_ms)
+        assert present(follower.producers).snapshot() == present(log.producers).snapshot()
+
+
+def test_a_follower_notes_a_producer_that_it_had_forgotten(tools: type[Tools], log: Any) -> None:
+    """Brokers forget silent ones by their own clocks."""
+    follower = tools.log()
+    for sequence in range(3):
+        if sequence == 2:
+            follower.remove_expired_producers(tools.now_ms + 1000, 1000)
+            assert present(follower.producers).entries == {}
+        tools.produce(log, 1, 0, sequence)
+        assert append_next(follower, log.active.last_batch, tools.now_ms)
+    assert present(follower.producers).entries[1].last_sequence == 2

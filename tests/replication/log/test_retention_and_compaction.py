@@ -212,6 +212,20 @@ def test_last_sequence_of_a_producer_survives(tools: type[Tools]) -> None:
     assert present(log.producers).entries[7].last_sequence == 1
 
 
+def test_the_marker_of_an_empty_transaction_goes(tools: type[Tools]) -> None:
+    """The data of the transaction before it, which is there, is not its own."""
+    log = tools.log(cleanup_policy="compact")
+    header = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    put(log, tools, ("a", "1"), is_transactional=True, **header)
+    tools.end(log, 1, True)
+    tools.end(log, 1, True)
+    compacted(tools, log)
+    assert [b.delete_horizon_ms for b in log.batches() if b.is_control] == [
+        None,
+        tools.now_ms + DAY_MS,
+    ]
+
+
 def test_aborted_records_and_then_their_marker_go(tools: type[Tools], disk: Disk) -> None:
     """Aborted data goes at once, its marker a retention time later; committed data stays."""
     log = disk.open_log(tools.name, tools.config(cleanup_policy="compact"))

@@ -65,7 +65,8 @@ def test_the_announced_objects_themselves_are_kept() -> None:
 
 def test_negative_controller_id_is_unknown() -> None:
     """A controller id below zero means that nobody knows; Metadata then says -1."""
-    found = cache(state(), controller=1)
+    found = cache(state(), controller=0)
+    assert found.controller_id == 0
     found.update(UpdateMetadataRequest(-1, 1, -1, (), ()))
     assert found.controller_id is None
     assert found.metadata(MetadataRequest(())).controller_id == -1

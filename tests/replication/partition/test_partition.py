@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fakekafka.protocol.config import BrokerConfig, TopicConfig
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.records.batch import RecordBatch
+from fakekafka.protocol.values import TopicPartition
 from fakekafka.replication.partition.replica import Replica
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, encode
 from fakekafka.tests.support.replica_cluster import led as led_by_0
@@ -403,3 +405,15 @@ def test_shrink_commit_moves_the_high_watermark() -> None:
         cluster.release_isr_changes()
         assert partition(cluster).isr == (0,)
         assert cluster[0].high_watermark() == high_watermark, version
+
+
+def test_a_changed_topic_leaves_the_settings_of_others() -> None:
+    cluster = led()
+    other = TopicPartition("u", 0)
+    cluster.create((0, 1), other)
+    hosted = cluster[0].manager.hosted
+    before = hosted.partition(other).settings
+    hosted.topic_config = lambda _topic: TopicConfig(BrokerConfig(), {"min.insync.replicas": "2"})
+    hosted.update_topic_config("t")
+    assert hosted.partition(TP).settings.min_insync_replicas == 2
+    assert hosted.partition(other).settings is before

@@ -144,6 +144,18 @@ def test_purge_follows_the_interval(host: FakeHost) -> None:
     assert purgatory.watched_count == 1
 
 
+def test_a_key_that_no_operation_waits_under_is_forgotten(purgatory: Purgatory) -> None:
+    """There are as many keys as partitions, members and transactions, in the end."""
+    for keys in (("a",), ("a", "b"), ("b", "c")):
+        operation = watch(purgatory, *keys)
+        operation.may_complete = True
+        for key in keys:
+            purgatory.check_and_complete(key)
+    watch(purgatory, "d", "e").force_complete()
+    purgatory.purge()
+    assert purgatory._watchers == {}
+
+
 def test_pokes_within_a_completion_are_not_lost(purgatory: Purgatory) -> None:
     """DP-104: completing one operation may poke the key again and complete another."""
     second = watch(purgatory, "a")

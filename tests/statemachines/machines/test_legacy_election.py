@@ -50,6 +50,16 @@ def test_kafka_0_10_elects_uncleanly_by_default(make_core: MakeCore) -> None:
     assert core.context.unclean_leader_elections == 1
 
 
+def test_kafka_0_10_leaves_what_a_newer_controller_wrote(make_core: MakeCore) -> None:
+    core = make_core(5, version="0.10")
+    core.assign(TP, 5)
+    core.lead(TP, -1, (5,), controller_epoch=core.context.epoch + 1, cached=False)
+    core.put(TP, OFFLINE)
+    outcome = core.move([TP], ONLINE, OfflinePartition())[TP]
+    assert isinstance(outcome, StateChangeFailed)
+    assert core.stored(TP)[:2] == (-1, 0)
+
+
 def test_kafka_0_10_swallows_elections_not_needed(make_core: MakeCore) -> None:
     """The partition is set Online, nothing is written or sent."""
     core = make_core(5, version="0.10")

@@ -18,7 +18,9 @@ from fakekafka.zkfake.messages import (
     CreateRequest,
     DeleteRequest,
     ExistsRequest,
+    GetEphemeralsRequest,
     MultiRequest,
+    SessionRequest,
     SetDataRequest,
     ZkCode,
     ZooKeeperError,
@@ -83,6 +85,24 @@ def test_a_server_behind_its_client_does_not_serve_it(single: ZkNetwork) -> None
 def test_an_unknown_session_is_told_that_it_has_expired(single: ZkNetwork) -> None:
     single.deliver("x", "zk-1", ConnectRequest(5, 123, 6000, 0))
     assert single.log[-1] == ("zk-1", "x", ConnectResponse(5, 0, 0))
+
+
+def test_nothing_is_kept_of_who_was_told_that_its_session_has_expired(single: ZkNetwork) -> None:
+    single.deliver("x", "zk-1", ConnectRequest(5, 99, 6000, 0))
+    assert single.servers[1].connections.by_id == {}
+
+
+def test_a_client_is_told_its_ephemeral_nodes_below_a_path(single: ZkNetwork) -> None:
+    client = single.connected()
+    requests: list[SessionRequest] = [
+        CreateRequest("/a", b""),
+        CreateRequest("/a/b", b"", ephemeral=True),
+        CreateRequest("/c", b"", ephemeral=True),
+    ]
+    single.run(client.handle_requests(requests))
+    for prefix, found in (("/a", ("/a/b",)), ("/c", ("/c",)), ("/", ("/a/b", "/c"))):
+        answer = single.run(client.handle_request(GetEphemeralsRequest(prefix)))
+        assert tuple(answer.children) == found
 
 
 def test_a_session_that_connects_again_takes_its_old_connections_place(single: ZkNetwork) -> None:
