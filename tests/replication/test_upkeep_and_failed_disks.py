@@ -210,7 +210,7 @@ def test_a_failed_partition_is_copied_no_more() -> None:
     """Those in other directories are."""
     cluster = led()
     cluster.create((0, 1), OTHER)
-    manager = cluster[1].manager
+    manager: Any = cluster[1].manager
     directories = {name: manager.hosted.partition(name).log.directory for name in (TP, OTHER)}
     assert len(set(directories.values())) == 2
 

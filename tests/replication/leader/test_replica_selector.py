@@ -15,6 +15,7 @@ from fakekafka.replication.leader.replica_selector import (
     preferred_replica,
     replica_selector,
 )
+from fakekafka.tests.support.present import present
 from fakekafka.tests.support.replica_cluster import TP, led
 
 LEADER = ReplicaView(0, "a", 10, 0)
@@ -64,7 +65,7 @@ def preferred(offset: int, *racks: tuple[int, str | None]) -> int:
     manager = cluster[0].manager
     live = tuple(BrokerInfo(i, (EndPoint("h", 9092),), rack) for i, rack in racks)
     manager.metadata_cache.update(UpdateMetadataRequest(0, 1, -1, (), live))
-    partition = manager.hosted.partition(TP)
+    partition = present(manager.hosted.partition(TP))
     selector = RackAwareReplicaSelector()
     return preferred_replica(selector, partition, manager.metadata_cache, offset, "b")
 

@@ -411,7 +411,7 @@ def test_a_changed_topic_leaves_the_settings_of_others() -> None:
     cluster = led()
     other = TopicPartition("u", 0)
     cluster.create((0, 1), other)
-    hosted = cluster[0].manager.hosted
+    hosted: Any = cluster[0].manager.hosted
     before = hosted.partition(other).settings
     hosted.topic_config = lambda _topic: TopicConfig(BrokerConfig(), {"min.insync.replicas": "2"})
     hosted.update_topic_config("t")

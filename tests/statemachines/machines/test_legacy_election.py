@@ -57,7 +57,7 @@ def test_kafka_0_10_leaves_what_a_newer_controller_wrote(make_core: MakeCore) ->
     core.put(TP, OFFLINE)
     outcome = core.move([TP], ONLINE, OfflinePartition())[TP]
     assert isinstance(outcome, StateChangeFailed)
-    assert core.stored(TP)[:2] == (-1, 0)
+    assert core.stored(TP) == (-1, 0, (5,), 0, core.context.epoch + 1)
 
 
 def test_kafka_0_10_swallows_elections_not_needed(make_core: MakeCore) -> None:

@@ -20,7 +20,6 @@ from fakekafka.zkfake.messages import (
     ExistsRequest,
     GetEphemeralsRequest,
     MultiRequest,
-    SessionRequest,
     SetDataRequest,
     ZkCode,
     ZooKeeperError,
@@ -94,15 +93,12 @@ def test_nothing_is_kept_of_who_was_told_that_its_session_has_expired(single: Zk
 
 def test_a_client_is_told_its_ephemeral_nodes_below_a_path(single: ZkNetwork) -> None:
     client = single.connected()
-    requests: list[SessionRequest] = [
-        CreateRequest("/a", b""),
-        CreateRequest("/a/b", b"", ephemeral=True),
-        CreateRequest("/c", b"", ephemeral=True),
-    ]
-    single.run(client.handle_requests(requests))
+    single.write(client, "/a")
+    nodes = [CreateRequest(path, b"", ephemeral=True) for path in ("/a/b", "/c")]
+    single.run(client.handle_requests(nodes))
     for prefix, found in (("/a", ("/a/b",)), ("/c", ("/c",)), ("/", ("/a/b", "/c"))):
-        answer = single.run(client.handle_request(GetEphemeralsRequest(prefix)))
-        assert tuple(answer.children) == found
+        answer = single.servers[1]._read(client.session_id, GetEphemeralsRequest(prefix))
+        assert answer.children == found
 
 
 def test_a_session_that_connects_again_takes_its_old_connections_place(single: ZkNetwork) -> None:
