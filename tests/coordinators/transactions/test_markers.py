@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.errors import ErrorCode
+from fakekafka.protocol.transactions import WriteTxnMarkersResponse
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.transaction_desk import AUDIT, ID, ORDERS, Desk
 
@@ -124,7 +125,35 @@ def test_requests_that_wait_behind_a_broken_connection_find_the_new_leader(desk:
     desk.clock.advance(0)
     desk.leaders.update({ORDERS: 2, AUDIT: 3})
     desk.disconnect_markers()
-    assert where(desk) == [(2, [ORDERS, ORDERS]), (3, [AUDIT])]
+    again = [(2, [ORDERS, ORDERS]), (3, [AUDIT])]
+    assert where(desk) == again
+    desk.clock.advance(50)
+    assert where(desk) == again, "the broker that was lost is asked for nothing more"
+
+
+def test_a_partition_that_an_answer_leaves_out_is_asked_for_again(desk: Desk) -> None:
+    """Without an outcome it may lack its marker."""
+    decide(desk)
+    desk.sent()
+    _, _, answered = desk.markers.pop(0)
+    answered(WriteTxnMarkersResponse(()))
+    assert desk.state == "PrepareCommit"
+    desk.clock.advance(10)
+    assert where(desk) == [(1, [ORDERS])]
+
+
+def test_what_waits_for_a_leader_goes_with_the_coordinator(desk: Desk) -> None:
+    """The next coordinator sends it; here it is not even counted any more."""
+    desk.alive = [2]
+    decide(desk, ORDERS)
+    assert where(desk) == []
+    markers = desk.coordinator.markers
+    assert (markers.without_leader_count, markers.pending_count) == (1, 1)
+    desk.resign()
+    assert (markers.without_leader_count, markers.pending_count) == (0, 0)
+    desk.alive = [1, 2]
+    markers.metadata_changed()
+    assert where(desk) == []
 
 
 def test_a_partition_without_a_living_leader_waits_for_one(desk: Desk) -> None:
@@ -227,6 +256,16 @@ def test_a_coordinator_that_resigned_sends_and_closes_nothing(desk: Desk) -> Non
     assert desk.written() == written
     assert desk.coordinator.markers.pending_count == 0
     assert desk.failures == []
+
+
+def test_a_coordinator_that_resigned_asks_for_nothing_again(desk: Desk) -> None:
+    """Whatever the answer is that comes late."""
+    decide(desk)
+    desk.sent()
+    desk.resign()
+    desk.answer_markers({ORDERS: E.NOT_LEADER_OR_FOLLOWER})
+    desk.clock.advance(100)
+    assert (where(desk), desk.coordinator.markers.pending_count) == ([], 0)
 
 
 def test_answers_to_markers_of_an_older_epoch_are_not_counted(desk: Desk) -> None:

@@ -113,3 +113,16 @@ def test_shutting_down_brokers_are_told_of_their_lost_leadership_not_in_1_1() ->
         cluster.controlled_shutdown(2)
         kinds = [type(request) for request in sent_to(cluster, 2)]
         assert (LeaderAndIsrRequest in kinds) == is_told
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.8"])
+def test_each_partition_is_moved_once(version: str) -> None:
+    """One after the other before 1.1, all together since (KAFKA-5642)."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    for topic in "tuv":
+        cluster.create_topic(topic, (3, 2))
+    before = [cluster.state(topic).leader_epoch for topic in "tuv"]
+    assert cluster.controlled_shutdown(3, -1) == []
+    after = [cluster.state(topic) for topic in "tuv"]
+    moved = [(state.leader, state.leader_epoch - 1) for state in after]
+    assert moved == [(2, epoch) for epoch in before]

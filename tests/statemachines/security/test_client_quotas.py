@@ -182,3 +182,27 @@ def test_the_time_of_requests_is_limited_as_per_cent_of_a_second() -> None:
     quotas.use_request_time("u", "d", 900_000_000, 0)
     assert quotas.request_throttle_ms("u", "d", 0) == 0
     assert quotas.request_throttle_ms("u", "c", 11_000) == 0
+
+
+def test_a_quota_of_an_address_is_told_and_can_be_asked_for() -> None:
+    """When it comes, when it is another, and when it goes; not when there was none."""
+    quotas = ClientQuotas(BrokerConfig())
+    told: list[bool] = []
+    quotas.on_change = told.append
+    rate = "connection_creation_rate"
+    quotas.ip_changed("a", {})
+    assert told == []
+    for count, value in enumerate((1.0, 2.0, None), 1):
+        quotas.ip_changed("a", {} if value is None else {rate: str(value)})
+        assert (len(told), quotas.limits_connections) == (count, value is not None)
+        assert quotas.holds({"ip": "a"}, rate, value)
+        assert not quotas.holds({"ip": "a"}, rate, 3.0)
+    assert not quotas.holds({"ip": "a"}, rate, 2.0)
+
+
+def test_connections_are_counted_anew_with_the_rest() -> None:
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.ip_changed("a", {"connection_creation_rate": "1"})
+    assert [quotas.connect("a", 0) for _ in range(11)] == [0] * 10 + [1000]
+    quotas.forget_usage()
+    assert quotas.connect("a", 0) == 0
