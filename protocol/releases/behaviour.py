@@ -72,6 +72,8 @@ class Behaviour:
         """A broker lives on without a log directory that failed."""
         self.controller_stands_before_registration: bool = before("1.1", "KAFKA-5642")
         """A broker stands for controller before it has registered."""
+        self.new_session_stands_before_registration: bool = before("0.11", "KAFKA-5028")
+        """A broker with a new session stands for controller before it registers again."""
         self.new_replica_reads_zookeeper: bool = before("1.1", "KAFKA-5642")
         """The state of a partition is read from ZooKeeper for each new replica."""
         self.controlled_shutdown_tells_leaving_broker: bool = before("1.1", "KAFKA-5642") or since(

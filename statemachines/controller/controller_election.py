@@ -54,8 +54,8 @@ class ControllerElection:
 
     async def process_register_broker_and_reelect(self, _event: RegisterBrokerAndReelect) -> None:
         parts = self._parts
-        await self._registration.register_again()
-        if parts.behaviour.pipelined_zookeeper:
+        if not parts.behaviour.new_session_stands_before_registration:
+            await self._registration.register_again()
             await self.maybe_resign()
             await self.elect()
             return
@@ -66,6 +66,7 @@ class ControllerElection:
         self.resign()
         if await parts.zk.brokers.get_controller_id() != parts.tenure.broker_id:
             await self.elect()
+        await self._registration.register_again()
 
     # --- what they do
 

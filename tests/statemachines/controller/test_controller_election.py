@@ -270,6 +270,18 @@ def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:
     assert cluster.active.epoch == 2
 
 
+@pytest.mark.parametrize(("version", "epoch"), [("0.10", 1), ("1.0", 0), ("1.1", 0), ("3.9", 0)])
+def test_who_is_alone_with_a_new_session_leads_anew_in_0_10(version: str, epoch: int) -> None:
+    """It is elected before it is registered, and takes itself for dead until then
+    (docs/kafka/controller-failover.md#session-expiry)."""
+    cluster = ControllerCluster([1], version)
+    cluster.create_topic("t", (1,))
+    cluster.expire(1)
+    assert cluster.active.epoch == 2
+    state = cluster.state("t")
+    assert (state.leader, state.isr, state.leader_epoch) == (1, (1,), epoch)
+
+
 @pytest.mark.parametrize(("version", "elects"), [("1.0", True), ("1.1", False), ("3.9", False)])
 def test_a_deletion_between_two_watches_is_heard_by_none(version: str, elects: bool) -> None:
     """Who hears that ``/controller`` was created and finds none stands for no election; until 1.0
