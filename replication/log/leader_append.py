@@ -187,6 +187,9 @@ def _append_patched(
     """Give a valid batch its offset and epoch and append it, unless it is a duplicate."""
     length = fields[1]
     size = length + LENGTH_OVERHEAD
+    offset = log.log_end_offset
+    if log.latest_epoch != leader_epoch and leader_epoch >= 0:
+        log.assign_epoch_start_offset(leader_epoch, offset)  # even if it is refused below
     if size > log.settings.segment_bytes:
         raise KafkaError(
             ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -200,11 +203,8 @@ def _append_patched(
         known = _check_producer(log, records, fields, origin, guard)
         if known is not None:
             return known
-    offset = log.log_end_offset
     last_offset = offset + fields[6]
     max_timestamp = fields[8]
-    if log.latest_epoch != leader_epoch and leader_epoch >= 0:
-        log.assign_epoch_start_offset(leader_epoch, offset)
     batch = RecordBatch(
         PREFIX.pack(offset, length, leader_epoch) + memoryview(records)[16:],
         offset,

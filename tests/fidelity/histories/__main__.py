@@ -30,7 +30,9 @@ class _Judge:
     def judge(self, history: History) -> judging.Verdict:
         self.runs += 1
         if self._side is None:
-            self._side = KafkaSide(self._kafka_version, judging.SHAPE, judging.OF_KAFKA)
+            self._side = KafkaSide(
+                self._kafka_version, judging.SHAPE, judging.of_kafka(self._kafka_version)
+            )
         try:
             verdict = judging.judge(self._side, history)
         except CannotJudge:

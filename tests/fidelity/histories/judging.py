@@ -33,9 +33,15 @@ SHAPE = ClusterShape(
 )
 
 
-OF_KAFKA = {"log.cleaner.dedupe.buffer.size": "4194304"}
-"""Configuration that has no meaning here: Kafka's 128 MB are half of a broker's heap, and are taken
-once more when the cleaner starts again."""
+def of_kafka(kafka_version: str) -> dict[str, str]:
+    """Configuration that only Kafka's brokers get."""
+    # Kafka's 128 MB are half of a broker's heap, and are taken once more when the cleaner starts.
+    found = {"log.cleaner.dedupe.buffer.size": "4194304"}
+    if kafka_version == "0.10":
+        # A follower waits for the fetch that a frozen leader has before it obeys the next leader
+        # and the controller that tells of it (KAFKA-6051, docs/reference/limitations.md).
+        found["replica.socket.timeout.ms"] = "2000"
+    return found
 
 
 class Verdict(NamedTuple):

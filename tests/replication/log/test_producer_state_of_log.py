@@ -84,6 +84,18 @@ def test_unknown_producer_was_out_of_order_at_first(tools: type[Tools]) -> None:
     assert refusal(tools.produce, log, 2, 0, 17) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
+@pytest.mark.parametrize("version", ["0.11", "1.1"])
+def test_a_refused_batch_begins_the_epoch(tools: type[Tools], version: str) -> None:
+    """The leader has noted its epoch when it looks at the sequence (``Log.append``); since 2.0 it
+    has done so before (docs/kafka/offsets-and-epochs.md)."""
+    log = tools.log(version)
+    assert log.epochs == ()
+    with pytest.raises(KafkaError):
+        tools.produce(log, 1, 0, 17)
+    assert [start for _, start in log.epochs] == [0]
+    assert log.log_end_offset == 0
+
+
 @pytest.mark.parametrize("reason", ["client", "retention", "leader"])
 @pytest.mark.parametrize("version", ["0.10", "1.1"])
 def test_a_producer_went_with_its_last_record(
