@@ -43,7 +43,7 @@ def history(seed: int, kafka_version: str = "3.9", count: int = STEPS) -> list[S
     found: list[Step[Any]] = []
     if theme & {*OF_GROUPS, *OF_TRANSACTIONS}:
         found.append(verbs.Coordinator(_order(rng, 3)))
-    if theme & {*OF_TRANSACTIONS} and _is_offered(kafka_version, "init"):
+    if theme & {*OF_TRANSACTIONS} and is_offered(kafka_version, "init"):
         found.append(verbs.TransactionLog(_order(rng, 3)))
     found += _create(world, rng)
     for first in found:
@@ -51,7 +51,7 @@ def history(seed: int, kafka_version: str = "3.9", count: int = STEPS) -> list[S
     choices = {
         verb: choice
         for verb, choice in CHOICES.items()
-        if verb in theme and _is_offered(kafka_version, verb)
+        if verb in theme and is_offered(kafka_version, verb)
     }
     for step in draw(Draws(choices, (_CHOICES_MAX, _CHOICES_MAX)), world, rng):
         if len(found) >= count:
@@ -62,7 +62,8 @@ def history(seed: int, kafka_version: str = "3.9", count: int = STEPS) -> list[S
     return found
 
 
-def _is_offered(kafka_version: str, verb: str) -> bool:
+def is_offered(kafka_version: str, verb: str) -> bool:
+    """Whether a release can be asked for it."""
     try:
         version_of(kafka_version, _NEEDS.get(verb, "Metadata"))
     except NotOffered:

@@ -40,7 +40,7 @@ def of_kafka(kafka_version: str) -> dict[str, str]:
     if kafka_version == "0.10":
         # A follower waits for the fetch that a frozen leader has before it obeys the next leader
         # and the controller that tells of it (KAFKA-6051, docs/reference/limitations.md).
-        found["replica.socket.timeout.ms"] = "2000"
+        found["request.timeout.ms"] = "2000"
     return found
 
 

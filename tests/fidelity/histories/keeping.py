@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fakekafka.exploration.step import read
 from fakekafka.tests.fidelity.histories import playing
+from fakekafka.tests.fidelity.histories.generator import is_offered
 from fakekafka.tests.fidelity.histories.judging import SHAPE
 from fakekafka.tests.fidelity.histories.verbs import History
 from fakekafka.tests.fidelity.stage.declaring import SINCE_2_8, Scenario
@@ -27,4 +28,7 @@ def _scenario(name: str, about: str, steps: History) -> Scenario:
         playing.play(stage, steps)
 
     run.__doc__ = about
-    return Scenario(name, run, SINCE_2_8, SHAPE, controller=None)
+    versions = [
+        version for version in SINCE_2_8 if all(is_offered(version, step.verb) for step in steps)
+    ]
+    return Scenario(name, run, versions, SHAPE, controller=None)

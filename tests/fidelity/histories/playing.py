@@ -411,8 +411,12 @@ class _Player:
         stage, number = self._stage, partition
 
         def everything() -> dict[str, Any]:
+            committed = {}
+            if STATE in self._account.internal:
+                committed["committed"] = stage.fetch(name, number, maxWaitMs=0, isolationLevel=1)
             return {
                 "content": stage.fetch(name, number, maxWaitMs=0),
+                **committed,
                 "earliest": stage.offset(name, number, timestamp=-2),
                 "latest": stage.offset(name, number),
                 "epochs": [stage.epoch_end(name, epoch, number) for epoch in range(6)],
