@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from ...protocol.data import FetchPartition, FetchRequest, FetchResponse
+from ...protocol.data import (
+    DEBUGGING_REPLICA_ID,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ..waiting.purgatory import DelayedOperation
@@ -73,9 +78,9 @@ class DelayedFetch(DelayedOperation):
 
     @property
     def require_leader(self) -> bool:
-        return self.request.replica_id >= 0 or not (
-            self.handler.behaviour.fetch_from_follower and self.has_client_metadata
-        )
+        if not self.handler.behaviour.fetch_from_follower:
+            return self.request.replica_id != DEBUGGING_REPLICA_ID
+        return self.request.replica_id >= 0 or not self.has_client_metadata
 
     def try_complete(self) -> bool:
         return self.handler.is_fetch_satisfied(self) and self.force_complete()

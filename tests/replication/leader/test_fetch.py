@@ -45,6 +45,15 @@ def test_follower_reads_to_the_end() -> None:
     assert offsets(answer) == [4, 5]
 
 
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.3"])
+def test_a_debugging_consumer_may_read_from_followers(version: str) -> None:
+    """Other consumers may not before 2.4 (docs/kafka/fetch.md#who-may-read-what)."""
+    cluster = led(version)
+    cluster.elect(1)
+    answers = [cluster.fetch(0, 0, replica_id=replica_id)[0].error for replica_id in (-1, -2)]
+    assert answers == [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE]
+
+
 @pytest.mark.parametrize("replica_id", [-1, 1])
 def test_out_of_range(replica_id: int) -> None:
     """Below the log start and above the log end is OFFSET_OUT_OF_RANGE, telling no marks."""
