@@ -124,7 +124,7 @@ def test_a_planted_fault_is_found_and_made_short(monkeypatch: pytest.MonkeyPatch
 def test_kept_histories_say_what_they_show() -> None:
     """Each is a scenario with a sentence, and verbs."""
     found = list(keeping.scenarios())
-    assert len(found) >= 5
+    assert len(found) >= 14
     assert all(scenario.about.endswith(".") for scenario in found)
     for path in keeping.FOLDER.glob("*.txt"):
         _, made = read(path.read_text(encoding="utf-8"))
