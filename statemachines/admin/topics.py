@@ -377,7 +377,7 @@ class TopicAdmin:
         check_count(topic.count, len(full))
         existing = {tp.partition: assignment.replicas for tp, assignment in full.items()}
         racks = broker_metadatas(
-            [(broker.id, broker.rack) for broker in self._parts.metadata.alive_brokers()]
+            [(broker.id, broker.rack) for broker in await zk.brokers.get_all_brokers_in_cluster()]
         )
         increment = topic.count - len(full)
         allowance.take(increment, topic.assignment or ())

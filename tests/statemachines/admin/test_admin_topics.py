@@ -24,6 +24,7 @@ from fakekafka.statemachines.zookeeper.admin import ZkAdmin
 from fakekafka.statemachines.zookeeper.topics import ZkTopics
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
+from fakekafka.zkfake.messages import DeleteRequest
 
 TP = TopicPartition("t", 0)
 T = ConfigResource(TOPIC_RESOURCE, "t")
@@ -307,6 +308,19 @@ def test_growth_is_validated(
     assert grow(cluster, topic) == [expected]
     count = len(cluster.active.context.topics.partitions_for_topic("t"))
     assert count == (3 if expected is ErrorCode.NONE else 2)
+
+
+def test_partitions_are_added_on_brokers_that_are_registered() -> None:
+    """Though the broker was not told yet that one is gone (``AdminManager.createPartitions`` reads
+    ZooKeeper)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1,))
+    tree = cluster.zookeeper.tree
+    session_id = cluster.processes[1].client.session_id
+    tree.apply(tree.last_zxid + 1, 0, session_id, DeleteRequest("/brokers/ids/2", -1))
+    tree.take_changes()
+    added = NewPartitions("t", 2, ((2,),))
+    assert grow(cluster, added) == [ErrorCode.INVALID_REPLICA_ASSIGNMENT]
 
 
 def test_a_topic_without_partition_zero_cannot_grow(cluster: ControllerCluster) -> None:
