@@ -95,7 +95,7 @@ def test_a_history_names_its_target_its_release_and_its_seed(tmp_path: Path) -> 
 
 
 @dataclass(frozen=True)
-class Add(Step[list[int]]):
+class Enlarge(Step[list[int]]):
     """To a world that is a list."""
 
     number: int
@@ -106,8 +106,8 @@ class Add(Step[list[int]]):
 
 
 def _add(world: list[int], rng: random.Random, more: int = 0) -> Any:
-    yield Add(len(world))
-    yield Add(len(world) * 10 + more)
+    yield Enlarge(len(world))
+    yield Enlarge(len(world) * 10 + more)
     for _ in range(more):
         rng.random()
 
@@ -115,14 +115,14 @@ def _add(world: list[int], rng: random.Random, more: int = 0) -> Any:
 def test_a_step_is_drawn_from_the_world_as_the_step_before_left_it() -> None:
     """Two of one choice, too; then a pause."""
     world: list[int] = []
-    draws = Draws({"add": (1, _add)}, (2, 2), (5,), frozenset({"add"}))
+    draws = Draws({"enlarge": (1, _add)}, (2, 2), (5,), frozenset({"enlarge"}))
     taken = []
     for step in draw(draws, world, random.Random(1)):
         taken.append(step)
-        if isinstance(step, Add):
+        if isinstance(step, Enlarge):
             step.do(world)
     assert world == [0, 10, 2, 30]
-    assert taken == [Add(0), Add(10), Wait(5), Add(2), Add(30), Wait(5)]
+    assert taken == [Enlarge(0), Enlarge(10), Wait(5), Enlarge(2), Enlarge(30), Wait(5)]
 
 
 def test_a_choice_that_draws_more_leaves_the_others_as_they_were() -> None:
@@ -132,10 +132,10 @@ def test_a_choice_that_draws_more_leaves_the_others_as_they_were() -> None:
         def noisy(world: list[int], rng: random.Random) -> Any:
             for _ in range(more):
                 rng.random()
-            yield Add(0)
+            yield Enlarge(0)
 
         def plain(world: list[int], rng: random.Random) -> Any:
-            yield Add(rng.randrange(1000))
+            yield Enlarge(rng.randrange(1000))
 
         choices = {"noisy": (1, noisy), "plain": (1, plain)}
         return list(draw(Draws(choices, (20, 20)), [], random.Random(3)))
