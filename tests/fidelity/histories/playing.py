@@ -327,7 +327,7 @@ class _Player:
         stage = self._stage
         leader = stage.leader(name, partition)
         client: Client | None = None
-        if leader >= 0:
+        if leader in stage.side.up:  # the last leader stays one while nobody lives to say otherwise
             version = stage.version("Produce")
             data = records.record_set([value], version, stage.side.now_ms())
             entry = {"name": name, "partitionData": [{"index": partition, "records": data}]}
