@@ -1258,6 +1258,7 @@ HELPERS = {
     "OneTimer.set": "ZooKeeper's roles and clients give it what it shall call",
     "Periodic._fire": "named by its work",
     "Runtime.come_later": "named by what comes",
+    "Runtime.wake_later": "named by those that it wakes",
     "Upkeep._every": "named by its task",
 }
 LIVE_ONLY = {
