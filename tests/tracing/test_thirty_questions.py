@@ -1199,7 +1199,6 @@ ASKED = {
 NOT_ASKED = {
     "ChangeNotifications._run": "waits for nothing: the queue goes on after what is handled",
     "ClosedLoop.answered": "of the load of a scenario",
-    "ControllerActor.peer_lost": "tells that a connection broke, as Node.peer_lost does",
     "ControllerEventManager._deliver_next": "waits for nothing: the next event has its turn",
     "DynamicConfigManager.topic_config": "waits for nothing: topics are read together",
     "FastLeaderElection._settled": "a fifth of a second for later votes, with every election",
@@ -1214,6 +1213,7 @@ NOT_ASKED = {
     "Upkeep.expire_producer_ids": "forgets producers, of which a trace has no event",
     "Upkeep.flush_dirty_logs": "changes files, of which a trace has no event",
     "Load._send_later": "of the load of the random histories",
+    "SessionNode.peer_lost": "tells that a connection broke, as Node.peer_lost does",
     "ZooKeeperActor.peer_lost": "tells that a connection broke, as Node.peer_lost does",
     "ZooKeeperClient._reinitialize": "its credentials were refused, which no simulated server does",
     "_Inbox.put": "waits for nothing: a message by way of Pykka's own proxies",
@@ -1224,7 +1224,7 @@ NOT_ASKED = {
 }
 """Timer to the reason why nobody asks of it."""
 SET_OTHERWISE = {
-    "ControllerActor.peer_lost",  # Node.peer_lost of a controller
+    "SessionNode.peer_lost",  # Node.peer_lost of a node with a ZooKeeper session
     "DelayedFetch",  # an entry of the timing wheel, as the next
     "FollowerFetch",
     "Group.joining_ended",  # named by the time of a group that ends, as the next
