@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from unittest import mock
 
-from ..protocol.values import ReplicaAssignment, TopicPartition
+from ..protocol.values import NO_LEADER, ReplicaAssignment, TopicPartition
 from ..protocol.versions import Behaviour
 from ..statemachines.machines.known_topics import KnownTopics
 from .watch import SeenReplica, Stored, Watch
@@ -36,6 +36,8 @@ KNOWN: dict[str, str] = {
     "(docs/kafka/fetch-sessions.md#answers)",
     "dropped in sync": "a reassignment drops the only replicas in sync "
     "(docs/kafka/reassignment.md#dropped-in-sync)",
+    "missed leader": "a leader that is told of its successor when that is dead goes on, and leads "
+    "again with what it knew of its followers (docs/kafka/partitions.md#becoming-leader)",
     "former coordinator": "a broker that coordinates no more answers with old positions "
     "(docs/kafka/groups-and-transactions.md)",
 }
@@ -77,6 +79,13 @@ class Known:
         """Replicas that were being added and that a later request dropped, in sync or not."""
         self._taken_back: dict[TopicPartition, set[int]] = {}
         """Those of them that a request after that wants again: their logs were deleted."""
+        self._watch = watch
+        self._leaders: dict[TopicPartition, dict[int, int]] = {}
+        """Who was elected in each leader epoch, as ZooKeeper had it."""
+        self._missing: dict[TopicPartition, set[int]] = {}
+        """Leaders that did not hear in time that another one led."""
+        watch.hear("on_stored", self._note_elected)
+        watch.hear("on_role", self._note_follows)
         if behaviour.reassignment_api:
             watch.hear("on_role", self._note_taken_back)
         if behaviour.truncation == "high_watermark":
@@ -95,12 +104,35 @@ class Known:
 
     def name_of_lag(self, where: TopicPartition, member: int) -> str:
         """What it is called that one in an ISR lacks something below the high watermark: until 2.6
-        the leader goes on by its old ISR while ZooKeeper writes who has joined."""
+        the leader goes on by its old ISR while ZooKeeper writes who has joined. In all releases a
+        leader takes its followers to be where they were if it leads again and never followed
+        (``ReplicaManager.makeFollowers``, ``Partition.makeLeader``)."""
+        leader = self._watch.leader_of(where)
+        if leader is not None and leader.broker in self._missing.get(where, ()):
+            return "missed leader"
         if self._behaviour.alter_isr:
             return ""
         joined_ms = self._joined_ms.get((where, member))
         is_new = joined_ms is not None and self._now_ms() - joined_ms < _JOINING_MS
         return "KIP-497" if is_new else ""
+
+    def _note_elected(self, where: TopicPartition, stored: Stored, _before: Stored | None) -> None:
+        leaders = self._leaders.setdefault(where, {})
+        leaders[stored.leader_epoch] = stored.leader
+        seen = self._watch.replica(where, stored.leader)
+        if seen is None or not seen.leads:
+            return
+        others = {
+            leader
+            for epoch, leader in leaders.items()
+            if epoch > seen.leader_epoch and leader not in (stored.leader, NO_LEADER)
+        }
+        if others:
+            self._missing.setdefault(where, set()).add(stored.leader)
+
+    def _note_follows(self, replica: SeenReplica) -> None:
+        if not replica.leads:
+            self._missing.get(replica.where, set()).discard(replica.broker)
 
     def _note_joined(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
         for member in set(stored.isr).difference(() if before is None else before.isr):

@@ -345,6 +345,27 @@ def test_a_member_that_has_just_joined_is_known_until_2_6() -> None:
     assert named == {"2.6": ["KIP-497"], "2.7": [""]}
 
 
+@pytest.mark.parametrize(("follows", "known"), [(False, "missed leader"), (True, "")])
+def test_a_leader_that_did_not_hear_of_its_successor_is_known(follows: bool, known: str) -> None:
+    """It leads again, and takes its follower to be where it was before that followed another
+    one. A leader that has followed meanwhile knows nothing of where its followers are."""
+    stage = Stage(StrongIsr)
+    stage.store(1, 0, (1, 2, 3))
+    stage.role(1, 1, 0, (1, 2, 3))
+    stage.role(2, 1, 0)
+    stage.append(2, 1)
+    stage.append(1, 3, mark=1)
+    stage.store(3, 1, (1, 2, 3))
+    stage.store(-1, 2, (1, 2))
+    stage.store(1, 3, (1, 2))
+    if follows:
+        stage.role(1, 3, 1)
+        stage.role(1, 1, 3, (1, 2))
+    stage.logs[1].high_watermark = 3
+    stage.moved(1)
+    assert [violation.known for violation in stage.told()] == [known]
+
+
 def test_an_invariant_tells_a_few_times_only() -> None:
     """The first ones matter."""
     stage = Stage(LeaderInIsr)
