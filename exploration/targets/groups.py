@@ -90,7 +90,7 @@ class ClassicGroups(Target):
         # A static member whose place was not released when it came is none any more.
         world.members = [m for m in world.members if m.membership.failure is None]
         if not world.members:
-            world.join(f"member-{world.joined + 1}", 500, None)
+            world.join(world.free_name(), 500, None)
         world.produce(tuple(range(PARTITIONS)) * 2)
         try:
             simulation.run_until(lambda: self.lacking() is None, 2 * _HEALED_MS, every_ms=100)

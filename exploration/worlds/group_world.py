@@ -5,6 +5,7 @@ The world notes who owned what, and which offsets the coordinator said it had ke
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -57,6 +58,11 @@ class GroupWorld(World):
 
     def instances(self) -> set[str | None]:
         return {member.group_settings.group_instance_id for member in self.members}
+
+    def free_name(self) -> str:
+        """Return a name for the next member; where steps are left out, those of others stay."""
+        numbers = itertools.count(self.joined + 1)
+        return next(name for n in numbers if (name := f"member-{n}") not in self.names)
 
     def join(self, name: str, commit_interval_ms: int, instance: str | None) -> None:
         self.joined += 1
@@ -207,7 +213,7 @@ Drawn = Iterator[Step[Any]]
 
 def _join(world: GroupWorld, rng: random.Random, instance: str | None = None) -> Drawn:
     if len(world.members) < MEMBERS_MAX:
-        yield Join(f"member-{world.joined + 1}", rng.choice((500, 5000)), instance)
+        yield Join(world.free_name(), rng.choice((500, 5000)), instance)
 
 
 def _join_static(world: GroupWorld, rng: random.Random) -> Drawn:

@@ -6,7 +6,7 @@ import pytest
 from fakekafka.exploration.cluster_steps import Kill
 from fakekafka.exploration.history import History, run
 from fakekafka.exploration.targets.groups import ClassicGroups, ConsumerGroups
-from fakekafka.exploration.worlds.group_world import TOPIC, Leave
+from fakekafka.exploration.worlds.group_world import TOPIC, Die, Join, Leave
 from fakekafka.protocol.values import TopicPartition
 
 
@@ -43,3 +43,10 @@ def test_the_last_member_stays_and_two_brokers_live() -> None:
     world = ClassicGroups("3.9", 1).world
     assert not Leave("member-1").do(world)
     assert [Kill(broker).do(world) for broker in (1, 2)] == [True, False]
+
+
+def test_a_member_that_comes_at_the_end_has_a_name_of_its_own() -> None:
+    """Where a step was left out, the names of later members are ahead of their number."""
+    steps = (Join("member-3", 500), Leave("member-1"), Die("member-3"))
+    outcome = run(History(ClassicGroups, "3.9", 1, steps))
+    assert outcome.violations == ()
