@@ -82,8 +82,9 @@ class Known:
         self._watch = watch
         self._leaders: dict[TopicPartition, dict[int, int]] = {}
         """Who was elected in each leader epoch, as ZooKeeper had it."""
-        self._missing: dict[TopicPartition, set[int]] = {}
-        """Leaders that did not hear in time that another one led."""
+        self._missing: dict[tuple[TopicPartition, int], int] = {}
+        """Leaders that did not hear in time that another one led, with the epoch in which they
+        lead again: what they do in later ones is not explained by that."""
         watch.hear("on_stored", self._note_elected)
         watch.hear("on_role", self._note_follows)
         if behaviour.reassignment_api:
@@ -108,8 +109,10 @@ class Known:
         leader takes its followers to be where they were if it leads again and never followed
         (``ReplicaManager.makeFollowers``, ``Partition.makeLeader``)."""
         leader = self._watch.leader_of(where)
-        if leader is not None and leader.broker in self._missing.get(where, ()):
-            return "missed leader"
+        if leader is not None:
+            again = self._missing.get((where, leader.broker))
+            if again is not None and leader.leader_epoch <= again:
+                return "missed leader"
         if self._behaviour.alter_isr:
             return ""
         joined_ms = self._joined_ms.get((where, member))
@@ -128,11 +131,11 @@ class Known:
             if epoch > seen.leader_epoch and leader not in (stored.leader, NO_LEADER)
         }
         if others:
-            self._missing.setdefault(where, set()).add(stored.leader)
+            self._missing[where, stored.leader] = stored.leader_epoch
 
     def _note_follows(self, replica: SeenReplica) -> None:
         if not replica.leads:
-            self._missing.get(replica.where, set()).discard(replica.broker)
+            self._missing.pop((replica.where, replica.broker), None)
 
     def _note_joined(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
         for member in set(stored.isr).difference(() if before is None else before.isr):

@@ -366,6 +366,20 @@ def test_a_leader_that_did_not_hear_of_its_successor_is_known(follows: bool, kno
     assert [violation.known for violation in stage.told()] == [known]
 
 
+def test_what_such_a_leader_does_in_a_later_epoch_is_not_known() -> None:
+    stage = Stage(StrongIsr)
+    stage.store(3, 7, (1, 2, 3))
+    stage.role(1, 1, 0, (1, 2))
+    stage.role(2, 1, 0)
+    stage.append(2, 1)
+    stage.append(1, 3, mark=1)
+    stage.store(1, 8, (1, 2))
+    stage.role(1, 1, 9, (1, 2))
+    stage.logs[1].high_watermark = 3
+    stage.moved(1)
+    assert [violation.known for violation in stage.told()] == [""]
+
+
 def test_an_invariant_tells_a_few_times_only() -> None:
     """The first ones matter."""
     stage = Stage(LeaderInIsr)
