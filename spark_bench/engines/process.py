@@ -13,6 +13,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -44,6 +45,8 @@ def _ctrl_c_held_back() -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    # With the first process multiprocessing starts its resource tracker, and then unblocks SIGINT.
+    resource_tracker.ensure_running()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
