@@ -1,4 +1,4 @@
-"""What each request needs, as Kafka's ``KafkaApis`` asks its authorizer.
+"""The permission that each request needs, as Kafka's ``KafkaApis`` asks its authorizer.
 
 Requests in ``FREE`` need no permission. A request that is in no table is refused.
 """
@@ -6,55 +6,496 @@ Requests in ``FREE`` need no permission. A request that is in no table is refuse
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from ....coordinators.coordinator_errors import with_error_texts
 from ....protocol import admin, control, data, groups, transactions
+from ....protocol.errors import ErrorCode
+from ....protocol.records.format import HEADER_SIZE
 from ....protocol.security import acls, authentication, delegation_tokens, quotas
-from ....protocol.security.acls import AclOperation
-from . import admin_rules, data_rules, group_rules
+from ....protocol.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from .permissions import (
+    CLUSTER_REFUSED,
+    GROUP_REFUSED,
+    TOPIC_REFUSED,
+    TRANSACTION_REFUSED,
     Decision,
     Permissions,
+    Rule,
+    allowed_topics,
+    divided,
+    partitions_divided,
+    refused,
 )
-from .simple_rules import cluster, group, partitions, transaction
 
-RULES: dict[type, Callable[[Permissions, Any], Decision]] = {
-    data.ProduceRequest: data_rules.produce,
-    data.FetchRequest: data_rules.fetch,
+_MAGIC_AT, _ATTRIBUTES_AT, _PRODUCER_ID_AT = 16, 21, 43
+_IS_TRANSACTIONAL = 0x10
+
+# -- rules that many requests have in common -----------------------------------------------------
+
+
+def cluster(operation: AclOperation) -> Rule:
+    def rule(permissions: Permissions, request: Any) -> Decision:
+        if permissions.may_cluster(operation):
+            return Decision(request)
+        return refused(request, CLUSTER_REFUSED)
+
+    return rule
+
+
+def group(operation: AclOperation) -> Rule:
+    def rule(permissions: Permissions, request: Any) -> Decision:
+        if permissions.may_group(operation, request.group_id):
+            return Decision(request)
+        return refused(request, GROUP_REFUSED)
+
+    return rule
+
+
+def transaction(permissions: Permissions, request: Any) -> Decision:
+    if permissions.may_transact(AclOperation.WRITE, request.transactional_id):
+        return Decision(request)
+    return refused(request, TRANSACTION_REFUSED)
+
+
+def partitions(operation: AclOperation) -> Rule:
+    def rule(permissions: Permissions, request: Any) -> Decision:
+        return partitions_divided(permissions, request, operation, topic_of)
+
+    return rule
+
+
+def topic_of(item: Any) -> str:
+    return str(getattr(item, "topic_partition", item)[0])
+
+
+# -- records and metadata ------------------------------------------------------------------------
+
+
+def produce(permissions: Permissions, request: data.ProduceRequest) -> Decision:
+    headers = [
+        bytes(partition.records[:HEADER_SIZE])
+        for partition in request.partitions
+        if partition.records is not None and len(partition.records) >= HEADER_SIZE
+    ]
+    headers = [header for header in headers if header[_MAGIC_AT] == 2]
+    is_transactional = any(header[_ATTRIBUTES_AT + 1] & _IS_TRANSACTIONAL for header in headers)
+    is_idempotent = any(header[_PRODUCER_ID_AT] < 0x80 for header in headers)
+    name = request.transactional_id
+    if is_transactional:
+        if name is None or not permissions.may_transact(AclOperation.WRITE, name):
+            return refused(request, TRANSACTION_REFUSED)
+    elif (
+        is_idempotent
+        and not permissions.behaviour.writing_implies_idempotence
+        and not permissions.may_cluster(AclOperation.IDEMPOTENT_WRITE)
+    ):
+        return refused(request, CLUSTER_REFUSED)
+    return partitions_divided(permissions, request, AclOperation.WRITE, topic_of)
+
+
+def fetch(permissions: Permissions, request: data.FetchRequest) -> Decision:
+    """A consumer gets no fetch session, so that its rights are checked at each fetch."""
+    if request.replica_id >= 0:
+        if permissions.may_cluster(AclOperation.CLUSTER_ACTION):
+            return Decision(request)
+        return refused(request, TOPIC_REFUSED)
+    alone = replace(request, session_id=0, session_epoch=-1, forgotten=())
+    return partitions_divided(permissions, request, AclOperation.READ, topic_of, alone)
+
+
+def leader_epochs(permissions: Permissions, request: Any) -> Decision:
+    if permissions.may_cluster(AclOperation.CLUSTER_ACTION):
+        return Decision(request)
+    return partitions_divided(permissions, request, AclOperation.DESCRIBE, topic_of)
+
+
+def metadata(permissions: Permissions, request: data.MetadataRequest) -> Decision:
+    """Topics that may not be described are not there, or are refused if they are asked for."""
+    behaviour_create = permissions.behaviour.topics_created_by_acl
+    names = request.topics
+    left: tuple[str, ...] = ()
+    goes_on = request
+    if names:
+        allowed = allowed_topics(permissions, AclOperation.DESCRIBE, names)
+        if request.allow_auto_topic_creation and not permissions.may_cluster(AclOperation.CREATE):
+            allowed = frozenset(
+                name
+                for name in allowed
+                if permissions.is_known_topic(name)
+                or (behaviour_create and permissions.may_topic(AclOperation.CREATE, name))
+            )
+        left = tuple(name for name in dict.fromkeys(names) if name not in allowed)
+        goes_on = replace(request, topics=tuple(name for name in names if name in allowed))
+
+    def finish(response: data.MetadataResponse) -> data.MetadataResponse:
+        return _shown_metadata(permissions, request, response, left)
+
+    return Decision(goes_on, finish=finish)
+
+
+def _shown_metadata(
+    permissions: Permissions,
+    request: data.MetadataRequest,
+    response: data.MetadataResponse,
+    left: tuple[str, ...],
+) -> data.MetadataResponse:
+    topics: list[data.MetadataTopic] = []
+    for topic in response.topics:
+        if topic.name is None or permissions.may_topic(AclOperation.DESCRIBE, topic.name):
+            topics.append(topic)
+        elif request.topic_ids:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID
+            topics.append(data.MetadataTopic(unknown, None, False, (), topic.topic_id))
+    if request.include_topic_authorized_operations:
+        topics = [_with_operations(permissions, topic) for topic in topics]
+    topics += [data.MetadataTopic(TOPIC_REFUSED, name, False, (), "", None) for name in left]
+    operations = None
+    if request.include_cluster_authorized_operations:
+        operations = 0
+        if permissions.may_cluster(AclOperation.DESCRIBE):
+            operations = permissions.operations(ResourceType.CLUSTER, CLUSTER_NAME)
+    return replace(response, topics=tuple(topics), authorized_operations=operations)
+
+
+def _with_operations(permissions: Permissions, topic: data.MetadataTopic) -> data.MetadataTopic:
+    if topic.name is None or topic.error is not ErrorCode.NONE:
+        return topic
+    bits = permissions.operations(ResourceType.TOPIC, topic.name)
+    return replace(topic, authorized_operations=bits)
+
+
+def init_producer_id(permissions: Permissions, request: data.InitProducerIdRequest) -> Decision:
+    if request.transactional_id is not None:
+        return transaction(permissions, request)
+    if permissions.may_cluster(AclOperation.IDEMPOTENT_WRITE) or (
+        permissions.behaviour.writing_implies_idempotence
+        and permissions.may_any_topic(AclOperation.WRITE)
+    ):
+        return Decision(request)
+    return refused(request, CLUSTER_REFUSED)
+
+
+def delete_records(permissions: Permissions, request: data.DeleteRecordsRequest) -> Decision:
+    def is_allowed(item: Any) -> bool:
+        return permissions.may_topic(AclOperation.DELETE, item[0].topic)
+
+    return divided(request, "offsets", "partitions", is_allowed, TOPIC_REFUSED)
+
+
+def find_coordinator(permissions: Permissions, request: data.FindCoordinatorRequest) -> Decision:
+    may = permissions.may_transact if request.key_type == 1 else permissions.may_group
+    error = TRANSACTION_REFUSED if request.key_type == 1 else GROUP_REFUSED
+    decision = divided(
+        request, "keys", "coordinators", lambda key: may(AclOperation.DESCRIBE, key), error
+    )
+    if decision.answer is None:
+        return decision
+    behaviour = permissions.behaviour
+    return Decision(answer=with_error_texts(decision.answer, permissions.api_version, behaviour))
+
+
+# -- groups and transactions ---------------------------------------------------------------------
+
+
+def offset_commit(permissions: Permissions, request: Any) -> Decision:
+    if not permissions.may_group(AclOperation.READ, request.group_id):
+        return refused(request, GROUP_REFUSED)
+    return partitions_divided(permissions, request, AclOperation.READ, topic_of)
+
+
+def offset_fetch(permissions: Permissions, request: groups.OffsetFetchRequest) -> Decision:
+    if not permissions.may_group(AclOperation.DESCRIBE, request.group_id):
+        refusal = groups.OffsetFetchResponse(GROUP_REFUSED, ())
+        tells = permissions.behaviour.offset_fetch_1_tells_errors
+        return Decision(answer=refusal.as_told(permissions.api_version, tells))
+
+    def is_allowed(topic: str) -> bool:
+        return permissions.may_topic(AclOperation.DESCRIBE, topic)
+
+    if request.partitions is None:
+        return Decision(
+            request,
+            finish=lambda response: replace(
+                response,
+                partitions=tuple(p for p in response.partitions if is_allowed(topic_of(p))),
+            ),
+        )
+    left = tuple(p for p in request.partitions if not is_allowed(p.topic))
+    if not left:
+        return Decision(request)
+    refusals = tuple(groups.CommittedOffset(p, TOPIC_REFUSED) for p in left)
+    allowed = tuple(p for p in request.partitions if p not in left)
+    if not allowed:
+        return Decision(answer=groups.OffsetFetchResponse(ErrorCode.NONE, refusals))
+    return Decision(
+        replace(request, partitions=allowed),
+        finish=lambda response: replace(response, partitions=(*response.partitions, *refusals)),
+    )
+
+
+def offset_delete(permissions: Permissions, request: groups.OffsetDeleteRequest) -> Decision:
+    if not permissions.may_group(AclOperation.DELETE, request.group_id):
+        return refused(request, GROUP_REFUSED)
+    allowed = allowed_topics(permissions, AclOperation.READ, (p.topic for p in request.partitions))
+    left = tuple((p, TOPIC_REFUSED) for p in request.partitions if p.topic not in allowed)
+    kept = tuple(p for p in request.partitions if p.topic in allowed)
+    return Decision(
+        replace(request, partitions=kept),
+        finish=lambda response: replace(response, partitions=(*response.partitions, *left)),
+    )
+
+
+def describe_groups(
+    permissions: Permissions,
+    request: groups.DescribeGroupsRequest | groups.ConsumerGroupDescribeRequest,
+) -> Decision:
+    decision = divided(
+        request,
+        "group_ids",
+        "groups",
+        lambda group_id: permissions.may_group(AclOperation.DESCRIBE, group_id),
+        GROUP_REFUSED,
+    )
+    if decision.request is None or not request.include_authorized_operations:
+        return decision
+    divide = decision.finish
+
+    def finish(response: Any) -> Any:
+        shown = tuple(
+            replace(
+                group,
+                authorized_operations=permissions.operations(ResourceType.GROUP, group.group_id),
+            )
+            if group.error is ErrorCode.NONE
+            else group
+            for group in response.groups
+        )
+        response = replace(response, groups=shown)
+        return response if divide is None else divide(response)
+
+    return Decision(decision.request, finish=finish)
+
+
+def _listing(request: Any, field: str, is_shown: Callable[[Any], bool]) -> Decision:
+    """Let a request pass, and leave out of its answer what the client may not see."""
+
+    def finish(response: Any) -> Any:
+        return replace(response, **{field: tuple(filter(is_shown, getattr(response, field)))})
+
+    return Decision(request, finish=finish)
+
+
+def list_groups(permissions: Permissions, request: groups.ListGroupsRequest) -> Decision:
+    if permissions.may_cluster(AclOperation.DESCRIBE):
+        return Decision(request)
+    if not permissions.behaviour.groups_listed_by_acl:
+        return refused(request, CLUSTER_REFUSED)
+    return _listing(
+        request,
+        "groups",
+        lambda group: permissions.may_group(AclOperation.DESCRIBE, group.group_id),
+    )
+
+
+def delete_groups(permissions: Permissions, request: groups.DeleteGroupsRequest) -> Decision:
+    def is_allowed(group_id: str) -> bool:
+        return permissions.may_group(AclOperation.DELETE, group_id)
+
+    return divided(request, "group_ids", "groups", is_allowed, GROUP_REFUSED)
+
+
+def add_partitions(
+    permissions: Permissions, request: transactions.AddPartitionsToTxnRequest
+) -> Decision:
+    """One topic that is refused keeps the others of its transaction from being tried."""
+    refusals: list[transactions.AddPartitionsToTxnResult] = []
+    allowed: list[transactions.TransactionPartitions] = []
+    for one in request.transactions:
+        topics = allowed_topics(permissions, AclOperation.WRITE, (p.topic for p in one.partitions))
+        errors: tuple[tuple[Any, ErrorCode], ...] = ()
+        if not permissions.may_transact(AclOperation.WRITE, one.transactional_id):
+            errors = tuple((p, TRANSACTION_REFUSED) for p in one.partitions)
+        elif any(p.topic not in topics for p in one.partitions):
+            other = ErrorCode.OPERATION_NOT_ATTEMPTED
+            errors = tuple(
+                (p, other if p.topic in topics else TOPIC_REFUSED) for p in one.partitions
+            )
+        if errors:
+            refusals.append(transactions.AddPartitionsToTxnResult(one.transactional_id, errors))
+        else:
+            allowed.append(one)
+    if not refusals:
+        return Decision(request)
+    if not allowed:
+        return Decision(answer=transactions.AddPartitionsToTxnResponse(tuple(refusals)))
+    return Decision(
+        replace(request, transactions=tuple(allowed)),
+        finish=lambda response: replace(response, results=(*response.results, *refusals)),
+    )
+
+
+def add_offsets(permissions: Permissions, request: Any) -> Decision:
+    if not permissions.may_transact(AclOperation.WRITE, request.transactional_id):
+        return refused(request, TRANSACTION_REFUSED)
+    return group(AclOperation.READ)(permissions, request)
+
+
+def txn_offset_commit(permissions: Permissions, request: Any) -> Decision:
+    if not permissions.may_transact(AclOperation.WRITE, request.transactional_id):
+        return refused(request, TRANSACTION_REFUSED)
+    return offset_commit(permissions, request)
+
+
+def describe_transactions(permissions: Permissions, request: Any) -> Decision:
+    return divided(
+        request,
+        "transactional_ids",
+        "transactions",
+        lambda name: permissions.may_transact(AclOperation.DESCRIBE, name),
+        TRANSACTION_REFUSED,
+    )
+
+
+def list_transactions(permissions: Permissions, request: Any) -> Decision:
+    return _listing(
+        request,
+        "transactions",
+        lambda one: permissions.may_transact(AclOperation.DESCRIBE, one.transactional_id),
+    )
+
+
+# -- administration ------------------------------------------------------------------------------
+
+
+def create_topics(permissions: Permissions, request: admin.CreateTopicsRequest) -> Decision:
+    if permissions.may_cluster(AclOperation.CREATE):
+        return Decision(request)
+    if not permissions.behaviour.topics_created_by_acl:
+        return refused(request, CLUSTER_REFUSED)
+    return topics(AclOperation.CREATE)(permissions, request)
+
+
+def topics(operation: AclOperation) -> Rule:
+    def rule(permissions: Permissions, request: Any) -> Decision:
+        def is_allowed(topic: Any) -> bool:
+            return permissions.may_topic(operation, getattr(topic, "name", topic))
+
+        return divided(request, "topics", "topics", is_allowed, TOPIC_REFUSED)
+
+    return rule
+
+
+def delete_topics(permissions: Permissions, request: admin.DeleteTopicsRequest) -> Decision:
+    """A request with names that also have ids goes on: the controller refuses all of it."""
+    results: list[admin.TopicResult] = []
+    names: list[str] = []
+    for name in request.topics:
+        if permissions.may_topic(AclOperation.DELETE, name):
+            names.append(name)
+        else:
+            results.append(admin.TopicResult(name, TOPIC_REFUSED))
+    ids: list[str] = []
+    for topic_id in request.topic_ids:
+        known = permissions.topic_name(topic_id)
+        if known is None or permissions.may_topic(AclOperation.DELETE, known):
+            ids.append(topic_id)
+        else:  # its name is told only to those who may describe it
+            is_shown = permissions.may_topic(AclOperation.DESCRIBE, known)
+            shown = known if is_shown else ""
+            results.append(admin.TopicResult(shown, TOPIC_REFUSED, None, topic_id))
+    if not results:
+        return Decision(request)
+    refusals = tuple(results)
+    if not (names or ids or request.nameless or request.names_with_ids):
+        return Decision(answer=admin.DeleteTopicsResponse(refusals))
+    return Decision(
+        replace(request, topics=tuple(names), topic_ids=tuple(ids)),
+        finish=lambda response: replace(response, topics=(*response.topics, *refusals)),
+    )
+
+
+def configs(operation: AclOperation) -> Rule:
+    def rule(permissions: Permissions, request: Any) -> Decision:
+        def is_topic(item: Any) -> bool:
+            return bool(item[0].type == admin.TOPIC_RESOURCE)
+
+        def is_allowed(item: Any) -> bool:
+            if is_topic(item):
+                return permissions.may_topic(operation, item[0].name)
+            return permissions.may_cluster(operation)
+
+        decision = divided(request, "resources", "results", is_allowed, CLUSTER_REFUSED)
+        if decision.request is None:
+            return Decision(answer=_topics_refused(decision.answer))
+        divide = decision.finish
+        if divide is None:
+            return decision
+        return Decision(decision.request, finish=lambda response: _topics_refused(divide(response)))
+
+    return rule
+
+
+def _topics_refused(response: Any) -> Any:
+    """Topics are refused by an error of their own."""
+
+    def mended(result: Any) -> Any:
+        if isinstance(result, tuple):
+            resource, error, text = result
+            is_topic = resource.type == admin.TOPIC_RESOURCE
+            return (
+                resource,
+                TOPIC_REFUSED if is_topic and error is CLUSTER_REFUSED else error,
+                text,
+            )
+        is_topic = result.resource.type == admin.TOPIC_RESOURCE
+        if is_topic and result.error is CLUSTER_REFUSED:
+            return replace(result, error=TOPIC_REFUSED)
+        return result
+
+    return replace(response, results=tuple(map(mended, response.results)))
+
+
+# -- the tables ----------------------------------------------------------------------------------
+
+RULES: dict[type, Rule] = {
+    data.ProduceRequest: produce,
+    data.FetchRequest: fetch,
     data.ListOffsetsRequest: partitions(AclOperation.DESCRIBE),
-    data.MetadataRequest: data_rules.metadata,
-    data.OffsetForLeaderEpochRequest: data_rules.leader_epochs,
-    data.InitProducerIdRequest: data_rules.init_producer_id,
-    data.DeleteRecordsRequest: data_rules.delete_records,
-    data.FindCoordinatorRequest: data_rules.find_coordinator,
+    data.MetadataRequest: metadata,
+    data.OffsetForLeaderEpochRequest: leader_epochs,
+    data.InitProducerIdRequest: init_producer_id,
+    data.DeleteRecordsRequest: delete_records,
+    data.FindCoordinatorRequest: find_coordinator,
     groups.JoinGroupRequest: group(AclOperation.READ),
     groups.SyncGroupRequest: group(AclOperation.READ),
     groups.HeartbeatRequest: group(AclOperation.READ),
     groups.LeaveGroupRequest: group(AclOperation.READ),
-    groups.OffsetCommitRequest: group_rules.offset_commit,
-    groups.OffsetFetchRequest: group_rules.offset_fetch,
-    groups.OffsetDeleteRequest: group_rules.offset_delete,
-    groups.DescribeGroupsRequest: group_rules.describe_groups,
-    groups.ListGroupsRequest: group_rules.list_groups,
+    groups.OffsetCommitRequest: offset_commit,
+    groups.OffsetFetchRequest: offset_fetch,
+    groups.OffsetDeleteRequest: offset_delete,
+    groups.DescribeGroupsRequest: describe_groups,
+    groups.ListGroupsRequest: list_groups,
     groups.ConsumerGroupHeartbeatRequest: group(AclOperation.READ),
-    groups.ConsumerGroupDescribeRequest: group_rules.describe_groups,
-    groups.DeleteGroupsRequest: group_rules.delete_groups,
-    transactions.AddPartitionsToTxnRequest: group_rules.add_partitions,
-    transactions.AddOffsetsToTxnRequest: group_rules.add_offsets,
+    groups.ConsumerGroupDescribeRequest: describe_groups,
+    groups.DeleteGroupsRequest: delete_groups,
+    transactions.AddPartitionsToTxnRequest: add_partitions,
+    transactions.AddOffsetsToTxnRequest: add_offsets,
     transactions.EndTxnRequest: transaction,
     transactions.WriteTxnMarkersRequest: cluster(AclOperation.CLUSTER_ACTION),
-    transactions.TxnOffsetCommitRequest: group_rules.txn_offset_commit,
+    transactions.TxnOffsetCommitRequest: txn_offset_commit,
     transactions.DescribeProducersRequest: partitions(AclOperation.READ),
-    transactions.DescribeTransactionsRequest: group_rules.describe_transactions,
-    transactions.ListTransactionsRequest: group_rules.list_transactions,
-    admin.CreateTopicsRequest: admin_rules.create_topics,
-    admin.DeleteTopicsRequest: admin_rules.delete_topics,
-    admin.CreatePartitionsRequest: admin_rules.topics(AclOperation.ALTER),
+    transactions.DescribeTransactionsRequest: describe_transactions,
+    transactions.ListTransactionsRequest: list_transactions,
+    admin.CreateTopicsRequest: create_topics,
+    admin.DeleteTopicsRequest: delete_topics,
+    admin.CreatePartitionsRequest: topics(AclOperation.ALTER),
     admin.ElectLeadersRequest: cluster(AclOperation.ALTER),
     admin.AlterPartitionReassignmentsRequest: cluster(AclOperation.ALTER),
     admin.ListPartitionReassignmentsRequest: cluster(AclOperation.DESCRIBE),
-    admin.DescribeConfigsRequest: admin_rules.configs(AclOperation.DESCRIBE_CONFIGS),
-    admin.AlterConfigsRequest: admin_rules.configs(AclOperation.ALTER_CONFIGS),
+    admin.DescribeConfigsRequest: configs(AclOperation.DESCRIBE_CONFIGS),
+    admin.AlterConfigsRequest: configs(AclOperation.ALTER_CONFIGS),
     admin.DescribeLogDirsRequest: cluster(AclOperation.DESCRIBE),
     admin.AlterReplicaLogDirsRequest: cluster(AclOperation.ALTER),
     admin.UpdateFeaturesRequest: cluster(AclOperation.ALTER),
