@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fakekafka.protocol.errors import FakeKafkaError
 from fakekafka.testing.cluster import Cluster
 from fakekafka.testing.defaults import kafka_defaults
+from fakekafka.tests.fidelity.sides.emulated import EmulatedSide
 from fakekafka.tests.fidelity.sides.real_time import RealTimeSide
 from fakekafka.tests.fidelity.sides.side import ClusterShape
 
 
-class EmbeddedSide(RealTimeSide):
+class EmbeddedSide(EmulatedSide, RealTimeSide):
     """``Cluster``, over TCP."""
 
     name = "cluster"
@@ -28,33 +28,6 @@ class EmbeddedSide(RealTimeSide):
         self.zookeeper_connect = self.cluster.zookeeper_connect
         for broker in self.broker_ids:
             self.addresses[broker] = ("127.0.0.1", self.cluster.broker(broker).port)
-
-    def start(self, broker: int) -> str:
-        self.disturbed.add(broker)
-        try:
-            self.cluster.broker(broker).start()
-        except FakeKafkaError:
-            return "ended"
-        self.up.add(broker)
-        return "running"
-
-    def kill(self, broker: int) -> None:
-        self.cluster.broker(broker).kill()
-        self.up.discard(broker)
-        self.frozen.discard(broker)
-
-    def stop(self, broker: int) -> None:
-        self.cluster.broker(broker).shutdown()
-        self.up.discard(broker)
-
-    def freeze(self, broker: int) -> None:
-        self.cluster.broker(broker).pause()
-        self.frozen.add(broker)
-
-    def thaw(self, broker: int) -> None:
-        self.cluster.broker(broker).resume()
-        self.frozen.discard(broker)
-        self.disturbed.add(broker)
 
     def close(self) -> None:
         super().close()

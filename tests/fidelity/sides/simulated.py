@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fakekafka.protocol.errors import FakeKafkaError, NotThereYet, UsageError
+from fakekafka.protocol.errors import NotThereYet, UsageError
 from fakekafka.testing.simulation import Simulation
 from fakekafka.tests.fidelity.protocol.client import Line
-from fakekafka.tests.fidelity.sides.side import ClusterShape, Side, Znode
+from fakekafka.tests.fidelity.sides.emulated import EmulatedSide
+from fakekafka.tests.fidelity.sides.side import ClusterShape, Znode
 from fakekafka.tests.fidelity.sides.virtual_lines import VirtualLine, VirtualListener
 from fakekafka.tests.support.present import present
 
@@ -18,14 +19,14 @@ _SETTLE_ROUNDS_MAX = 20
 _POLL_MS = 50
 
 
-class SimulatedSide(Side):
+class SimulatedSide(EmulatedSide):
     """``Simulation``."""
 
     name = "simulation"
 
     def __init__(self, kafka_version: str, shape: ClusterShape, seed: int = 1) -> None:
         super().__init__(kafka_version, shape)
-        self.simulation = Simulation(
+        self.cluster = self.simulation = Simulation(
             shape.brokers,
             seed=seed,
             kafka_version=kafka_version,
@@ -36,33 +37,6 @@ class SimulatedSide(Side):
         self._failed: dict[int, list[int]] = {}
         self._listeners: dict[int, VirtualListener] = {}
         self.up = set(self.broker_ids)
-
-    def start(self, broker: int) -> str:
-        self.disturbed.add(broker)
-        try:
-            self.simulation.broker(broker).start()
-        except FakeKafkaError:
-            return "ended"
-        self.up.add(broker)
-        return "running"
-
-    def kill(self, broker: int) -> None:
-        self.simulation.broker(broker).kill()
-        self.up.discard(broker)
-        self.frozen.discard(broker)
-
-    def stop(self, broker: int) -> None:
-        self.simulation.broker(broker).shutdown()
-        self.up.discard(broker)
-
-    def freeze(self, broker: int) -> None:
-        self.simulation.broker(broker).pause()
-        self.frozen.add(broker)
-
-    def thaw(self, broker: int) -> None:
-        self.simulation.broker(broker).resume()
-        self.frozen.discard(broker)
-        self.disturbed.add(broker)
 
     def fail_directory(self, broker: int, partition: str) -> None:
         handle = self.simulation.broker(broker)
