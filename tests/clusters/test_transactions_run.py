@@ -30,6 +30,7 @@ from fakekafka.protocol.transactions import (
     WriteTxnMarkersRequest,
 )
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.one_transaction import write_in_transaction
 
 ORDERS = TopicPartition("orders", 0)
 ID = "shop"
@@ -78,13 +79,7 @@ def run(
 def open_transaction(simulation: Simulation, name: str = ID) -> SimulatedTransactionalProducer:
     """A producer that has written a record and not ended its transaction."""
     producer = simulation.transactional_producer(name)
-
-    async def work() -> None:
-        await producer.init_transactions()
-        producer.begin()
-        await producer.write(ORDERS, [b"a"])
-
-    run(simulation, producer, work())
+    run(simulation, producer, write_in_transaction(producer, ORDERS, b"a"))
     return producer
 
 

@@ -11,6 +11,7 @@ from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.protocol.records.batch import whole_batches
 from fakekafka.protocol.security.delegation_tokens import CreateDelegationTokenRequest
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.one_transaction import write_in_transaction
 
 HOUR_MS = 3_600_000
 CONFIG = {
@@ -51,14 +52,7 @@ def test_records_of_clients_and_coordinators_are_dated(simulation: Simulation) -
     simulation.create_topic("orders", replication_factor=2)
     simulation.producer().produce(("orders", 0), b"v")
     producer = simulation.transactional_producer("shop")
-
-    async def sell() -> None:
-        await producer.init_transactions()
-        producer.begin()
-        await producer.write(("orders", 0), [b"sold"])
-        await producer.commit()
-
-    producer.start_task(sell())
+    producer.start_task(write_in_transaction(producer, ("orders", 0), b"sold", commit=True))
     simulation.group_consumer("readers", ["orders"], auto_commit_interval_ms=500)
     simulation.run_for(10_000)
     for topic in ("orders", "__transaction_state", "__consumer_offsets"):
@@ -92,14 +86,7 @@ def test_retention_counts_from_the_dates_of_records(simulation: Simulation, stam
 def test_every_replica_dates_its_segments_and_markers_are_dated(simulation: Simulation) -> None:
     simulation.create_topic("orders", replication_factor=2)
     producer = simulation.transactional_producer("shop")
-
-    async def sell() -> None:
-        await producer.init_transactions()
-        producer.begin()
-        await producer.write(("orders", 0), [b"sold"])
-        await producer.commit()
-
-    producer.start_task(sell())
+    producer.start_task(write_in_transaction(producer, ("orders", 0), b"sold", commit=True))
     simulation.run_for(10_000)
     for number in (1, 2):
         broker = simulation.processes[number].broker

@@ -16,19 +16,15 @@ from fakekafka.scenarios.file import load_scenario, parse_scenario
 from fakekafka.scenarios.run import ScenarioRun, header_of
 from fakekafka.scenarios.spec import ScenarioSpec
 from fakekafka.tests.support.present import present
+from fakekafka.tests.support.scenario_texts import ORDERS_ON_THREE_BROKERS
 from fakekafka.tests.support.traces import header, write_failover
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import StoredTrace
 
-SCENARIO = """
+SCENARIO = f"""
 name = "short"
 description = "a leader dies"
-[cluster]
-brokers = 3
-[cluster.config]
-zookeeper.session.timeout.ms = 6000
-[cluster.topics.orders]
-assignment = [[1, 2, 3]]
+{ORDERS_ON_THREE_BROKERS}
 config.min.insync.replicas = 2
 [workload]
 rate_per_s = 20

@@ -7,17 +7,13 @@ from fakekafka import UsageError
 from fakekafka.debugger.shrink import shrink
 from fakekafka.scenarios.file import load_scenario, parse_scenario
 from fakekafka.scenarios.run import ScenarioRun
+from fakekafka.tests.support.scenario_texts import ORDERS_ON_THREE_BROKERS
 
-SCENARIO = """
+SCENARIO = f"""
 name = "long"
-[cluster]
-brokers = 3
-[cluster.config]
-zookeeper.session.timeout.ms = 6000
-[cluster.topics.orders]
-assignment = [[1, 2, 3]]
+{ORDERS_ON_THREE_BROKERS}
 [network]
-latency = { uniform_ms = [0.1, 0.4] }
+latency = {{ uniform_ms = [0.1, 0.4] }}
 [[workload]]
 rate_per_s = 5
 consumers = 1

@@ -19,18 +19,14 @@ from fakekafka.debugger.web_server import WebServer
 from fakekafka.debugger.web_session import WebSession
 from fakekafka.scenarios.file import parse_scenario
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
+from fakekafka.tests.support.scenario_texts import ORDERS_ON_THREE_BROKERS
 from fakekafka.tests.support.trace_page import shown_after
 from typer.testing import CliRunner
 
-SCENARIO = """
+SCENARIO = f"""
 name = "short"
 description = "a leader serves"
-[cluster]
-brokers = 3
-[cluster.config]
-zookeeper.session.timeout.ms = 6000
-[cluster.topics.orders]
-assignment = [[1, 2, 3]]
+{ORDERS_ON_THREE_BROKERS}
 [workload]
 rate_per_s = 20
 [stop]

@@ -28,19 +28,18 @@ EXAMPLES = [
     if load_scenario(path).story is None
 ]
 LONG_EXAMPLES = {"asymmetric_partition", "rolling_restart"}
-SHORT = """
-name = "short"
-
+CLUSTER = """\
 [cluster]
 brokers = 3
 [cluster.config]
 zookeeper.session.timeout.ms = 2000
 [cluster.topics.orders]
 assignment = [[1, 2, 3]]
-
 [network]
-latency = { uniform_ms = [0.1, 1.0] }
-
+latency = { uniform_ms = [0.1, 1.0] }"""
+SHORT = f"""
+name = "short"
+{CLUSTER}
 [workload]
 topic = "orders"
 rate_per_s = 50
@@ -162,18 +161,11 @@ def test_a_lost_record_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     assert problem == "orders: 1 acknowledged records are lost, the first is b'never sent'"
 
 
-ONE_LEADER_FAR_AWAY = """
-[cluster]
-brokers = 3
-[cluster.config]
-zookeeper.session.timeout.ms = 2000
-[cluster.topics.orders]
-assignment = [[1, 2, 3]]
-[network]
-latency = { uniform_ms = [0.1, 1.0] }
+ONE_LEADER_FAR_AWAY = f"""
+{CLUSTER}
 links = [
-    { source = 1, target = 2, latency = { constant_ms = 40 } },
-    { source = 1, target = 3, latency = { constant_ms = 40 } },
+    {{ source = 1, target = 2, latency = {{ constant_ms = 40 }} }},
+    {{ source = 1, target = 3, latency = {{ constant_ms = 40 }} }},
 ]
 [workload]
 rate_per_s = 500

@@ -5,17 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from fakekafka.building.compile import FOLDERS as COMPILED_FROM
+
 FLOORS = (
-    "protocol",
-    "election",
-    "zkfake",
-    "replication",
-    "statemachines",
-    "coordinators",
-    "actors",
-    "tracing",
-    "wire",
-    "programs",
+    *COMPILED_FROM,
     "testing",
     "scenarios",
     "debugger",

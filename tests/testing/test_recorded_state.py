@@ -10,6 +10,7 @@ from fakekafka import Simulation
 from fakekafka.protocol.data import DeleteRecordsRequest
 from fakekafka.protocol.groups import ConsumerGroupHeartbeatRequest
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.one_transaction import write_in_transaction
 from fakekafka.tracing.events import KINDS
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recording.recorder import Recorder
@@ -168,14 +169,7 @@ def test_a_transaction_on_both_sides(version: str) -> None:
     """Its coordinator's state, producer and partitions, and how the producer sees it."""
     with Simulation(1, seed=1, kafka_version=version, topics={"t": 1}) as simulation:
         producer = simulation.transactional_producer("shop")
-
-        async def work() -> None:
-            await producer.init_transactions()
-            producer.begin()
-            await producer.write(("t", 0), [b"v"])
-            await producer.commit()
-
-        task = producer.start_task(work())
+        task = producer.start_task(write_in_transaction(producer, ("t", 0), b"v", commit=True))
         simulation.run_until(lambda: task.done, 60_000)
         simulation.run_for(1000)
         states = values(simulation, "broker-1/transaction/shop")

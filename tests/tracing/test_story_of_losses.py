@@ -7,6 +7,7 @@ from fakekafka import Simulation, Trace
 from fakekafka.protocol.data import DeleteRecordsRequest
 from fakekafka.protocol.groups import ConsumerGroupHeartbeatRequest
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.one_transaction import write_in_transaction
 from fakekafka.tests.support.traces import Scribe, header, produce
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.story.timeline import Story, read_story
@@ -267,13 +268,7 @@ def test_a_transaction_that_is_aborted_is_told() -> None:
         application = simulation.transactional_producer(
             "app", name="app", transaction_timeout_ms=3000
         )
-
-        async def begin() -> None:
-            await application.init_transactions()
-            application.begin()
-            await application.write(("t", 0), [b"a"])
-
-        application.start_task(begin())
+        application.start_task(write_in_transaction(application, ("t", 0), b"a"))
         simulation.run_for(30_000)
         told = texts(simulation)
     assert "broker-1 aborts the transaction of app" in told

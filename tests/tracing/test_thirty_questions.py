@@ -32,6 +32,7 @@ from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.security.delegation_tokens import CreateDelegationTokenRequest
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.tests.support.one_transaction import write_in_transaction
 from fakekafka.tracing.events import ROOT_KINDS
 from fakekafka.tracing.text import format_event
 
@@ -250,13 +251,7 @@ def open_transaction(fault: Act, for_ms: float) -> Act:
         application = simulation.transactional_producer(
             "app", name="app", transaction_timeout_ms=8000
         )
-
-        async def begin() -> None:
-            await application.init_transactions()
-            application.begin()
-            await application.write(("t", 0), [b"a"])
-
-        application.start_task(begin())
+        application.start_task(write_in_transaction(application, ("t", 0), b"a"))
         simulation.run_for(3000)
         fault(simulation)
         simulation.run_for(for_ms)
@@ -284,23 +279,19 @@ def led_back(simulation: Simulation) -> None:
     simulation.run_for(1000)
 
 
-def told_of_isr(simulation: Simulation) -> None:
-    """A follower is paused, and its leader tells the controller of the smaller ISR."""
-    simulation.produce("t", b"v")
-    simulation.run_for(2000)
-    simulation.broker(3).pause()
-    simulation.produce("t", b"w", acks=1)
-    simulation.run_for(60_000)
+def smaller_isr(for_ms: float, fault: Act | None = None) -> Act:
+    """A follower is paused, after another fault, and its leader tells the controller of the ISR."""
 
+    def act(simulation: Simulation) -> None:
+        simulation.produce("t", b"v")
+        simulation.run_for(2000)
+        if fault is not None:
+            fault(simulation)
+        simulation.broker(3).pause()
+        simulation.produce("t", b"w", acks=1)
+        simulation.run_for(for_ms)
 
-def isr_without_controller(simulation: Simulation) -> None:
-    """A follower is paused and so is the controller: nobody takes the smaller ISR."""
-    simulation.produce("t", b"v")
-    simulation.run_for(2000)
-    simulation.broker(3).pause()
-    simulation.broker(1).pause()
-    simulation.produce("t", b"w", acks=1)
-    simulation.run_for(36_500)
+    return act
 
 
 def lingering(simulation: Simulation) -> None:
@@ -439,14 +430,7 @@ def newer_group(simulation: Simulation) -> None:
 def committed_once(simulation: Simulation) -> None:
     """An application commits a transaction and is not heard of for minutes."""
     application = simulation.transactional_producer("app", name="app")
-
-    async def transact() -> None:
-        await application.init_transactions()
-        application.begin()
-        await application.write(("t", 0), [b"a"])
-        await application.commit()
-
-    application.start_task(transact())
+    application.start_task(write_in_transaction(application, ("t", 0), b"a", commit=True))
     simulation.run_for(210_000)
 
 
@@ -457,26 +441,6 @@ def shut_down_in_vain(simulation: Simulation) -> None:
     simulation.run_for(100)
     simulation.broker(2).begin_shutdown()
     simulation.run_for(60_000)
-
-
-def isr_of_a_dead_controller(simulation: Simulation) -> None:
-    """A follower is paused, and the controller is dead: nobody takes the smaller ISR."""
-    simulation.produce("t", b"v")
-    simulation.run_for(2000)
-    simulation.broker(1).kill()
-    simulation.broker(3).pause()
-    simulation.produce("t", b"w", acks=1)
-    simulation.run_for(20_000)
-
-
-def refused_isr(simulation: Simulation) -> None:
-    """A follower is paused; the controller's first answer about the smaller ISR is an error."""
-    simulation.produce("t", b"v")
-    simulation.run_for(2000)
-    simulation.inject("AlterIsr", "UNKNOWN_SERVER_ERROR")
-    simulation.broker(3).pause()
-    simulation.produce("t", b"w", acks=1)
-    simulation.run_for(20_000)
 
 
 def created_where_nobody_is(simulation: Simulation) -> None:
@@ -666,7 +630,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why did the leader propose the ISR again?",
-        isr_without_controller,
+        smaller_isr(36_500, lambda s: s.broker(1).pause()),
         "last kind == send and type == 'AlterIsrRequest'",
         ("AlterIsrRequest", "which was paused", "(paused)"),
         "broker-1",
@@ -765,7 +729,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why was the controller told of the smaller ISR only then? Before KIP-497 it is published",
-        told_of_isr,
+        smaller_isr(60_000),
         "kind == deliver and type == 'WatchEvent' and path == '/isr_change_notification'",
         ("WatchEvent", "replica 3 of t-0 has been behind", "(paused)"),
         "broker-3",
@@ -939,7 +903,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why did the leader ask the dead controller? It has an ISR to propose",
-        isr_of_a_dead_controller,
+        smaller_isr(20_000, lambda s: s.broker(1).kill()),
         "last kind == drop and type == 'AlterIsrRequest'",
         ("AlterIsrRequest", "not running", "replica 3 of t-0 has been behind", "(paused)"),
         "broker-3",
@@ -947,7 +911,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "Why did the leader propose the ISR again so soon? It was told an error",
-        refused_isr,
+        smaller_isr(20_000, lambda s: s.inject("AlterIsr", "UNKNOWN_SERVER_ERROR")),
         "last kind == send and type == 'AlterIsrRequest'",
         ("AlterIsrRequest", "_retry", "UNKNOWN_SERVER_ERROR"),
         "injected into AlterIsrRequest",
