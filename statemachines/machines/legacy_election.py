@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline
 from ...election.selectors import (
-    ControlledShutdownLeaderSelector,
-    NoOpLeaderSelector,
-    OfflinePartitionLeaderSelector,
-    PartitionLeaderSelector,
-    PreferredReplicaPartitionLeaderSelector,
-    ReassignedPartitionLeaderSelector,
+    Selection,
+    select_for_controlled_shutdown,
+    select_for_offline,
+    select_for_reassignment,
+    select_preferred,
 )
 from ...election.strategies import (
     ControlledShutdown,
@@ -72,9 +71,8 @@ class LegacyElection:
         while True:
             stored = await self._read(topic_partition)
             current = stored.leader_and_isr
-            selector = await self._selector(topic_partition, current, strategy)
             try:
-                decided, recipients = selector.select_leader(topic_partition, current)
+                decided, recipients = await self._select_leader(topic_partition, current, strategy)
             except LeaderElectionNotNeeded:
                 return current
             except NoReplicaOnline as error:
@@ -105,24 +103,34 @@ class LegacyElection:
             )
         return stored
 
-    async def _selector(
+    async def _select_leader(
         self, topic_partition: TopicPartition, current: LeaderAndIsr, strategy: Strategy | None
-    ) -> PartitionLeaderSelector:
-        context = self.context
+    ) -> Selection:
+        brokers, topics = self.context.brokers, self.context.topics
+        assignment = topics.partition_replica_assignment(topic_partition)
+        live_ids = brokers.live_broker_ids
         if isinstance(strategy, OfflinePartition):
             permitted = strategy.allow_unclean or await self._unclean_permitted(
                 topic_partition, current
             )
-            return OfflinePartitionLeaderSelector(context, lambda _topic: permitted)
+            return select_for_offline(topic_partition, current, assignment, live_ids, permitted)
         if isinstance(strategy, Reassign):
-            return ReassignedPartitionLeaderSelector(
-                context, lambda tp: context.topics.partition_full_replica_assignment(tp).target
-            )
+            target = topics.partition_full_replica_assignment(topic_partition).target
+            return select_for_reassignment(topic_partition, current, target, live_ids)
         if isinstance(strategy, PreferredReplica):
-            return PreferredReplicaPartitionLeaderSelector(context)
+            cached = topics.partition_leadership_info(topic_partition)
+            leader = None if cached is None else cached.leader_and_isr.leader
+            return select_preferred(topic_partition, current, assignment, live_ids, leader)
         if isinstance(strategy, ControlledShutdown):
-            return ControlledShutdownLeaderSelector(context)
-        return NoOpLeaderSelector(context, lambda text: self.log("warn", text))
+            return select_for_controlled_shutdown(
+                topic_partition,
+                current,
+                assignment,
+                brokers.live_or_shutting_down_broker_ids,
+                brokers.shutting_down_broker_ids,
+            )
+        self.log("warn", f"an election that changes nothing was asked for {topic_partition}")
+        return current, assignment
 
     async def _unclean_permitted(
         self, topic_partition: TopicPartition, current: LeaderAndIsr

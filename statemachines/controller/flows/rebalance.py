@@ -1,10 +1,16 @@
-"""Leaders return to their preferred replicas by themselves (docs/kafka/election.md#rebalancing)."""
+"""Leaders return to their preferred replicas by themselves (docs/kafka/election.md#rebalancing).
+
+Source: Kafka's ``KafkaController.checkAndTriggerAutoLeaderRebalance``.
+"""
 
 from __future__ import annotations
 
-from ....election.imbalance import leader_imbalances
+from ....election.strategies import preferred_replica_partition_leader_election
 from ....protocol.admin import PREFERRED
 from ....protocol.host import Timer
+from ....protocol.values import TopicPartition, message
+from ....protocol.versions import Behaviour
+from ...machines.context import ControllerContext
 from ..events import AutoPreferredReplicaLeaderElection, ElectionTrigger
 from ..parts import ControllerParts
 from .elections import Elections
@@ -79,3 +85,71 @@ class Rebalance:
                 await self._elections.on_replica_election(
                     group, PREFERRED, ElectionTrigger.AUTO_TRIGGERED
                 )
+
+
+@message
+class BrokerImbalance:
+    """Distance of one broker from leading all that it should lead."""
+
+    broker_id: int
+    preferred_count: int
+    """Partitions whose first replica is on this broker."""
+    imbalanced: tuple[TopicPartition, ...]
+    """Those of them that another broker (or none) leads."""
+    candidates: tuple[TopicPartition, ...]
+    """Partitions to elect now; empty when the ratio does not exceed the limit."""
+
+
+def leader_imbalances(
+    context: ControllerContext, imbalance_percentage: int, behaviour: Behaviour
+) -> list[BrokerImbalance]:
+    """Imbalance per preferred broker, by broker id, with the partitions to move back.
+
+    Acts only when the ratio is strictly greater than the percentage. Partitions without
+    leadership information count for the broker but are never imbalanced.
+    """
+    counts: dict[int, int] = {}
+    imbalanced: dict[int, list[TopicPartition]] = {}
+    topics = context.topics
+    for topic_partition, assignment in topics.all_assignments():
+        if not assignment or topics.is_topic_queued_up_for_deletion(topic_partition.topic):
+            continue
+        preferred = assignment[0]
+        counts[preferred] = counts.get(preferred, 0) + 1
+        leadership = topics.partition_leadership_info(topic_partition)
+        if leadership is not None and leadership.leader_and_isr.leader != preferred:
+            imbalanced.setdefault(preferred, []).append(topic_partition)
+    results = []
+    for broker_id in sorted(counts):
+        partitions = imbalanced.get(broker_id, [])
+        candidates: list[TopicPartition] = []
+        if len(partitions) * 100 > imbalance_percentage * counts[broker_id]:
+            candidates = [
+                tp for tp in partitions if _may_be_moved(context, tp, broker_id, behaviour)
+            ]
+        results.append(
+            BrokerImbalance(broker_id, counts[broker_id], tuple(partitions), tuple(candidates))
+        )
+    return results
+
+
+def _may_be_moved(
+    context: ControllerContext,
+    topic_partition: TopicPartition,
+    preferred: int,
+    behaviour: Behaviour,
+) -> bool:
+    if context.topics.partitions_being_reassigned and not behaviour.rebalance_during_reassignments:
+        return False
+    if topic_partition.topic not in context.topics.all_topics:
+        return False
+    if not context.brokers.is_replica_online(preferred, topic_partition):
+        return False
+    if not behaviour.rebalance_needs_isr:
+        return True
+    leadership = context.topics.partition_leadership_info(topic_partition)
+    if leadership is None:
+        return False
+    isr = leadership.leader_and_isr.isr
+    chosen = preferred_replica_partition_leader_election((preferred,), isr, (preferred,))
+    return chosen is not None

@@ -96,3 +96,14 @@ def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: MakeCore)
     assert core.move([TP], ONLINE)[TP] == LeaderAndIsr(5, 0, (5,), 1)
     assert [level for level, _ in core.logged] == ["warn"]
     assert len(core.channels.of(LeaderAndIsrRequest)) == 1
+
+
+def test_kafka_0_10_warns_of_an_election_without_a_selector(make_core: MakeCore) -> None:
+    """``NoOpLeaderSelector``: nothing changes, not even the epoch; every replica is told."""
+    core = make_core(5, 6, version="0.10")
+    core.assign(TP, 5, 6)
+    core.lead(TP, 6, (6,))
+    core.put(TP, ONLINE)
+    assert core.move([TP], ONLINE, None) == {TP: LeaderAndIsr(6, 0, (6,), 1)}
+    assert ("warn", "an election that changes nothing was asked for t-0") in core.logged
+    assert list(core.channels.leader_and_isr()) == [5, 6]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from fakekafka.election.imbalance import BrokerImbalance, leader_imbalances
 from fakekafka.protocol.values import (
     BrokerInfo,
     EndPoint,
@@ -15,6 +14,7 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.versions import behaviour
+from fakekafka.statemachines.controller.flows.rebalance import BrokerImbalance, leader_imbalances
 from fakekafka.statemachines.machines.context import ControllerContext
 
 
