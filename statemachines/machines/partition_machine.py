@@ -126,14 +126,10 @@ class PartitionStateMachine:
             self.batch.new_batch()
             outcomes = await self._do_handle_state_changes(moving, target, strategy)
             self.batch.send_requests_to_brokers(self.context.epoch)
-        except ControllerMoved as moved:
-            self.batch.clear()
-            self.log("error", f"another controller took over while moving to {target}: {moved}")
-            raise
         except Exception as error:
-            # What is left would make the next batch refuse to open.
-            self.batch.clear()
-            self.log("error", f"moving partitions to {target} failed: {error!r}")
+            self.batch.give_up(f"moving partitions to {target}", error)
+            if isinstance(error, ControllerMoved):
+                raise
             outcomes = dict.fromkeys(moving, error)
         if target is PartitionState.ONLINE:
             for listener in self.context.states.listeners:

@@ -104,14 +104,10 @@ class ReplicaStateMachine:
                 if tell is not None:
                     self._tell_changes(tell, broker_id, partitions, before)
             self.batch.send_requests_to_brokers(self.context.epoch)
-        except ControllerMoved as moved:
-            self.batch.clear()
-            self.log("error", f"another controller took over while moving to {target}: {moved}")
-            raise
         except Exception as error:
-            # What is left would make the next batch refuse to open.
-            self.batch.clear()
-            self.log("error", f"moving replicas to {target} failed: {error!r}")
+            self.batch.give_up(f"moving replicas to {target}", error)
+            if isinstance(error, ControllerMoved):
+                raise
 
     def _states(
         self, broker_id: int, partitions: Sequence[TopicPartition]

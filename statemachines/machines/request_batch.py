@@ -37,7 +37,7 @@ from ...protocol.values import (
     TopicPartition,
 )
 from ...protocol.versions import Behaviour
-from ..zookeeper.errors import IllegalState, Log, ignore_log
+from ..zookeeper.errors import ControllerMoved, IllegalState, Log, ignore_log
 from .context import ControllerContext
 
 ControlRequest: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
@@ -120,6 +120,14 @@ class ControllerBrokerRequestBatch:
         self._update_metadata_brokers = {}
         self._update_metadata = {}
         self._told_all = None
+
+    def give_up(self, moving: str, error: Exception) -> None:
+        """Drop what was collected, with which the next batch would not open, and log why."""
+        self.clear()
+        if isinstance(error, ControllerMoved):
+            self._log("error", f"another controller took over while {moving}: {error}")
+        else:
+            self._log("error", f"{moving} failed: {error!r}")
 
     # --- collecting
 

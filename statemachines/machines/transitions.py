@@ -11,74 +11,59 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum, unique
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from ...protocol.versions import Behaviour
 
 
-@unique
-class PartitionState(IntEnum):
-    """States of a partition by Kafka's names and numbers."""
+class _NamedState(IntEnum):
+    """A state with Kafka's number and name."""
 
-    NEW = 0
+    kafka_name: str
+
+    def __new__(cls, number: int, kafka_name: str) -> Self:
+        state = int.__new__(cls, number)
+        state._value_ = number
+        state.kafka_name = kafka_name
+        return state
+
+    def __str__(self) -> str:
+        return self.kafka_name
+
+
+@unique
+class PartitionState(_NamedState):
+    """States of a partition."""
+
+    NEW = 0, "NewPartition"
     """Known, with replicas, but never had a leader."""
-    ONLINE = 1
+    ONLINE = 1, "OnlinePartition"
     """Has a leader, as far as the controller knows."""
-    OFFLINE = 2
+    OFFLINE = 2, "OfflinePartition"
     """Lost its leader, or waits for one."""
-    NON_EXISTENT = 3
+    NON_EXISTENT = 3, "NonExistentPartition"
     """Never created, or deleted."""
 
-    @property
-    def kafka_name(self) -> str:
-        return _PARTITION_STATE_NAMES[self]
-
-    def __str__(self) -> str:
-        return self.kafka_name
-
 
 @unique
-class ReplicaState(IntEnum):
-    """States of a replica by Kafka's names and numbers."""
+class ReplicaState(_NamedState):
+    """States of a replica."""
 
-    NEW = 1
+    NEW = 1, "NewReplica"
     """Created with its partition or by a reassignment; may only become a follower."""
-    ONLINE = 2
+    ONLINE = 2, "OnlineReplica"
     """Part of the assigned replicas and told its role."""
-    OFFLINE = 3
+    OFFLINE = 3, "OfflineReplica"
     """Its broker or log directory is down, or it was told to stop."""
-    DELETION_STARTED = 4
+    DELETION_STARTED = 4, "ReplicaDeletionStarted"
     """Told to delete its log."""
-    DELETION_SUCCESSFUL = 5
+    DELETION_SUCCESSFUL = 5, "ReplicaDeletionSuccessful"
     """Confirmed the deletion."""
-    DELETION_INELIGIBLE = 6
+    DELETION_INELIGIBLE = 6, "ReplicaDeletionIneligible"
     """Cannot be deleted now: it is dead, or the deletion failed."""
-    NON_EXISTENT = 7
+    NON_EXISTENT = 7, "NonExistentReplica"
     """Never created, or gone."""
 
-    @property
-    def kafka_name(self) -> str:
-        return _REPLICA_STATE_NAMES[self]
-
-    def __str__(self) -> str:
-        return self.kafka_name
-
-
-_PARTITION_STATE_NAMES = {
-    PartitionState.NEW: "NewPartition",
-    PartitionState.ONLINE: "OnlinePartition",
-    PartitionState.OFFLINE: "OfflinePartition",
-    PartitionState.NON_EXISTENT: "NonExistentPartition",
-}
-_REPLICA_STATE_NAMES = {
-    ReplicaState.NEW: "NewReplica",
-    ReplicaState.ONLINE: "OnlineReplica",
-    ReplicaState.OFFLINE: "OfflineReplica",
-    ReplicaState.DELETION_STARTED: "ReplicaDeletionStarted",
-    ReplicaState.DELETION_SUCCESSFUL: "ReplicaDeletionSuccessful",
-    ReplicaState.DELETION_INELIGIBLE: "ReplicaDeletionIneligible",
-    ReplicaState.NON_EXISTENT: "NonExistentReplica",
-}
 
 PARTITION_PREDECESSORS: Mapping[PartitionState, tuple[PartitionState, ...]] = MappingProxyType(
     {

@@ -13,6 +13,7 @@ as Kafka's ``KafkaZkClient.retryRequestsUntilConnected`` does; ``send_once`` doe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 from ...protocol.awaiting import Pending, Task
@@ -37,7 +38,6 @@ from ..messages import (
 from ..timers import OneTimer
 from .handlers import HandlerRegistry
 from .in_flight import Batch, InFlight, lost
-from .state import OVER, ClientState
 from .watches import ClientWatches
 
 RETRY_MS_MAX = 1000
@@ -45,6 +45,25 @@ PING_INTERVAL_MS_MAX = 10_000
 AUTH_RETRY_MS = 1000
 _CONNECTION_BITS = 22
 """Low bits of a connection id count a client's connections, the others are its own."""
+
+
+class ClientState(Enum):
+    """States of a client."""
+
+    NOT_STARTED = "not started"
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    EXPIRED = "expired"
+    AUTH_FAILED = "authentication failed"
+    CLOSED = "closed"
+
+
+_OVER = {
+    ClientState.EXPIRED: ZkCode.SESSIONEXPIRED,
+    ClientState.AUTH_FAILED: ZkCode.AUTHFAILED,
+    ClientState.CLOSED: ZkCode.SESSIONEXPIRED,
+}
+"""States in which requests are answered at once, with what."""
 
 
 class ZooKeeperClient(HandlerRegistry):
@@ -165,7 +184,7 @@ class ZooKeeperClient(HandlerRegistry):
         while remaining:
             while self.state in (ClientState.CONNECTING, ClientState.NOT_STARTED):
                 if not await self._next_state():
-                    code = OVER.get(self.state, ZkCode.SESSIONEXPIRED)
+                    code = _OVER.get(self.state, ZkCode.SESSIONEXPIRED)
                     answers.extend(lost(request, code) for request in remaining)
                     return answers
             batch = await self.send_once(remaining)
@@ -179,7 +198,7 @@ class ZooKeeperClient(HandlerRegistry):
         requests wait for the outcome of the next attempt."""
         if not requests:
             return []
-        code = OVER.get(self.state)
+        code = _OVER.get(self.state)
         if code is None and self._closing is not None:
             code = ZkCode.SESSIONEXPIRED
         if code is not None:
@@ -368,7 +387,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._timer.cancel()
         self._connection_id += 1
         self._watches.clear()
-        self._requests.fail_all(OVER[state])
+        self._requests.fail_all(_OVER[state])
         if self._closing is not None:
             self._closing.set_result(None)
         self._wake(False)

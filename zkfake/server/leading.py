@@ -14,6 +14,7 @@ from typing import Any
 
 from ..messages import CloseSession, CreateSession, SessionRequest, SyncRequest, ZkCode
 from ..timers import OneTimer
+from ..znode import TreeSnapshot
 from .connections import ClientConnection
 from .links import Follower, ServerLink
 from .quorum_messages import (
@@ -33,14 +34,18 @@ from .quorum_messages import (
     SessionValidity,
     SyncDone,
     SyncFollower,
+    SyncMode,
     Txn,
     UpToDate,
 )
 from .roles import RoleOwner
 from .sessions import SessionTracker, tell_expiry
-from .synchronisation import difference
+from .storage import ZooKeeperStorage
 
 _COUNTER_MAX = 0xFFFFFFFF
+
+_Difference = tuple[SyncMode, int, TreeSnapshot | None, tuple[Txn, ...]]
+"""Mode, zxid to truncate to, snapshot, transactions to log after that."""
 
 
 class Leading:
@@ -186,7 +191,7 @@ class Leading:
         storage = self._server.storage
         end = storage.applied_position() if self.is_serving else len(storage.log)
         link = follower.link
-        link.send(SyncFollower, *difference(storage, follower.acked_zxid, end, force_snapshot))
+        link.send(SyncFollower, *_difference(storage, follower.acked_zxid, end, force_snapshot))
         link.send(NewLeader, self.epoch)
         follower.is_sent_history = True
         follower.acked_zxid = storage.log[end - 1].zxid if end else storage.base_zxid
@@ -412,3 +417,23 @@ class Leading:
                 asker.link.send(SyncDone, connection_id, xid)
         else:
             self._server.answer_sync(asker, xid)
+
+
+def _difference(
+    storage: ZooKeeperStorage, follower_zxid: int, end: int, force_snapshot: bool
+) -> _Difference:
+    """Return what takes a follower that has logged up to ``follower_zxid`` to position ``end``
+    (``LearnerHandler``).
+
+    What the follower has and the leader has not is truncated; when the leader's log does not reach
+    back far enough, the follower gets the whole tree.
+    """
+    if force_snapshot or follower_zxid < storage.base_zxid:
+        start = storage.applied_position()
+        return SyncMode.SNAP, 0, storage.tree.snapshot(), storage.log_between(start, end)
+    position = storage.position_of(follower_zxid)
+    if position is not None and position <= end:
+        return SyncMode.DIFF, 0, None, storage.log_between(position, end)
+    start = min(storage.position_at_most(follower_zxid), end)
+    common = storage.log[start - 1].zxid if start else storage.base_zxid
+    return SyncMode.TRUNC, common, None, storage.log_between(start, end)
