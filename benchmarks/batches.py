@@ -105,7 +105,7 @@ def _without_place(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measure_tasks(folder: Path) -> None:
-    """What Spark takes for runs that take nothing: with a task for each, and sharing tasks.
+    """Measure what Spark takes for runs that take nothing: with a task for each, and sharing tasks.
 
     A task's figure is what it adds to a batch: wall time divided by tasks. Each core carries out
     one at a time, so of a core's own time it takes as many times more as there are cores.

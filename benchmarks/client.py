@@ -67,7 +67,7 @@ class LoadClient:
         return self._ask(do="fetch", topic=topic, partitions=partitions)
 
     def time_records(self, topic: str, count: int) -> dict[str, Any]:
-        """One record of 100 bytes after another, each when the last one is acknowledged.
+        """Send one record of 100 bytes after another, each when the last one is acknowledged.
 
         Gives ``median_us`` and ``p99_us`` of all but the first fifth.
         """
@@ -91,7 +91,7 @@ class LoadClient:
 
 
 class _Client:
-    """What runs in the process."""
+    """The client in its process."""
 
     def __init__(self, servers: str, batch_bytes: int) -> None:
         from confluent_kafka import Consumer, Producer

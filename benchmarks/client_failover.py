@@ -1,4 +1,4 @@
-"""How long clients are without a leader: with their defaults, and with settings for tests.
+"""Time that clients are without a leader: with their defaults, and with settings for tests.
 
 One producer sends a record, waits for its acknowledgement and sends the next; the figure is the
 longest pause between two acknowledgements around a fault of the leader. KAFKAJS names a directory

@@ -63,7 +63,7 @@ def first_number(figure: str) -> float | None:
 
 
 def figure_names(whats: list[str]) -> list[str]:
-    """What the figures of a run are called in all runs: without numbers that differ between runs;
+    """Names of a run's figures that hold in all runs: without numbers that differ between runs;
     of several that are called the same, each has its number."""
     seen: defaultdict[str, int] = defaultdict(int)
     names = []

@@ -1,4 +1,4 @@
-"""How long a group takes to rebalance and a transaction to commit, in produce round trips.
+"""Time in which a group rebalances and a transaction commits, in produce round trips.
 
 All figures are medians. The clients are in another process: confluent-kafka, and plain sockets for
 members that ask for a new generation as soon as there is one. Libraries wait for their timers.

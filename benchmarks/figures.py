@@ -92,7 +92,7 @@ def require_success(done: subprocess.CompletedProcess[str], said: str) -> None:
 
 
 def ended_early(child: subprocess.Popen[str], errors: IO[str]) -> MeasurementFailed:
-    """What there is to say of a child that closed its output: its status, its standard error."""
+    """The failure of a child that closed its output: its status, its standard error."""
     status = child.wait()
     errors.seek(0)
     return MeasurementFailed(f"the child ended with status {status}", errors.read())

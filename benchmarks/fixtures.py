@@ -1,4 +1,4 @@
-"""What the pytest fixtures cost a test, and how long ``reset`` takes."""
+"""The cost of the pytest fixtures for a test, and the time of ``reset``."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def measure_throughput() -> None:
 
 
 def measure_latency() -> None:
-    """One record at a time, acks=all, RF 3."""
+    """Measure one record at a time, acks=all, RF 3."""
     with mock_cluster() as servers, LoadClient(servers) as client:
         mock = client.time_records(TOPIC, TIMED)
     with served_cluster(brokers=3) as cluster:

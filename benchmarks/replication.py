@@ -1,4 +1,4 @@
-"""What replication costs: throughput, CPU time and memory over replication factors.
+"""The cost of replication: throughput, CPU time and memory over replication factors.
 
 The brokers run in one process, the client in another. Every factor is measured in every round,
 each round beginning with another one, and medians are told with their spread: what else the
@@ -91,7 +91,7 @@ def measure() -> None:
 
 
 class _Load(NamedTuple):
-    """One comparison of factors."""
+    """A comparison of factors."""
 
     factors: tuple[int, ...]
     rounds: int
@@ -105,7 +105,7 @@ SMALL = _Load((1, 3), sized(3, 1), sized(60_000, 10_000), 16_384)
 
 
 class _Figures:
-    """What the rounds of one factor brought, a value per round."""
+    """The figures of one factor, a value per round."""
 
     def __init__(self) -> None:
         self.produce_per_s: list[float] = []

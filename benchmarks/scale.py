@@ -46,7 +46,7 @@ print(json.dumps({
 
 
 class Shape(NamedTuple):
-    """How many topics there are, each with its partitions and replicas."""
+    """The number of topics, each with its partitions and replicas."""
 
     topics: int
     partitions: int

@@ -1,4 +1,4 @@
-"""What recording a run costs, and how soon questions to a long trace are answered."""
+"""The cost of recording a run, and the time of answers about a long trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OWN_EVENTS = 0.462
 
 
 class Costs(NamedTuple):
-    """What a run took, with the end of its recording."""
+    """The time of a run, with the end of its recording."""
 
     wall_s: float
     cpu_s: float
@@ -69,8 +69,8 @@ def record_long(path: Path, events: int) -> int:
 
 
 def _slowdown(path: Path) -> tuple[float, float]:
-    """How much more wall time and CPU time a long recorded run takes: the least of some rounds,
-    in turns. The end of the recording is a part of it."""
+    """The factors of wall time and CPU time of a long recorded run: the least of some rounds, in
+    turns. The end of the recording is a part of it."""
     plain, recorded = [], []
     for _ in range(ROUNDS):
         plain.append(_run(None, int(EVENTS * OWN_EVENTS)))

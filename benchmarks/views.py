@@ -1,4 +1,4 @@
-"""How soon the views of a long trace open, and whether they stall."""
+"""The time until the views of a long trace open, and whether they stall."""
 
 from __future__ import annotations
 

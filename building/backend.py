@@ -95,7 +95,7 @@ def _known(settings: Settings) -> dict[str, Any]:
 
 
 def _make_importable() -> None:
-    """Let the checkout be the package ``fakekafka``, whatever the name of its folder."""
+    """Make the checkout the package ``fakekafka``, whatever the name of its folder."""
     if "fakekafka" in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(

@@ -200,7 +200,7 @@ def _kinds(node: ast.ClassDef) -> str:
 
 
 def _methods(node: ast.ClassDef) -> str:
-    """What the decorator makes, for the end of the class and behind it."""
+    """The methods that the decorator makes, for the end of the class and behind it."""
     names, parameters, defaults = [], ["self"], []
     for field in _fields(node):
         assert isinstance(field.target, ast.Name)

@@ -94,7 +94,7 @@ def build(source: Path, target: Path) -> list[Path]:
 
 
 def check(files: Sequence[Path]) -> None:
-    """Let twine judge the metadata and the description."""
+    """Have twine judge the metadata and the description."""
     _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], ROOT)
 
 

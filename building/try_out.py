@@ -1,4 +1,4 @@
-"""What a distribution has to do in an empty environment: start a cluster that keeps records.
+"""The trial of a distribution in an empty environment: start a cluster that keeps records.
 
 It runs with the Python of that environment and knows nothing but the installed package.
 """

@@ -1,4 +1,4 @@
-"""How far many runs are: a bar on a terminal, plain lines elsewhere."""
+"""The progress of many runs: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 
 class HowFar(Protocol):
-    """What is shown; as text all of it."""
+    """The progress that is shown; as text all of it."""
 
     @property
     def done(self) -> int: ...

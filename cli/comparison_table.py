@@ -1,4 +1,4 @@
-"""What ``bench compare`` prints: the differences that are sure, as a table or as plain data."""
+"""The output of ``bench compare``: the differences that are sure, as a table or as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verbs of ``fakekafka trace`` share: the application, the file, printing."""
+"""The common part of the verbs of ``fakekafka trace``: the application, the file, printing."""
 
 from __future__ import annotations
 

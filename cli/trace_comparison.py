@@ -104,7 +104,7 @@ def _lane_dict(lane: LaneDifference) -> dict[str, Any]:
 
 
 def _print_comparison(compared: StructuralComparison, lines: int) -> None:
-    """What turned only one run, then the actors with the first places where they part."""
+    """Print what turned only one run, then the actors with the first places where they part."""
     ours, theirs = compared.events
     print(f"{compared.shared} events of {ours} and {theirs} belong together")
     for side, mark, events in (

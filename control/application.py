@@ -126,7 +126,7 @@ async def _not_found(request: Request, error: Exception) -> Response:
 
 
 class _Resource:
-    """What can be asked at one path, by method."""
+    """The operations of one path, by method."""
 
     def __init__(self, application: Application, ways: Mapping[str, Operation]) -> None:
         self._application = application

@@ -174,7 +174,7 @@ def controller(cluster: Cluster) -> dict[str, Any]:
 
 
 def memory(cluster: Cluster) -> dict[str, int] | None:
-    """How much memory records take and may take; None without a bound."""
+    """Memory that records take and may take, in bytes; None without a bound."""
     bound = cluster.memory
     if bound is None:
         return None

@@ -1,4 +1,4 @@
-"""What keeps strangers and slow clients away from the control API."""
+"""Guards that keep strangers and slow clients away from the control API."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class GuardedProtocol(H11Protocol):
         self.loop.call_later(IDLE_S_MAX, self._check)
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is answered as JSON, too."""
+        """Answer as JSON what is no HTTP, too."""
         data = json.dumps({"error": msg}).encode()
         answer = (
             b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"

@@ -1,4 +1,4 @@
-"""One operation of the control API, and what it works with."""
+"""An operation of the control API, and the state it works on."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class HoldOrder:
 
 @dataclass(frozen=True)
 class Desk:
-    """What operations work with: the cluster, and what was ordered over HTTP so far."""
+    """The cluster that is served, and what was ordered over HTTP so far."""
 
     cluster: Cluster
     feed: EventFeed
@@ -139,7 +139,7 @@ Run = Callable[[Desk, Arguments], Any]
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation over HTTP."""
+    """An operation over HTTP."""
 
     method: str
     path: str

@@ -83,7 +83,7 @@ class Debugger:
 
     @property
     def ends_us(self) -> int | None:
-        """When the run ends, in microseconds; None where a live run does not tell before."""
+        """End of the run, in microseconds; None where a live run does not tell before."""
         return self._source.ends_us
 
     @property
@@ -93,7 +93,7 @@ class Debugger:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What describes the run."""
+        """The description of the run."""
         return self._source.stored.header
 
     @property
@@ -103,7 +103,7 @@ class Debugger:
 
     @property
     def is_live(self) -> bool:
-        """Whether a run goes on behind it."""
+        """True if a run goes on behind it."""
         return self._source.live is not None
 
     @property

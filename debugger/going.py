@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """Where a way has come after a slice."""
+    """The place that a way has come to after a slice."""
 
     number: int
     """The last event that was passed."""

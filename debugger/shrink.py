@@ -24,7 +24,7 @@ _SMALLER = {"consumers": 0, "producers": 1, "times": None, "every_ms": None}
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """What is left of a scenario."""
+    """The rest of a scenario."""
 
     text: str
     problem: str

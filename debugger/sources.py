@@ -1,4 +1,4 @@
-"""Where a debugger's events come from: a recording, or a run that goes on while one looks."""
+"""The sources of a debugger's events: a recording, or a run that goes on while one looks."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Source(Protocol):
 
     @property
     def ends_us(self) -> int | None:
-        """When it ends, as far as that is known before."""
+        """Its end in microseconds, as far as that is known before."""
         ...
 
     def extending_to(self, number: int) -> Going[bool]:
-        """Let the event of a number happen; False when there will be none."""
+        """Go on until the event of a number has happened; False when there will be none."""
         ...
 
     def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
@@ -55,7 +55,7 @@ class Source(Protocol):
 
 
 class Hit:
-    """Where a run has stopped."""
+    """The place where a run has stopped."""
 
     __slots__ = ("breakpoint", "number", "reason")
 

@@ -1,4 +1,4 @@
-"""What the page of a debugger may ask: parts of the trace, steps, breakpoints, faults.
+"""The questions of a debugger's page: parts of the trace, steps, breakpoints, faults.
 
 The page holds the place; each question names the event at which it is asked. Questions are
 answered one after another.

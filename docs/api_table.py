@@ -31,7 +31,7 @@ _NOTES[69] = _NOTES[68]
 
 
 def api_page(source_note: str) -> str:
-    """One row for each API: the versions that each release offers."""
+    """The page with a row for each API: the versions that each release offers."""
     from fakekafka.protocol import api_versions, versions
     from fakekafka.wire.kafka.registry import CODEC_RANGES
 

@@ -60,13 +60,13 @@ def draw(title: str, chain: list[Event]) -> str:
 
 
 def label_of(event: Event) -> str:
-    """What happened in few words: what changed if a reader asks for that, else the message."""
+    """The event in few words: what changed if a reader asks for that, else the message."""
     text = words_of(event)
     return text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 2] + ".."
 
 
 def words_of(event: Event) -> str:
-    """What an event says, without what only a program reads."""
+    """The words of an event, without what only a program reads."""
     return _change(event) or _answer(event) or _message(event)
 
 
@@ -85,7 +85,7 @@ def _value(value: object) -> str:
 
 
 def _answer(event: Event) -> str:
-    """What ZooKeeper says, by the znode that it is about."""
+    """The answer of ZooKeeper, by the znode that it is about."""
     if event.type == "WatchEvent" and event.kind == "deliver":
         return f"{event.fields.get('type')} {event.fields.get('path')}"
     if event.type != "ServerPacket" or event.kind != "deliver":

@@ -1,4 +1,4 @@
-"""Which tests pin which numbered behaviour of Kafka: reads citations out of the tests.
+"""The tests that pin each numbered behaviour of Kafka: reads citations out of the tests.
 
 The behaviours stand in docs/kafka/behaviours.toml. A test cites one by writing ``CP-12`` (control
 plane) or ``DP-87`` (data plane) in its docstring, a comment above it, or a parameter; ``CP-1..22``
@@ -56,7 +56,7 @@ _CITATION = re.compile(r"\b(CP|DP)-(\d+)(?:\.\.(?:\1-)?(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """One numbered behaviour, as behaviours.toml tells it."""
+    """A numbered behaviour, as behaviours.toml tells it."""
 
     says: str
     """One sentence."""

@@ -67,7 +67,7 @@ def commands_of(body: str, line: int) -> list[Command]:
 
 
 def problems_of(text: str) -> list[str]:
-    """What is wrong with the blocks of a page, found without running anything."""
+    """The problems of a page's blocks, found without running anything."""
     problems = []
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start("body")) + 1
@@ -104,13 +104,13 @@ def _is_gap(line: str) -> bool:
 
 
 def agrees(shown: list[str], printed: list[str]) -> bool:
-    """Whether what a page shows is what was printed."""
+    """Return whether a page shows what was printed."""
     parts = [r"(?:[^\n]*\n)*?" if _is_gap(line) else _pattern(line) + r"\n" for line in shown]
     return not shown or re.fullmatch("".join(parts), "".join(f"{p}\n" for p in printed)) is not None
 
 
 def renewed(shown: list[str], printed: list[str]) -> list[str]:
-    """What the page should show: the lines most like those it shows, gaps where it has gaps."""
+    """The lines that the page should show: those most like its own, with gaps where it has gaps."""
     open_lines = [line for line in shown if "..." in line and not _is_gap(line)]
 
     def kept(new: str) -> str:

@@ -32,7 +32,7 @@ COLOURS = {"leader": "#1a7f37", "in sync": "#9fd8ae", "out of sync": "#d8dee4", 
 
 @dataclass
 class Facts:
-    """What was seen, in milliseconds of virtual time since the picture's left edge."""
+    """The times that were seen, in milliseconds of virtual time since the picture's left edge."""
 
     roles: dict[int, list[tuple[float, str]]] = field(default_factory=dict)
     """Per broker: (from when, part it plays)."""

@@ -98,7 +98,7 @@ class _Box:
         self.y = MARGIN + LOOP_ROOM + BOX_HEIGHT / 2 + ROW * row
 
     def edge(self, from_: Point, toward: Point) -> Point:
-        """Where a line from a point inside leaves the box."""
+        """The point where a line from inside leaves the box."""
         dx, dy = toward[0] - from_[0], toward[1] - from_[1]
         steps = []
         if dx:
@@ -121,7 +121,8 @@ class _Box:
 
 
 def _ends(source: _Box, target: _Box, aside: float) -> tuple[Point, Point]:
-    """Where an arrow leaves one box and enters the other, moved to its right by ``aside``."""
+    """The points where an arrow leaves one box and enters the other, moved to its right by
+    ``aside``."""
     dx, dy = target.x - source.x, target.y - source.y
     length = math.hypot(dx, dy)
     right = -dy / length * aside, dx / length * aside

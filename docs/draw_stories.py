@@ -119,7 +119,7 @@ CONSOLE = re.compile(r"^```console\n\$ (fakekafka run [^\n]*)\n(.*?)^```$", re.M
 
 
 def output_of(command: str) -> list[str]:
-    """What a command of a page prints: one story in one or all versions, perhaps its last lines."""
+    """The output of a page's command: one story in one or all versions, perhaps its last lines."""
     words = shlex.split(command.partition("|")[0])
     name = Path(words[2]).stem
     chosen = words[words.index("--kafka-version") + 1 :][:1] if "--kafka-version" in words else []

@@ -46,12 +46,12 @@ def fidelity_page(source_note: str) -> str:
 
 
 def recorded_count(kafka_version: str) -> int:
-    """How many scenarios were recorded."""
+    """The number of scenarios that were recorded."""
     return len(list((recording.FOLDER / kafka_version).glob("*.txt")))
 
 
 def answers_count(kafka_version: str) -> int:
-    """How many raw requests were answered while the recorder listened."""
+    """The number of raw requests that were answered while the recorder listened."""
     found = (answers.load(kafka_version, api) for api in corpus.asked_names(kafka_version))
     return sum(len(known.steps) for known in found if known is not None)
 

@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site, named in mkdocs.yml."""
+"""The hooks that MkDocs calls while it builds the site, named in mkdocs.yml."""
 
 from __future__ import annotations
 

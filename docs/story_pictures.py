@@ -120,7 +120,7 @@ def draw(name: str, runs: list[StoryResult]) -> str:
 
 
 def _lefts(lanes: dict[int, int], x: float) -> dict[int, float]:
-    """Where the column of each broker begins, in a panel that begins at ``x``."""
+    """The left edge of each broker's column, in a panel that begins at ``x``."""
     found = {}
     for broker_id, width in lanes.items():
         found[broker_id] = x
@@ -161,7 +161,8 @@ def _row(
     y: int,
     columns: int,
 ) -> int:
-    """One step: what happened, then every replica of every panel; gives where the next begins."""
+    """Draw a step: what happened, then every replica of every panel; gives where the next
+    begins."""
     sheet.rules.append(y)
     for line in _wrapped(f"{number}  {runs[0].steps[number].name}", columns):
         sheet.text(MARGIN, y + 18, line)

@@ -35,7 +35,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One trace of the gallery."""
+    """A trace of the gallery."""
 
     name: str
     title: str
@@ -237,7 +237,7 @@ def picture(exhibit: Exhibit) -> str:
 
 
 def story_lines(trace: Trace) -> list[str]:
-    """What happened once the cluster had started, shortened."""
+    """The story from the cluster's start on, shortened."""
     lines = [
         f"{time_ms:12.3f} ms  {text}"
         for time_ms, text in trace.story()

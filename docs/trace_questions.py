@@ -21,7 +21,7 @@ _LINE_LENGTH = 118
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, where in which run, and what the answer must name, the latest first."""
+    """A question, its place in a run, and what the answer must name, the latest first."""
 
     text: str
     run: str
@@ -292,7 +292,7 @@ def _open_transaction() -> Trace:
 
 
 def answer_to(question: Question) -> list[Event]:
-    """What the tool answers: the chain of causes."""
+    """The answer of the tool: the chain of causes."""
     return trace_of(question.run).why(question.at)
 
 

@@ -1,4 +1,4 @@
-"""What can be done to a cluster by name: the table behind scenarios, stories and the control API.
+"""The actions on a cluster by name: the table behind scenarios, stories and the control API.
 
 Each action is one entry: the method of a handle that does it, and its arguments, which have the
 names that the method gives them. ``ACTIONS["kill"].perform(cluster, {"broker": 1})`` does it.
@@ -69,7 +69,7 @@ _OWNERS: Mapping[str, Callable[[EmulatedCluster, dict[str, Any]], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing that can be done."""
+    """An action on a cluster."""
 
     summary: str
     method: Callable[..., Any] | None
@@ -88,7 +88,7 @@ class Action:
 
     @property
     def is_about_broker(self) -> bool:
-        """Whether it has a ``broker``, which is looked up when the time has come."""
+        """True if it has a ``broker``, which is looked up when the time has come."""
         return any(one.name == "broker" and one.is_required for one in self.parameters)
 
     @property

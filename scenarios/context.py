@@ -1,4 +1,4 @@
-"""What a scenario file tells of its cluster, for all that names a part of it."""
+"""The cluster of a scenario file, for all that names a part of it."""
 
 from __future__ import annotations
 

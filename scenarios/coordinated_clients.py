@@ -25,7 +25,7 @@ class GroupMembers:
         self.members: list[SimulatedGroupConsumer] = []
 
     def join(self, number: int) -> None:
-        """Let the member of this number join."""
+        """Start the member of this number, which joins."""
         spec, name = self.spec, self.spec.member_names[number]
         self.members.append(
             self._simulation.group_consumer(
@@ -42,7 +42,7 @@ class GroupMembers:
 
     @property
     def has_settled(self) -> bool:
-        """Whether the group is stable, every partition has an owner, and all is committed.
+        """Return whether the group is stable, every partition has an owner, and all is committed.
 
         While members hand partitions over cooperatively (KIP-429), a stable group has an assignment
         without them, and the next rebalance follows.
@@ -72,7 +72,7 @@ class GroupMembers:
 
 
 class Transformation:
-    """One ``TransformerSpec``: it copies its input to its output in transactions."""
+    """The clients of a ``TransformerSpec``: it copies its input to its output in transactions."""
 
     def __init__(self, simulation: Simulation, spec: TransformerSpec, counts: dict[str, int]):
         self._simulation = simulation
@@ -93,7 +93,7 @@ class Transformation:
 
     @property
     def has_settled(self) -> bool:
-        """Whether all of the input is committed as read."""
+        """Return whether all of the input is committed as read."""
         lag = self._simulation.group(self.spec.consumer_group).lag
         written = [
             TopicPartition(*key)

@@ -83,7 +83,7 @@ class Replay:
 
     @property
     def recorder(self) -> Recorder:
-        """What records the repeated run."""
+        """The recorder of the repeated run."""
         return self._recorder
 
     @property
@@ -93,12 +93,13 @@ class Replay:
 
     @property
     def begun_us(self) -> int | None:
-        """When the scenario's own time began; None while the cluster starts."""
+        """Begin of the scenario's own time, in microseconds of virtual time; None while the
+        cluster starts."""
         return self._run.begun_us
 
     @property
     def ends_us(self) -> int | None:
-        """When the scenario's own time ends, in microseconds of virtual time.
+        """End of the scenario's own time, in microseconds of virtual time.
 
         None while the cluster starts, and for a story, which ends when its last step is done. A
         condition may end a scenario before; after that time the cluster may still settle.
@@ -115,7 +116,7 @@ class Replay:
 
     @property
     def trace(self) -> Trace:
-        """What has been recorded again so far."""
+        """The trace of the repeated run so far."""
         return Trace(self._recorder.trace(self._header))
 
     @property
@@ -126,7 +127,7 @@ class Replay:
     # -- going on ------------------------------------------------------------------------------
 
     def step(self) -> bool:
-        """Let the next thing happen; False if the scenario has ended."""
+        """Do what comes next in the run; False if the scenario has ended."""
         return self.run_to_number(len(self._recorder))
 
     def run_to(self, position: Position) -> bool:

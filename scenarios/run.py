@@ -33,7 +33,7 @@ from .workload import Meter, Workload
 
 
 class ScenarioRun:
-    """One run of a scenario, driven from outside: ``run`` does it all."""
+    """A run of a scenario, driven from outside: ``run`` does it all."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a scenario says, as values: cluster, network, workload, faults, stop, expectations.
+"""The contents of a scenario as values: cluster, network, workload, faults, stop, expectations.
 
 A field that is declared is a key of the TOML form, which ``scenarios/file.py`` reads; a scenario
 may as well be built from these by hand.
@@ -126,7 +126,7 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """What differs on one link, in one direction."""
+    """Latency and loss of a link that has its own, in one direction."""
 
     source: int | str = declared(NO_DEFAULT, MACHINE, "who sends")
     target: int | str = declared(NO_DEFAULT, MACHINE, "who gets it")
@@ -299,7 +299,7 @@ class FaultSpec:
 
 @dataclass(frozen=True, slots=True)
 class StopSpec:
-    """When the scenario ends: at a time, or when a condition holds, at the latest then."""
+    """The end of a scenario: when a condition holds, and at a time at the latest."""
 
     at_ms: float = declared(60_000.0, MILLISECONDS, "the end at the latest")
     when: Condition | None = declared(None, CONDITION, "a condition that ends it earlier")
@@ -319,7 +319,8 @@ class StopSpec:
 
 @dataclass(frozen=True, slots=True)
 class ExpectSpec:
-    """What must hold: at a time (and within a span after it), or at the end (``at_ms`` None)."""
+    """A condition that must hold: at a time (and within a span after it), or at the end
+    (``at_ms`` None)."""
 
     that: Condition = declared(NO_DEFAULT, CONDITION, "what must hold")
     at_ms: float | None = declared(None, TIME_OR_END, "when", default_words='"end"')
@@ -329,7 +330,7 @@ class ExpectSpec:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaExpect:
-    """What one broker's replica must look like; a field that is None is not checked."""
+    """The expected state of one broker's replica; a field that is None is not checked."""
 
     role: str | None = declared(None, choice(*ROLES), "none: not told of the partition yet")
     log: LogPattern | None = declared(None, LOG)
@@ -340,7 +341,7 @@ class ReplicaExpect:
 
 @dataclass(frozen=True, slots=True)
 class StateExpect:
-    """What must hold after a step, or what it waits for; None or missing is not checked."""
+    """The state expected after a step, or waited for; a field that is None is not checked."""
 
     replicas: dict[int, ReplicaExpect] = field(default_factory=dict)
     leader: int | None = None
@@ -354,7 +355,7 @@ class StateExpect:
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """One thing a step does; ``arguments`` are its own keys."""
+    """An action of a step; ``arguments`` are its own keys."""
 
     action: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -371,7 +372,7 @@ class StepSpec:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeExpect:
-    """What the whole run must have led to."""
+    """The expected outcome of the whole run."""
 
     lost: tuple[str, ...] = declared(
         (), RECORD_VALUES, "acknowledged records that the leader no longer has"
@@ -402,7 +403,7 @@ class StorySpec:
 
 @dataclass(frozen=True, slots=True)
 class BatchSpec:
-    """What a batch of the scenario does beside what it says."""
+    """The parameters of a batch of the scenario."""
 
     runs: int = declared(20, COUNT, "seeds for each combination of the matrix")
     warm_up_ms: float = declared(

@@ -1,4 +1,4 @@
-"""What a run of a scenario gave: its figures, and every promise that was broken."""
+"""The verdict on a run of a scenario: its figures, and every promise that was broken."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ METRICS = (
 
 @dataclass
 class ScenarioResult:
-    """What a run gave."""
+    """The result of a run."""
 
     name: str
     seed: int
@@ -105,7 +105,7 @@ def _judge_records(
 
 @dataclass(frozen=True)
 class RecordsFate:
-    """What became of the records of one topic; docs/reference/scenarios.md says what counts."""
+    """The fate of the records of one topic; docs/reference/scenarios.md says what counts."""
 
     lost: list[bytes]
     """Acknowledged, whatever was promised, and not there."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AdminNode(Node):
-    """Where the API's own requests come from: an admin client inside the cluster's network."""
+    """The admin client inside the cluster's network from which the API's own requests come."""
 
 
 @frozen
@@ -98,7 +98,7 @@ class ClusterPlan:
 
     @property
     def generates_ids(self) -> bool:
-        """Whether brokers generate their ids when they start (``broker.id=-1``)."""
+        """True if brokers generate their ids when they start (``broker.id=-1``)."""
         return self.broker_ids[0] < 0
 
     def memory_disk(self) -> MemoryDisk:
@@ -132,7 +132,7 @@ def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
 
 @frozen
 class Equipment:
-    """What real or virtual time provides for a broker or a ZooKeeper server, by its id.
+    """The parts of a broker or a ZooKeeper server that depend on the kind of time, by its id.
 
     A listener gets the configuration of its broker.
     """

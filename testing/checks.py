@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was compared and every problem found; true if there is none."""
+    """The numbers of a comparison, and every problem found; true if there is none."""
 
     checked: int
     """How much was compared."""

@@ -145,7 +145,7 @@ class Cluster(EmulatedCluster):
 
     @property
     def is_started(self) -> bool:
-        """Whether it runs: it was started, and not stopped since."""
+        """True while it runs: it was started, and not stopped since."""
         self._require_own_process()
         return self._running is not None
 
@@ -295,7 +295,7 @@ class Cluster(EmulatedCluster):
 
     @property
     def memory(self) -> MemoryBound | None:
-        """How much memory records take and may take; None without the argument ``memory``."""
+        """Memory that records take and may take; None without the argument ``memory``."""
         return self._memory
 
     @property

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class EmulatedCluster(Asking):
-    """What ``Cluster`` and ``Simulation`` have in common."""
+    """The common part of ``Cluster`` and ``Simulation``."""
 
     usual_latency = "0 ms"
     """The delay of all links that is no fault."""

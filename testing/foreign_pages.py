@@ -1,4 +1,4 @@
-"""Which requests a server of this machine hears: none that a page of another site sent."""
+"""The check that no page of another site sent a request to a server of this machine."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def bytes_of(name: str, value: Any) -> int:
 
 
 class Deleted(NamedTuple):
-    """What a look deleted because records took more memory than they may."""
+    """The records that a look deleted because all took more memory than they may."""
 
     bytes_deleted: int
     kept_bytes: int
@@ -184,7 +184,7 @@ class MemoryBound:
         return Deleted(bytes_deleted, self.kept_bytes, starts)
 
     def _starts(self, led: dict[TopicPartition, _Led]) -> dict[TopicPartition, int]:
-        """Where logs shall begin, so that what is kept is below the bound."""
+        """The starts of logs with which what is kept is below the bound."""
         excess = self.kept_bytes - self.bytes_max
         starts: dict[TopicPartition, int] = {}
         largest = [(-one.kept_bytes, name, 0) for name, one in led.items() if one.ends]

@@ -384,7 +384,7 @@ def kafka_cluster(
 def class_kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """One cluster for the tests of a class, with the arguments of its marks; never emptied."""
+    """A cluster for the tests of a class, with the arguments of its marks; never emptied."""
     with _make_cluster(request, _session_arguments) as cluster:
         yield cluster
 
@@ -393,7 +393,7 @@ def class_kafka_cluster(
 def module_kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """One cluster for the tests of a module, with the arguments of its marks; never emptied."""
+    """A cluster for the tests of a module, with the arguments of its marks; never emptied."""
     with _make_cluster(request, _session_arguments) as cluster:
         yield cluster
 
@@ -402,13 +402,13 @@ def module_kafka_cluster(
 def session_kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """One cluster for all tests, with the arguments of the session; never emptied."""
+    """The cluster of all tests, with the arguments of the session; never emptied."""
     with _make_cluster(request, _session_arguments) as cluster:
         yield cluster
 
 
 def _keep_last_events(config: pytest.Config, arguments: dict[str, Any]) -> None:
-    """Let a cluster record to memory, unless the test names a file or switches recording off."""
+    """Have a cluster record to memory, unless the test names a file or switches recording off."""
     if config.getoption("--kafka-trace") != "never":
         arguments.setdefault("trace", KEPT_EVENTS)
 
@@ -470,7 +470,7 @@ def shared_kafka_cluster(
     _shared_cluster: _Shared,
     _session_arguments: dict[str, Any],
 ) -> Generator[Cluster, None, None]:
-    """One cluster per session, emptied after every test.
+    """The session's cluster, emptied after every test.
 
     The ``kafka`` mark may give ``topics`` only: everything else is the same for all tests.
     """

@@ -185,7 +185,7 @@ def _is_kept(path: str, data: bytes | None) -> bool:
 
 
 def _forget_past(running: RunningCluster) -> None:
-    """Let every broker be as one of a new cluster."""
+    """Make every broker as one of a new cluster."""
     for broker in running.living_brokers():
         running.in_process(broker.process, broker.forget_past)
 
@@ -207,7 +207,7 @@ def requested_topics(message: Any) -> Sequence[str]:
 
 
 class Creations:
-    """Who asks for topics, so that they are created."""
+    """The client that asks for topics, so that they are created."""
 
     def __init__(self, running: RunningCluster) -> None:
         self._asked: dict[str, str] = {}

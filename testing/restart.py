@@ -1,4 +1,4 @@
-"""Whether a cluster that was started on the data of a former one serves its topics again."""
+"""The check that a cluster started on the data of a former one serves its topics again."""
 
 from __future__ import annotations
 

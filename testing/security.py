@@ -73,7 +73,7 @@ _RESOURCES = {
 
 
 class ClusterSecurity:
-    """What a test needs to come in, or to be kept out."""
+    """Credentials and rights, with which a test comes in or is kept out."""
 
     def __init__(
         self,

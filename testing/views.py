@@ -31,7 +31,7 @@ class ConsumerRecord(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class ReplicaView:
-    """One replica as its broker holds it."""
+    """A replica as its broker holds it."""
 
     broker_id: int
     """The broker that holds it."""

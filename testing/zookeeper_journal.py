@@ -1,4 +1,4 @@
-"""What a ZooKeeper server keeps in a data directory: a log behind a snapshot.
+"""The files of a ZooKeeper server in a data directory: a log behind a snapshot.
 
 ``snapshot`` names the log that continues it by a number; logs of other numbers are remains of an
 interrupted replacement. Both files begin with a signature and the version of their format. Every

@@ -32,7 +32,7 @@ Changes = tuple[Sequence[int], Sequence[int], Sequence[Any], Sequence[Any]]
 
 
 class ChunkColumns(NamedTuple):
-    """What a chunk's body holds beside the tables it adds."""
+    """The columns of a chunk's body, beside the tables it adds."""
 
     first_seq: int
     seqs: Sequence[int] | None

@@ -1,4 +1,4 @@
-"""One chunk of a trace, of which only the columns that are asked for are unpacked.
+"""A chunk of a trace, of which only the columns that are asked for are unpacked.
 
 A question such as "why" goes through hundreds of chunks and needs two events of each. All the
 events of a chunk cost milliseconds to build; a column costs some ten microseconds, and of the two
@@ -216,7 +216,7 @@ class ChunkView:
 
 
 class _Checked:
-    """What fails inside is said to be the file's fault."""
+    """A context in which failures are said to be the file's fault."""
 
     __slots__ = ()
 

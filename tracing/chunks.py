@@ -35,7 +35,7 @@ def in_bitmap(bits: bytes, number: int) -> bool:
 
 
 class ChunkInfo(NamedTuple):
-    """What the index says of a chunk; bitmaps are over string numbers and kind codes."""
+    """A chunk as the index describes it; bitmaps are over string numbers and kind codes."""
 
     first_seq: int
     last_seq: int
@@ -84,7 +84,7 @@ def body_digest(body: bytes) -> bytes:
 
 
 class Contents(NamedTuple):
-    """What a chunk holds, in the numbers of its index entry."""
+    """The contents of a chunk, in the numbers of its index entry."""
 
     first_seq: int
     last_seq: int

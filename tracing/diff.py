@@ -90,7 +90,7 @@ def _equal_until(left: StoredTrace, right: StoredTrace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AlignedLine:
-    """One line of an aligned comparison: `` `` equal, ``-`` left only, ``+`` right, ``~`` both."""
+    """A line of an aligned comparison: `` `` equal, ``-`` left only, ``+`` right, ``~`` both."""
 
     mark: str
     left: Event | None

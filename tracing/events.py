@@ -1,4 +1,4 @@
-"""One event of a run: what a trace is made of.
+"""The event of a run, of which a trace is made.
 
 The order of ``EVENT_FIELDS`` and the codes of ``KINDS`` are part of the file format: append to
 them, or raise ``format.FORMAT``.
@@ -82,7 +82,7 @@ KIND_CODES = KindCodes((kind, code) for code, kind in enumerate(KINDS))
 
 
 class Payloads(Protocol):
-    """Where a payload can be had when it is asked for."""
+    """The source of payloads, which are read when they are asked for."""
 
     def payload(self, place: int) -> Any: ...
 
@@ -97,7 +97,7 @@ class Unread(NamedTuple):
 
 
 class Event:
-    """One event as readers see it; ``fields`` names the values of the payload."""
+    """An event as readers see it; ``fields`` names the values of the payload."""
 
     __slots__ = (
         "_epochs", "_fields", "_payload", "_schema", "actor", "cause", "delta", "kind",

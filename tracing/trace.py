@@ -296,7 +296,7 @@ class StoredTrace:
         return self.chunks[-1].time_last_us - self.chunks[0].time_first_us if self.chunks else 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
     def __enter__(self) -> Self:
         return self
@@ -306,7 +306,7 @@ class StoredTrace:
 
 
 class MemoryTrace(StoredTrace):
-    """What a recorder holds in memory."""
+    """The trace that a recorder holds in memory."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ RunAgain = Callable[[dict[str, Any], Recorder], object]
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What running again gave."""
+    """The result of running again."""
 
     holds: bool
     recorded: str

@@ -53,7 +53,7 @@ def _shut_down(shut: socket.socket) -> None:
 
 
 class AcceptingListener(Generic[ConnectionT]):
-    """One server's listener on TCP.
+    """A server's listener on TCP.
 
     ``bind`` may be called from any thread; everything else on the loop's.
     """

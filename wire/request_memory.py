@@ -1,4 +1,4 @@
-"""What the unprocessed requests of a listener's connections may take together.
+"""The memory that the unprocessed requests of a listener's connections may take together.
 
 Kafka's ``queued.max.request.bytes`` (KIP-72): a broker whose requests fill the memory stops
 reading until some are processed. Kafka takes a request's memory when its size is known, so that

@@ -103,7 +103,7 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def is_filtering(self) -> bool:
-        """Whether events are left that the filter has not looked at."""
+        """True while events are left that the filter has not looked at."""
         return self._filter is not None and self._looked_at <= self._stored.last_seq
 
     @property

@@ -1,4 +1,4 @@
-"""What the explorations of clusters and of tests show and read alike."""
+"""The output and input that the explorations of clusters and of tests share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What happens in a served cluster: what looks and listeners tell, and the feed of it."""
+"""The feed of a served cluster's events, which looks and listeners tell."""

@@ -1,4 +1,4 @@
-"""What clients ask, as the listeners of the brokers tell it: refusals, new topics, connections."""
+"""Events of clients, as the brokers' listeners tell them: refusals, new topics, connections."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _api(request: Any) -> str:
 
 
 def observe_clients(cluster: Cluster, observer: Clients | None) -> None:
-    """Let this hear of the clients of all brokers; None ends it."""
+    """Tell an observer of the clients of all brokers from now on; None ends it."""
     for process in cluster.running.processes.values():
         observe = getattr(process.spec.listener, "observe", None)
         if observe is not None:

@@ -1,4 +1,4 @@
-"""What happens in the cluster, as a stream: elections, ISR changes, brokers, groups, clients.
+"""The cluster's events as a stream: elections, ISR changes, brokers, groups, clients.
 
 The cluster is looked at some twenty times a second. What changed in between is one event: its
 leader epoch and partition epoch count how many decisions there were. Listeners tell what clients

@@ -1,4 +1,4 @@
-"""What changes in a cluster, found by looking at it again and again."""
+"""Changes of a cluster, found by looking at it again and again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _groups_of(broker: Broker) -> list[tuple[str, GroupLook]]:
 
 
 class Look:
-    """What is compared from one look at the cluster to the next."""
+    """The state that is compared from one look at the cluster to the next."""
 
     def __init__(self, cluster: Cluster, *, with_groups: bool = False) -> None:
         running = cluster.running

@@ -27,7 +27,8 @@ _PAGE_BYTES = 8 << 20
 
 
 class Wanted(NamedTuple):
-    """Where a page is: before an offset, from an offset on, or from a time on; else at the end."""
+    """The place of a page: before an offset, from an offset on, or from a time on; else at the
+    end."""
 
     limit: int = LIMIT
     before: int | None = None

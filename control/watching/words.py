@@ -112,7 +112,7 @@ def words(event: Event) -> str:
 
 
 def level(event: Event) -> str:
-    """How much an event matters: ``debug``, ``info``, ``warning`` or ``error``."""
+    """The level of an event: ``debug``, ``info``, ``warning`` or ``error``."""
     kind = event["type"]
     if kind == "election" and event["leader"] is None:
         return ERROR

@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def holds(self) -> bool:
-        """Whether every claim was carried by the facts, in every version."""
+        """True if every claim was carried by the facts, in every version."""
         return not any(finding.contradictions for finding in self.findings.values())
 
     @property

@@ -1,4 +1,4 @@
-"""What the answers of ``questions`` are built from: findings, and a probe at the controller.
+"""Findings, of which the answers of ``questions`` are built, and a probe at the controller.
 
 A finding holds the states read from a run and the claims they carry. A claim whose condition does
 not hold is kept and reported as a contradiction: no conclusion is printed that the run did not
@@ -30,7 +30,7 @@ BROKERS = 4
 
 @dataclass
 class Finding:
-    """One question answered for one emulated version."""
+    """The answer to a question for one emulated version."""
 
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Change(NamedTuple):
 
 
 class ElectionPass(NamedTuple):
-    """One call that moved partitions to OnlinePartition."""
+    """A call that moved partitions to OnlinePartition."""
 
     strategy: str
     """``Offline``, ``ControlledShutdown``, ``PreferredReplica``, ``Reassign``."""

@@ -1,4 +1,4 @@
-"""What a step of a story may do: its keys, and the doing.
+"""The actions of a story's steps: their keys, and the doing.
 
 An action is ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` has all of them. Those that a
 scenario has, too, are its own.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StoryDriver(Protocol):
-    """What actions need of the playing of a story."""
+    """The playing of a story, as actions need it."""
 
     simulation: Simulation
     story: StorySpec
@@ -52,7 +52,7 @@ Act = Callable[[StoryDriver, dict[str, Any]], object]
 
 @dataclass(frozen=True, slots=True)
 class StepAction:
-    """One thing that a step can do."""
+    """An action that a step can take."""
 
     act: Act
     parameters: tuple[Parameter, ...] = ()

@@ -1,4 +1,4 @@
-"""What a story tells of its cluster: names of brokers, groups of versions, states it expects."""
+"""The cluster of a story: names of brokers, groups of versions, states it expects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .state import NO_LEADER
 
 @dataclass(frozen=True, slots=True)
 class StoryHeader:
-    """What ``[story]`` says: everything the steps refer to."""
+    """The table ``[story]``: everything the steps refer to."""
 
     partition: str
     names: Mapping[str, Any]

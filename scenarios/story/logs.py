@@ -1,4 +1,4 @@
-"""How stories write a log: ``[m0/0 m1/0]``, every record as its value and its leader epoch.
+"""The notation of a log in stories: ``[m0/0 m1/0]``, a value and a leader epoch each.
 
 ``r0..r9/0`` stands for r0, r1 and so on up to r9, and ``0..9/0`` for the records at offsets 0 to 9
 whatever their values are. A pattern is read once and compared with the records of a replica.
@@ -28,7 +28,8 @@ class LogRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogPattern:
-    """What a log must hold: (value, epoch) per offset from 0 on; a value of None is any."""
+    """The contents that a log must have: (value, epoch) per offset from 0 on; a value of None is
+    any."""
 
     text: str
     records: tuple[tuple[str | None, int], ...]

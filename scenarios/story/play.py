@@ -33,7 +33,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run led to, found out from the last state of the run."""
+    """The outcome of a run, read from its last state."""
 
     lost: tuple[str, ...]
     """Acknowledged values that the leader does not hold, in the order of their answers."""
@@ -56,7 +56,7 @@ class StoryResult:
 
 
 class StoryRun:
-    """One playing of a story, in a simulation that is set up."""
+    """A playing of a story, in a simulation that is set up."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class StoryRun:
         until: StateExpect | None = None,
         within_ms: float = 0.0,
     ) -> None:
-        """Let time pass: a span, or until the partition is in a state."""
+        """Run for a span of time, or until the partition is in a state."""
         if until is None:
             self.simulation.run_for(for_ms or 0.0)
             return

@@ -1,4 +1,4 @@
-"""What a story sees of its partition at one moment, and how that differs from what it expects."""
+"""The state of a story's partition at one moment, and its differences from the expected one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_LEADER = "none"
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """One replica: as its broker holds it, or as its disk does while the broker is off."""
+    """A replica: as its broker holds it, or as its disk does while the broker is off."""
 
     role: str
     """``leader``, ``follower``, ``none`` or ``off``; the broker's own belief."""

@@ -19,7 +19,8 @@ class Asking(abc.ABC):
     @property
     @abc.abstractmethod
     def running(self) -> RunningCluster:
-        """What runs now; ``UsageError`` before the start, and after the stop of a ``Cluster``."""
+        """The running cluster; ``UsageError`` before the start, and after the stop of a
+        ``Cluster``."""
 
     @overload
     def ask(

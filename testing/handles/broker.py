@@ -24,7 +24,7 @@ _SHUTDOWN_TIMEOUT_MS = 120000
 
 
 class BrokerHandle:
-    """One broker: stop it, start it, freeze it. Methods wait until they have taken effect."""
+    """A broker: stop it, start it, freeze it. Methods wait until they have taken effect."""
 
     __slots__ = ("_process", "_running")
 
@@ -48,13 +48,13 @@ class BrokerHandle:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process runs."""
+        """True while its process runs."""
         self._running.require_own_process()
         return self._process.is_alive
 
     @property
     def is_paused(self) -> bool:
-        """Whether it is frozen by ``pause``."""
+        """True while it is frozen by ``pause``."""
         self._running.require_own_process()
         return self._process.process.paused
 
@@ -163,7 +163,7 @@ class BrokerHandle:
         self._run(lambda: self._process.runtime.pause(self._process.process))
 
     def resume(self) -> None:
-        """Let a paused process continue with everything that waited."""
+        """Continue a paused process, with everything that waited."""
         self._require_running("nothing to resume")
         self._process.runtime.note("fault", self.name, "resumed")
         self._run(lambda: self._process.runtime.resume(self._process.process))
@@ -179,8 +179,8 @@ class BrokerHandle:
 
     @property
     def clock_shift_ms(self) -> int:
-        """How far its wall clock is ahead of the others', set so or by its rate; below 0 if it is
-        behind."""
+        """Milliseconds that its wall clock is ahead of the others', set so or by its rate; below
+        0 if it is behind."""
         self._running.require_own_process()
         process = self._process.process
         now_us = self._process.runtime.now_us
@@ -201,7 +201,7 @@ class BrokerHandle:
 
     @property
     def clock_rate(self) -> float:
-        """How fast the clocks of its machine run; 1 is right."""
+        """Rate of the clocks of its machine; 1 is right."""
         self._running.require_own_process()
         return clock_rate(self._process.process)
 
@@ -260,7 +260,7 @@ class BrokerHandle:
             raise KafkaError(error, f"{key} of {self.name} cannot move to {path!r}; it has {known}")
 
     def fail_log_dir(self, directory: int = 0) -> None:
-        """Let one of the broker's log directories fail, the first by default.
+        """Break one of the broker's log directories, the first by default.
 
         The broker goes on with the others (``config={"log.dirs": "a,b"}``); with the last one its
         process ends, before Kafka 1.0 with any.

@@ -25,7 +25,7 @@ Answer = Callable[[Any], object]
 
 @frozen
 class RequestFilter:
-    """Which requests an injection is about; a field that is None matches every request."""
+    """The requests an injection is about; a field that is None matches every request."""
 
     wanted: type
     machine: str | None = None
@@ -56,7 +56,7 @@ class RequestFilter:
 
 @dataclass(frozen=True, slots=True)
 class InjectionEffect:
-    """What becomes of the requests."""
+    """The effect on the requests."""
 
     error: ErrorCode | None = None
     errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def client_id_of(delivery: Delivery) -> str:
 
 
 class Injection:
-    """One standing order: it affects so many requests, or all until ``cancel`` ends it."""
+    """A standing order: it affects so many requests, or all until ``cancel`` ends it."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Injection:
 
     @property
     def is_active(self) -> bool:
-        """Whether it may change another request."""
+        """True while it may change another request."""
         return self.remaining != 0 and self in self._runtime.network.interceptors
 
     def cancel(self) -> None:

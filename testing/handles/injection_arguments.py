@@ -1,4 +1,4 @@
-"""What a user wrote for ``inject``, checked and made into a filter and an effect."""
+"""The arguments of ``inject``, checked and made into a filter and an effect."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ class NetworkHandle:
 
     @property
     def rules(self) -> NetworkRules:
-        """What is in force now: cuts, losses, delays, and how many messages are kept back."""
+        """The rules in force now: cuts, losses, delays, and how many messages are kept back."""
         rules: NetworkRules = self._run(self._network.rules)
         return rules
 

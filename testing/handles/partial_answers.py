@@ -1,4 +1,4 @@
-"""What a request is about, and answers of which an error is only a part.
+"""The partitions of a request, and answers of which an error is only a part.
 
 A request about several partitions can fail for some of them: the others are served by the broker,
 and its answer and the error become one.
@@ -81,7 +81,7 @@ def is_about(request: Any, broker: Any, topic: str, partition: int | None) -> bo
 
 
 class Plan:
-    """How a request is answered in part: what the broker is asked, and what becomes of its answer.
+    """The way to answer a request in part: what the broker is asked, what its answer becomes.
 
     ``request`` is None when the broker need not be asked: ``answer(None)`` is the answer then.
     """

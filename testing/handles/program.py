@@ -18,7 +18,7 @@ _LOOK_S = 0.01
 
 
 class ProgramHandle:
-    """One program. Its network is that of the cluster: rules name it by ``name``."""
+    """A program. Its network is that of the cluster: rules name it by ``name``."""
 
     __slots__ = ("_program", "_running")
 
@@ -37,12 +37,12 @@ class ProgramHandle:
 
     @property
     def is_running(self) -> bool:
-        """Whether its process exists; it may be paused."""
+        """True while its process exists; it may be paused."""
         return self._program.is_running
 
     @property
     def is_paused(self) -> bool:
-        """Whether it is frozen by ``pause``."""
+        """True while it is frozen by ``pause``."""
         return self._program.is_paused
 
     def kill(self) -> None:
@@ -59,7 +59,7 @@ class ProgramHandle:
         self._program.restart()
 
     def pause(self) -> None:
-        """Let none of its code run until ``resume``, as a long garbage collection does.
+        """Run none of its code until ``resume``, as a long garbage collection does.
 
         What is due meanwhile, and what comes to it, waits.
         """
@@ -67,7 +67,7 @@ class ProgramHandle:
         self._program.pause()
 
     def resume(self) -> None:
-        """Let it go on after ``pause``."""
+        """Continue it after ``pause``."""
         self._running.require_going()
         self._program.resume()
 

@@ -174,7 +174,7 @@ class ZooKeeperHandle:
 
 
 class ZooKeeperServerHandle:
-    """One ZooKeeper server."""
+    """A ZooKeeper server."""
 
     __slots__ = ("_process", "_running")
 
@@ -187,7 +187,7 @@ class ZooKeeperServerHandle:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process runs."""
+        """True while its process runs."""
         self._running.require_own_process()
         return self._process.is_alive
 
@@ -211,6 +211,6 @@ class ZooKeeperServerHandle:
 
     @property
     def clock_rate(self) -> float:
-        """How fast the clocks of its machine run; 1 is right."""
+        """Rate of the clocks of its machine; 1 is right."""
         self._running.require_own_process()
         return clock_rate(self._process.process)

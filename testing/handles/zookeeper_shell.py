@@ -19,7 +19,7 @@ _PATIENCE_MS = 10_000
 
 
 class ZooKeeperShell(SessionNode):
-    """One session with the ensemble, for one request."""
+    """A session with the ensemble, for one request."""
 
     def __init__(
         self, runtime: Runtime, name: str, process: Process, servers: tuple[str, ...]

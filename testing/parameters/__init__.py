@@ -1,1 +1,1 @@
-"""What an argument may be, said once for Python, TOML, HTTP, the command line and the documents."""
+"""The kinds of arguments, said once for Python, TOML, HTTP, the command line and the documents."""

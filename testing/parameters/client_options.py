@@ -1,4 +1,4 @@
-"""What the calls of a ``Simulation`` that make clients take by name, for type checkers.
+"""The options of a ``Simulation``'s calls that make clients, for type checkers.
 
 The settings themselves, their defaults and what they mean stand with the clients, such as
 ``ProducerSettings``; ``tests/testing/test_client_options.py`` holds both together.

@@ -44,7 +44,7 @@ class BadArgument(UsageError):
 
 @contextlib.contextmanager
 def as_problem() -> Iterator[None]:
-    """What is refused inside with a whole sentence is a problem of the value here."""
+    """Turn a refusal inside, which is a whole sentence, into a problem of the value here."""
     try:
         yield
     except BadArgument:
@@ -58,7 +58,7 @@ class NotOfKind(Exception):
 
 
 class Context:
-    """Where a value is written, and what is known of the cluster there.
+    """The place where a value is written, and what is known of the cluster there.
 
     Here nothing is known: a broker is looked up when the thing is done. Values are written as in
     Python.
@@ -101,7 +101,7 @@ class Context:
         return server_id
 
     def log_dir(self, number: int) -> int:
-        """One of a broker's log directories."""
+        """A kind: one of a broker's log directories."""
         return number
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
@@ -114,7 +114,7 @@ ANYWHERE = Context()
 
 @dataclass(frozen=True)
 class Kind:
-    """What a value may be."""
+    """A kind of values."""
 
     words: str
     """What it must be, for messages and documents."""
@@ -245,7 +245,7 @@ def _number_of_text(text: str) -> Any:
 
 
 def choice(*values: str) -> Kind:
-    """One of several strings."""
+    """A kind: one of several strings."""
     known = list(dict.fromkeys(values))
     names = [repr(value) for value in known]
     words = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -20,7 +20,7 @@ NO_DEFAULT: Any = object()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument of something that can be done, or one key of a table."""
+    """An argument of something that can be done, or a key of a table."""
 
     name: str
     kind: Kind

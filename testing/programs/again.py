@@ -25,7 +25,7 @@ _CHILD = "import sys; from fakekafka.testing.programs.again import answer; answe
 
 
 class _Now:
-    """What this process does for another one."""
+    """The work of this process for another one."""
 
     runs = 0
     """How many runs other processes have done for this one."""

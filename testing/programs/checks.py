@@ -1,4 +1,4 @@
-"""What a program must have done with its input, asked at the end of a run.
+"""Checks of what a program has done with its input, made at the end of a run.
 
 ``Work`` names the input and what shows that a record was dealt with: a note of the program, such as
 ``simulation.note("charged", order=41)``, or a record of an output topic. Each check compares the
@@ -49,7 +49,7 @@ class _Stored(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """One sign that a record was dealt with."""
+    """A sign that a record was dealt with."""
 
     told: str
     """Where and by whom, for a problem."""
@@ -276,7 +276,8 @@ class Work:
         return Verdict(len(first), tuple(problems))
 
     def newest_by_key_stands(self) -> Verdict:
-        """What was last dealt with of each key is its newest record, however often others were."""
+        """Check that of each key the newest record was dealt with last, however often others
+        were."""
         latest: dict[str, int] = {}
         every = [(sign, identity) for identity, signs in self._signs.items() for sign in signs]
         every.sort(key=lambda pair: _place_of(pair[0]))

@@ -1,4 +1,4 @@
-"""What a recording tells about programs: faults, commits, partitions given and taken, appends.
+"""The history of programs in a recording: faults, commits, partitions given and taken, appends.
 
 It is read only once something is wrong, as it has all that happened.
 """

@@ -1,4 +1,4 @@
-"""One run of ``simulate``, as it is done here or in another process."""
+"""A run of ``simulate``, as it is done here or in another process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fault = Callable[[Simulation], object]
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """One run of ``simulate``, which can be done again."""
+    """A run of ``simulate``, which can be done again."""
 
     main: Main
     args: tuple[Any, ...]

@@ -28,7 +28,7 @@ class RunsDiffer(FakeKafkaError, AssertionError):
 
 
 class Recorded(NamedTuple):
-    """One run, as it is compared."""
+    """A run, as it is compared."""
 
     trace: StoredTrace
     acts: list[Act]
@@ -37,7 +37,7 @@ class Recorded(NamedTuple):
 
     @classmethod
     def of(cls, simulation: Simulation) -> Recorded:
-        """What a simulation has recorded, whose acts were kept from the first program on."""
+        """The run of a simulation whose acts were kept from the first program on."""
         acts = simulation.running.acts
         assert acts is not None
         return cls(simulation.trace().stored, acts.all, hash_seed.of_this_process())
@@ -59,7 +59,7 @@ def save(simulation: Simulation, folder: Path) -> None:
 
 
 class _Parting(NamedTuple):
-    """Where two runs part."""
+    """The place where two runs part."""
 
     event: Difference | None
     acts: tuple[Act | None, Act | None] | None

@@ -1,1 +1,1 @@
-"""What clusters record of themselves, and what is told and kept of a failed test."""
+"""The recordings of clusters, and what is told and kept of a failed test."""

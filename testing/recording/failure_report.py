@@ -1,4 +1,4 @@
-"""What a person asks first when a test with a cluster has failed.
+"""The report on a failed test: the answers to what a person asks first.
 
 Which partitions have which leader, which faults are in force, what clients heard last, and what
 happened last. The cluster is asked as it is; the rest is read from its recording.

@@ -1,4 +1,4 @@
-"""What the pytest plugin does when a test ends: tell what a failed one met, keep its trace."""
+"""The end of a test in the pytest plugin: tell what a failed one met, keep its trace."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Moment:
 
 
 class Breakpoint:
-    """One place to stop. ``columns`` are values that the event must have, to look no further."""
+    """A place to stop. ``columns`` are values that the event must have, to look no further."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What must hold in every state of a cluster; a breakpoint may stop where it does not.
+"""Invariants of every state of a cluster; a breakpoint may stop where one does not hold.
 
 A replica's high watermark is not beyond its log's end, and no two brokers lead one partition in
 the same leader epoch. Both are read from the recorded state, after each event that changes it.

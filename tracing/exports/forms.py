@@ -19,7 +19,7 @@ Write = Callable[[StoredTrace, BinaryIO], None]
 
 
 class Form(NamedTuple):
-    """One form: where its code is, and whether a terminal can show it."""
+    """A form: the module of its code, and whether a terminal can show it."""
 
     module: str
     is_text: bool

@@ -88,7 +88,7 @@ class _Sent(NamedTuple):
 
 
 class _Spans:
-    """Which span each recent event belongs to."""
+    """The spans that recent events belong to."""
 
     def __init__(self) -> None:
         self._spans: OrderedDict[int, _Sent] = OrderedDict()
@@ -104,7 +104,7 @@ class _Spans:
 
 
 class _Run(NamedTuple):
-    """What all spans of a run share."""
+    """The values that all spans of a run share."""
 
     number: bytes
     """First half of the ids of its traces."""

@@ -1,4 +1,4 @@
-"""Where in a trace, by what happens there: a change of state, or an event like this.
+"""Places in a trace, by what happens there: a change of state, or an event like this.
 
 change broker-1/orders-0/isr                        the first change of that path
 change broker-*/orders-0/role if new == 'leader'    the first such change

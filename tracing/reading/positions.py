@@ -1,4 +1,4 @@
-"""Where in a trace: an event's number, the event itself, or a time such as ``9.5s``."""
+"""Positions in a trace: an event's number, the event itself, or a time such as ``9.5s``."""
 
 from __future__ import annotations
 

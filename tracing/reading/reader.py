@@ -44,8 +44,8 @@ class Trace:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What made the run: ``mode``, ``kafka_version``, ``seed``, ``scenario``, ``config``,
-        ``reproduce``."""
+        """The origin of the run: ``mode``, ``kafka_version``, ``seed``, ``scenario``,
+        ``config``, ``reproduce``."""
         return self.stored.header
 
     @property

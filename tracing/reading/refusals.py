@@ -1,4 +1,4 @@
-"""What an answer with an error goes back to: the state for which its broker had to refuse.
+"""The cause of an answer with an error: the state for which its broker had to refuse.
 
 A request explains that there was an answer; that it was an error is due to something that had
 changed at the broker before: the ISR shrank, another replica leads, the transaction was aborted.

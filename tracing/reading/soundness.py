@@ -1,4 +1,4 @@
-"""Whether what a file holds is a trace: a file of somebody else may say that it is, and not be.
+"""The check that a file holds a trace: one of somebody else may say that it does, and not do so.
 
 Readers do not look at the shape of every event, because that would cost them. When one of them
 fails, this says what is wrong with the file, or that nothing is and the reader is to blame.

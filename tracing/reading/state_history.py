@@ -12,7 +12,7 @@ from ..trace import StoredTrace, no_cyclic_collection
 
 
 class StateChange(NamedTuple):
-    """One change of one path."""
+    """A change of one path."""
 
     event: Event
     """Where it happened."""

@@ -47,7 +47,7 @@ _TURNING_PATHS = ("/role", "/isr", "/leader", "/state")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where two runs of one actor part, up to where they go together again."""
+    """A place where two runs of one actor part, up to where they go together again."""
 
     left: Event | None
     """The first event that only the left run has, if there is one."""
@@ -63,7 +63,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LaneDifference:
-    """How the events of one actor differ; an event is None where the actor does nothing more."""
+    """The differences of one actor's events; an event is None where the actor does nothing more."""
 
     actor: str
     left: Event | None
@@ -80,7 +80,7 @@ class LaneDifference:
 
     @property
     def time_us(self) -> int:
-        """When it is, in the run that has it first."""
+        """Its time, in the run that has it first."""
         return min(event.time_us for event in (self.left, self.right) if event is not None)
 
     @property
@@ -93,8 +93,8 @@ class LaneDifference:
 
 
 class _Lane:
-    """What one actor did: for each event its number, a hash of all that counts, and one of what
-    it is and what it is about."""
+    """The run of one actor: for each event its number, a hash of all that counts, and one of
+    what it is and what it is about."""
 
     __slots__ = ("contents", "kinds", "numbers", "turning")
 

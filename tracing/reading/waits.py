@@ -1,4 +1,4 @@
-"""What came together with a cause: requests that waited in vain, topics that were found.
+"""Causes that come in twos: requests that waited in vain, topics that were found.
 
 A wait in vain has two causes, what began it and what silenced the one it was for. Its event goes on
 to the latter. A partition that a new controller sets up is due to that controller, and to whoever

@@ -43,7 +43,7 @@ class Aside:
     """A copy of this process that does some work; raises ``OSError`` when there can be none."""
 
     def __init__(self, work: Callable[[], object]) -> None:
-        """What the work gives is pickled; of a ``PickleBuffer`` in it there is one copy only."""
+        """Pickle what the work gives; of a ``PickleBuffer`` in it there is one copy only."""
         _reap()
         self._parent = os.getpid()
         self._pid = 0

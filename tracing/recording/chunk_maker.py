@@ -31,7 +31,7 @@ _FOLLOWED = itemgetter(9, 7)
 
 
 class PlainValue:
-    """What is no message, in a message's place: as it was when it was recorded."""
+    """A value in a message's place that is none: as it was when it was recorded."""
 
     __slots__ = ("fields",)
 
@@ -47,7 +47,7 @@ class Made(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a copy of this process came, for the process itself."""
+    """The progress of a copy of this process, for the process itself."""
 
     first: int
     strings: list[str]

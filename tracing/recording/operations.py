@@ -60,7 +60,7 @@ class Operations:
             seq += 1
 
     def forget(self, seq: int) -> None:
-        """Let go of what has ended; ``seq`` is the first event of the next chunk."""
+        """Drop what has ended; ``seq`` is the first event of the next chunk."""
         if seq % _REMEMBERED == 0:
             for operation in [one for one in self._open if (one or 0) < seq - _SPAN_MAX]:
                 del self._open[operation]

@@ -292,7 +292,7 @@ class Recorder:
             self._make_due()
 
     def _make_due(self) -> None:
-        """Let chunks be made of all rows, by a copy of the process where that is possible."""
+        """Have chunks made of all rows, by a copy of the process where that is possible."""
         waits = self._waits and aside.is_possible()
         if waits and len(self._taken.rows) >= self.events_aside:
             self._await_job()
@@ -396,7 +396,7 @@ class Recorder:
                 self._forget(chunks.pop(0), self._kept_changes.popleft())
 
     def _forget(self, chunk: Chunk, changes: Sequence[tuple[int, Any, Any]]) -> None:
-        """Let go of the oldest chunk; the state that it led to is kept."""
+        """Drop the oldest chunk; the state that it led to is kept."""
         base = self._base
         for seq, number, new in changes:
             if new is None:

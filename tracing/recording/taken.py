@@ -1,4 +1,4 @@
-"""What a recorder has taken and nobody has looked at yet."""
+"""The events that a recorder has taken and no reader has looked at yet."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Taken:
         return rows[begin:end]  # type: ignore[return-value]
 
     def forget(self, stop: int) -> None:
-        """Let go of the events before a number; their changes of state are settled."""
+        """Drop the events before a number; their changes of state are settled."""
         self._forgotten_us = self.last_time_us()
         count = stop - self.first
         self.first = stop
@@ -104,7 +104,7 @@ class Taken:
         self.declared[:] = [one for one in self.declared if one[0] >= stop]
 
     def let_go(self, count: int) -> None:
-        """Let go of so many of its last events, of which chunks are made.
+        """Drop so many of its last events, of which chunks are made.
 
         All at once would be as many steps, but each piece is still in the processor's caches when
         new events take its memory, and a page that a copy shares is copied once for both.

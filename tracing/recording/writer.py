@@ -104,7 +104,7 @@ class TraceWriter:
 
     @property
     def is_open(self) -> bool:
-        """Whether the file has no end yet."""
+        """True while the file has no end."""
         return not self._file.closed
 
     def abandon(self) -> None:

@@ -1,4 +1,4 @@
-"""What replicas throw away at the end of their logs, and whether it was acknowledged.
+"""The ends of logs that replicas throw away, and whether they were acknowledged.
 
 A replica holds an acknowledged record if it took part in the leader epoch in which the leader
 acknowledged it, and its log reached the record's offset. At the same offset a replica of another

@@ -1,4 +1,5 @@
-"""What can keep a partition from acknowledging: crashes, pauses, cuts, lost sessions, slow links.
+"""Disturbances that keep a partition from acknowledging: crashes, pauses, cuts, lost sessions, slow
+links.
 
 Each is known from the event at which a test or a scenario does it, and lasts until the event that
 undoes it. The account of outages asks which of them was in force, and names it as the cause.
@@ -34,7 +35,7 @@ def _longest_us(text: str) -> float:
 
 @dataclass(slots=True, eq=False)
 class Disturbance:
-    """One thing that was done to the cluster; times in microseconds since the run began."""
+    """A fault that was done to the cluster; times in microseconds since the run began."""
 
     kind: str
     """``crash``, ``pause``, ``session``, ``disk``, ``injection``, ``cut``, ``hold``, ``loss``,
@@ -57,12 +58,12 @@ class Disturbance:
 
     @property
     def back_us(self) -> int | None:
-        """When a broker that was off, silent or cut off was back."""
+        """The time at which a broker that was off, silent or cut off was back."""
         return self.ended_us if self.kind in ("crash", "pause", "cut") else None
 
     @property
     def is_slow(self) -> bool:
-        """Whether it delays messages only, so that nobody can notice it."""
+        """True if it delays messages only, which nobody can notice."""
         return self.kind in _SLOW
 
     def overlaps(self, begun_us: int, ended_us: int) -> bool:

@@ -1,4 +1,4 @@
-"""How long partitions acknowledged nothing though somebody waited for it: the one account of it.
+"""The one account of the times in which partitions acknowledged nothing though somebody waited.
 
 An outage of a partition is a time in which somebody wants an acknowledgement of it and nobody gets
 one, whatever its cause and whatever was promised. It begins when somebody begins to wait, or at the
@@ -73,14 +73,14 @@ class Outage:
 
     @property
     def unavailable_us(self) -> int | None:
-        """How long it was, if it ended with an acknowledgement."""
+        """Its length in microseconds, if it ended with an acknowledgement."""
         if self.ended_us is None or not self.is_acknowledged:
             return None
         return self.ended_us - self.begun_us
 
     @property
     def follows_epoch(self) -> bool:
-        """Whether it began soon after a smaller ISR was decided, and not before."""
+        """True if it began soon after a smaller ISR was decided, and not before."""
         decided_us = self.decided_us
         return decided_us is not None and decided_us < self.begun_us and self.new_leader is None
 
@@ -126,7 +126,7 @@ class Outage:
 
 @dataclass(slots=True)
 class _Partition:
-    """What is known of a partition, and of the wait that is under way."""
+    """The state of a partition, and of the wait that is under way."""
 
     leader: int | None = None
     """-1 while it has none."""
@@ -180,7 +180,8 @@ class _Partition:
         self.moved_us, self.moved_from = time_us, (self.last_leader, self.isr)
 
     def misdirect(self) -> None:
-        """Who waits asks a broker that leads no more: he has not heard of the new leader."""
+        """Note that whoever waits asks a broker that leads no more, not having heard of the new
+        leader."""
         if self.moved_us is None or self.since_us is None or self.is_hurt:
             return
         self.is_hurt = True
@@ -241,8 +242,8 @@ class OutageAccount:
             self._begin(time_us, state)
 
     def answered(self, time_us: int, partition: str, *, failed: bool) -> Outage | None:
-        """What a modelled client waited for has its acknowledgement, or was given up; the outage
-        that ends with it."""
+        """End the wait of a modelled client, by an acknowledgement or because it gave up; give
+        the outage that ends with it."""
         state = self._partition(partition)
         ended = None
         if not failed and state.since_us != time_us:  # else a response has said so just now
@@ -398,7 +399,7 @@ class OutageAccount:
 
     @property
     def awaits_notice(self) -> bool:
-        """Whether a broker is off or silent of which no controller has heard."""
+        """True while a broker is off or silent of which no controller has heard."""
         return any(
             one.noticed_us is None and one.ended_us is None
             for one in self.disturbances.found

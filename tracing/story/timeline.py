@@ -53,7 +53,7 @@ _SYNCHRONISED = frozenset({"SyncFollower", "NewLeader", "UpToDate"})
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a partition so far."""
+    """The leadership of a partition as known so far."""
 
     leader: int
     leader_epoch: int
@@ -214,7 +214,7 @@ class Story:
 
     @property
     def open_outages(self) -> list[Outage]:
-        """Those that had not ended when the trace did."""
+        """The outages that had not ended when the trace did."""
         return self._account.open_outages(self._time_us)
 
     def _tell(self, event: Event, text: str, group: str = "") -> None:

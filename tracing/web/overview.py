@@ -1,4 +1,4 @@
-"""What the page shows of the whole run at once: marks, leaderships, logs over time."""
+"""The page's view of the whole run at once: marks, leaderships, logs over time."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ NEVER = 1 << 15
 
 @message
 class ApiCall:
-    """What matters to a message beside its fields."""
+    """The circumstances of a message beside its fields."""
 
     version: int
     names: TopicNames = NO_TOPIC_NAMES
@@ -72,7 +72,7 @@ def each(make: Maker) -> Maker:
 
 
 class Api:
-    """One API key, and how its messages are read and written."""
+    """An API key, with the readers and writers of its messages."""
 
     __slots__ = ("_flexible_from", "_readers", "_writers", "_writes", "key", "reads")
 
@@ -123,7 +123,7 @@ class Api:
 
 @frozen
 class SplitRequest:
-    """One client request that stands for several of the backend's.
+    """A client's request that stands for several of the backend's.
 
     Its answer is made of the tuple of responses, in the order of the requests.
     """

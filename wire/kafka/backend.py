@@ -1,4 +1,4 @@
-"""What a listener needs from the cluster behind it."""
+"""The cluster behind a listener, as it needs it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ class BackendInFront:
     def _look_at(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
     ) -> tuple[Any, Respond] | None:
-        """What to hand on, and who is to get the response; None if it was answered here."""
+        """Return the request to hand on and who gets the response, or None if it was answered
+        here."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""One client connection: frames in, one request in processing at a time, responses in order.
+"""A client connection: frames in, one request in processing at a time, responses in order.
 
 Kafka mutes a channel while one of its requests is processed; here later frames wait in a queue,
 and reading stops when the queue is long. Small frames are cut out of a receive buffer that all
@@ -486,7 +486,7 @@ class Connection(asyncio.BufferedProtocol):
     def _write(
         self, transport: asyncio.Transport, parts: Sequence[bytes | bytearray | memoryview]
     ) -> None:
-        """Let the link bring an answer to the client."""
+        """Have the link bring an answer to the client."""
         link = self._service.link
         size = sum(map(len, parts)) if link is not None else 0
         delay_s = 0.0 if link is None else link.to_client_s(size)

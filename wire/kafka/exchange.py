@@ -22,7 +22,7 @@ class Responder(Protocol):
 
 
 class Exchange:
-    """One request on its way: what is needed to answer it."""
+    """A request on its way, with what is needed to answer it."""
 
     __slots__ = ("_responder", "header", "request")
 

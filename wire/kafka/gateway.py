@@ -70,7 +70,7 @@ class TcpLink:
 
 
 class Gateway:
-    """What listeners know of the brokers of a runtime."""
+    """The brokers of a runtime, as listeners know them."""
 
     def __init__(self, runtime: Runtime, kafka_version: str) -> None:
         self.runtime = runtime
@@ -117,7 +117,7 @@ class Gateway:
         client: str,
         respond: Respond,
     ) -> None:
-        """Let a client's request become a message; in a recorded run it is an operation, too."""
+        """Make a client's request a message; in a recorded run it is an operation, too."""
         runtime = self.runtime
         before = runtime.cause
         if runtime.recorder is not None:
@@ -155,7 +155,7 @@ class TcpGateway(Gateway):
 
 @dataclass(eq=False)
 class BrokerCredentials:
-    """What one broker knows of users: passwords by its settings, the rest by ZooKeeper."""
+    """A broker's knowledge of users: passwords by its settings, the rest by ZooKeeper."""
 
     users: Mapping[str, str]
     gateway: Gateway
@@ -265,7 +265,7 @@ class TcpListener:
         return KafkaListener(loop, self.host, port, service)
 
     def observe(self, observer: ClientObserver | None) -> None:
-        """Let this hear what all clients ask from now on; None ends it."""
+        """Tell an observer what all clients ask from now on; None ends it."""
 
         def begin() -> None:
             self._observer = observer

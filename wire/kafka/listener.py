@@ -10,7 +10,7 @@ from .service import BrokerService
 
 
 class KafkaListener(AcceptingListener[Connection]):
-    """One broker's listener on TCP."""
+    """A broker's listener on TCP."""
 
     __slots__ = ("service",)
 

@@ -22,7 +22,7 @@ def operation_name(request_name: str) -> str:
 
 
 class TcpOperation:
-    """One request of a connection, from its arrival to its answer."""
+    """A request of a connection, from its arrival to its answer."""
 
     __slots__ = ("_client", "_name", "_respond", "_runtime", "number")
 

@@ -1,4 +1,4 @@
-"""What is on its way over one direction of a slow TCP connection."""
+"""The items on their way over one direction of a slow TCP connection."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PacedQueue(Generic[T]):
         return len(self._under_way)
 
     def put(self, item: T, size: int, delay_s: float) -> None:
-        """Let an item of so many bytes arrive after a delay, and after all before it."""
+        """Have an item of so many bytes arrive after a delay, and after all before it."""
         due_s = self._loop.time() + delay_s
         self._under_way.append((due_s, size, item))
         self.bytes_held += size

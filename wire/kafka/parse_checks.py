@@ -1,4 +1,4 @@
-"""What old releases look at while they parse a request: a wrong value closes the connection.
+"""Checks of old releases while they parse a request: a wrong value closes the connection.
 
 Later ones answer such requests with an error. Source: the constructors of ``ProduceRequest``,
 ``FetchRequest``, ``ListOffsetRequest``, ``FindCoordinatorRequest``, ``DescribeConfigsRequest`` and

@@ -1,4 +1,4 @@
-"""What one request names twice.
+"""Requests that name something twice.
 
 Kafka collects what many requests name in a map: the last mention counts, and it is answered once,
 where the first one was. Which requests these are hangs on the release.

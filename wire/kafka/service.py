@@ -1,4 +1,4 @@
-"""What the connections of one broker's listener have in common."""
+"""The common part of the connections of a broker's listener."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ClientObserver(Protocol):
 
 
 class BrokerService:
-    """One broker as its connections see it: who answers, in which encoding, within which limits."""
+    """A broker as its connections see it: who answers, in which encoding, within which limits."""
 
     def __init__(
         self,

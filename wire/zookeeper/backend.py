@@ -1,4 +1,4 @@
-"""What a listener needs from the ZooKeeper servers behind it."""
+"""The ZooKeeper servers behind a listener, as it needs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ZooKeeperLink(Protocol):
 
 
 class ZooKeeperBackend(Protocol):
-    """What is behind a listener; called on the loop's thread only."""
+    """The servers behind a listener; called on the loop's thread only."""
 
     def open(
         self, server_id: int, on_message: Callable[[Any], None], on_lost: Callable[[], None]

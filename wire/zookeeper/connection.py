@@ -1,4 +1,4 @@
-"""One client connection of a ZooKeeper server: jute frames in and out.
+"""A client connection of a ZooKeeper server: jute frames in and out.
 
 The connection speaks to its server through a *link*: requests go in as the messages of ``zkfake``,
 what the server says comes back to ``on_message``. Packets are numbered per direction, so that a

@@ -27,7 +27,7 @@ _FIRST_CONNECTION_ID = 1 << 62
 
 
 class ZooKeeperPort:
-    """One TCP connection as a member of the network; a ``wire.ZooKeeperLink``."""
+    """A TCP connection as a member of the network; a ``wire.ZooKeeperLink``."""
 
     machine = TCP_CLIENTS
 

@@ -158,12 +158,12 @@ class Connect:
 
     @property
     def is_authentic(self) -> bool:
-        """Whether the password is that of the session, if one is asked for."""
+        """Return whether the password is that of the session, if one is asked for."""
         return self.session_id == 0 or self.password == session_password(self.session_id)
 
 
 class Call:
-    """One request of a client after the connect request."""
+    """A request of a client after the connect request."""
 
     __slots__ = ("code", "details", "opcode", "request", "xid")
 

@@ -10,7 +10,7 @@ from .service import ZooKeeperService
 
 
 class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
-    """One server's listener on TCP."""
+    """A server's listener on TCP."""
 
     __slots__ = ("service",)
 

@@ -1,4 +1,4 @@
-"""What the connections of one ZooKeeper server's listener have in common."""
+"""The common part of the connections of a ZooKeeper server's listener."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONNECT_TIMEOUT_MS = 10_000
 
 
 class ZooKeeperService:
-    """One ZooKeeper server as its connections see it: who answers, and within which limits."""
+    """A ZooKeeper server as its connections see it: who answers, and within which limits."""
 
     __slots__ = ("backend", "connect_timeout_ms", "max_packet_bytes", "memory", "server_id")
 

@@ -94,8 +94,9 @@ def _forgotten(
 
 
 def _unknown_isolation_level(version: int, partitions: list[FetchPartition]) -> FetchResponse:
-    """What ``IsolationLevel.forId`` throws ends in the same error everywhere; responses that name
-    topics by their ids hold only the error of the whole (``FetchRequest.getErrorResponse``)."""
+    """Return the answer when ``IsolationLevel.forId`` throws: the same error everywhere;
+    responses that name topics by their ids hold only the error of the whole
+    (``FetchRequest.getErrorResponse``)."""
     error = ErrorCode.UNKNOWN_SERVER_ERROR
     named = partitions if version < _FIRST_WITH_IDS else ()
     results = (FetchPartitionResponse(p.topic_partition, error) for p in last_of_each(named))

@@ -20,7 +20,7 @@ class Lines:
 
     @contextlib.contextmanager
     def deeper(self) -> Iterator[None]:
-        """What is added within stands below the line before."""
+        """Put what is added within below the line before."""
         before = self._indent
         self._indent += " "
         yield

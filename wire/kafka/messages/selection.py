@@ -1,4 +1,4 @@
-"""What an API takes of a message's fields, and what it calls them.
+"""Selections: the fields that an API takes of a message, and its names for them.
 
 A selection is a text of words, one for each field by Kafka's name::
 

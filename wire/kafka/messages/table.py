@@ -23,7 +23,7 @@ _NEWEST = 1 << 15
 
 
 class Field:
-    """One field of a message."""
+    """A field of a message."""
 
     def __init__(self, name: str, kind: str, versions: Versions) -> None:
         self.name: str = name

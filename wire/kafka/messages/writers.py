@@ -145,7 +145,7 @@ class _WriterSource(Lines):
 
     @contextlib.contextmanager
     def _unless(self, condition: str, code: str, values: Sequence[str]) -> Iterator[None]:
-        """What is written within, unless a condition holds: then it is what the code packs."""
+        """Write what is added within, unless a condition holds: then what the code packs."""
         codes, before = self._codes, self._values
         self._codes, self._values = codes + code, [*before, *values]
         self.line(f"if {condition}:")
@@ -229,7 +229,7 @@ class _WriterSource(Lines):
                 self.structure(field.children, item, taken)
 
     def _int32s(self, name: str) -> None:
-        """What most arrays of numbers are, and short."""
+        """Write an array of ``int32``, as most arrays of numbers are, and short ones."""
         self._flush()
         count = self.new("count")
         self.line(f"{count} = len({name})")

@@ -1,1 +1,1 @@
-"""Who a client is: TLS and SASL on the listeners of brokers."""
+"""The identity of clients: TLS and SASL on the listeners of brokers."""

@@ -39,7 +39,7 @@ class _State(enum.Enum):
 
 @message
 class AuthenticationStep:
-    """What becomes of a frame that belongs to the authentication."""
+    """The outcome of a frame that belongs to the authentication."""
 
     answer: Sequence[Buffer] = ()
     failure: str | None = None

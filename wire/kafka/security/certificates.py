@@ -180,7 +180,7 @@ class CertificateAuthority:
 
     @property
     def is_new(self) -> bool:
-        """Whether its own certificate is not made yet."""
+        """True until its own certificate is made."""
         return not hasattr(self, "_certificate")
 
     def _sign_itself(self) -> x509.Certificate:

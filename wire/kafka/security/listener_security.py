@@ -1,4 +1,4 @@
-"""What one listener of one broker asks of its clients."""
+"""The demands of a broker's listener on its clients."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SaslSettings:
 
     @property
     def failure_delay_ms(self) -> int:
-        """How long a client waits for the answer that it is refused (KIP-306)."""
+        """Milliseconds that a client waits for the answer that it is refused (KIP-306)."""
         if not self.behaviour.failed_authentication_delayed:
             return 0
         return int(self.config["connection.failed.authentication.delay.ms"])

@@ -1,4 +1,4 @@
-"""What the client behind one request may do, and what becomes of the request."""
+"""The permissions of the client behind a request, and what becomes of the request."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def partitions_divided(
     topic_of: Callable[[Any], str],
     goes_on: Any = None,
 ) -> Decision:
-    """Let the partitions pass on whose topics the client may do the operation."""
+    """Divide a request: the partitions pass on whose topics the client may do the operation."""
     verdicts: dict[str, bool] = {}
 
     def is_allowed(item: Any) -> bool:

@@ -1,4 +1,4 @@
-"""How long the requests of each client take: what ``request_percentage`` limits (KIP-124)."""
+"""The time that each client's requests take, which ``request_percentage`` limits (KIP-124)."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def describe_groups(
 
 
 def _listing(request: Any, field: str, is_shown: Callable[[Any], bool]) -> Decision:
-    """Let a request pass, and leave out of its answer what the client may not see."""
+    """Pass a request on, and leave out of its answer what the client may not see."""
 
     def finish(response: Any) -> Any:
         return replace(response, **{field: tuple(filter(is_shown, getattr(response, field)))})
@@ -309,7 +309,7 @@ def delete_groups(permissions: Permissions, request: groups.DeleteGroupsRequest)
 def add_partitions(
     permissions: Permissions, request: transactions.AddPartitionsToTxnRequest
 ) -> Decision:
-    """One topic that is refused keeps the others of its transaction from being tried."""
+    """Refuse a transaction with a refused topic: its other topics are not tried."""
     refusals: list[transactions.AddPartitionsToTxnResult] = []
     allowed: list[transactions.TransactionPartitions] = []
     for one in request.transactions:

@@ -1,4 +1,4 @@
-"""What the SASL mechanisms have in common: an exchange of tokens, and the two ways to fail."""
+"""The common part of the SASL mechanisms: an exchange of tokens, and the two ways to fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SaslAuthenticationError(SaslError):
 
 @message
 class TokenCredential:
-    """What a delegation token authenticates with."""
+    """The credential that belongs to a delegation token."""
 
     owner: str
     """Name of the principal that it stands for."""
@@ -27,7 +27,7 @@ class TokenCredential:
 
 
 class Credentials(Protocol):
-    """What one broker knows of users."""
+    """A broker's knowledge of users."""
 
     def password(self, user: str) -> str | None:
         """A user's password, for PLAIN; None for an unknown user."""

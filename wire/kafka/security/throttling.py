@@ -115,7 +115,8 @@ class ThrottlingBackend(BackendInFront):
     def _fetch(
         self, request: FetchRequest, context: RequestContext, respond: Respond
     ) -> tuple[FetchRequest, Respond]:
-        """Who is beyond the quota gets no records, which then do not count; before 2.0 it got them.
+        """Give a client beyond the quota no records, which then do not count; before 2.0 it got
+        them.
 
         Since 2.5 no more is fetched than the quota allows at once (KAFKA-9677).
         """

@@ -28,7 +28,7 @@ class TokenRefused(Exception):
 
 @message
 class BearerToken:
-    """What a broker takes from a valid token."""
+    """The claims that a broker takes from a valid token."""
 
     user: str
     expires_at_ms: int
