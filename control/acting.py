@@ -8,7 +8,7 @@ from typing import Any
 
 from ..scenarios.actions import ACTIONS
 from ..testing.parameters.parameter import Parameter
-from .operation import Arguments, Desk, Operation, Run
+from .operation import Arguments, Operation, Run, ServedCluster
 
 
 def acting(
@@ -28,9 +28,9 @@ def acting(
     action = ACTIONS[name]
     called = {one.name: _name(one, path, names or {}) for one in action.parameters}
 
-    def act(desk: Desk, arguments: Arguments) -> Any:
+    def act(served: ServedCluster, arguments: Arguments) -> Any:
         given = {one: arguments[its] for one, its in called.items() if its in arguments}
-        return action.perform(desk.cluster, given)
+        return action.perform(served.cluster, given)
 
     parameters = (replace(one, name=called[one.name]) for one in action.parameters)
     in_body = tuple(one for one in parameters if f"{{{one.name}}}" not in path)

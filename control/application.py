@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .answers import answer_to_error, json_response
 from .bodies import Bodies, Refused
 from .openapi import entries, openapi
-from .operation import Desk, Operation
+from .operation import Operation, ServedCluster
 from .operations import OPERATIONS
 from .page.files import document, page_responses
 from .page.reference import reference_page
@@ -32,11 +32,11 @@ _LOOKS_MAX = 2
 class Application:
     """The application of one server; ``close`` ends its streams."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, served: ServedCluster) -> None:
+        self.served = served
         self.closing: asyncio.Event = asyncio.Event()
         self.bodies: Bodies = Bodies()
-        self.streams: Streams = Streams(desk, self.closing, self.in_thread)
+        self.streams: Streams = Streams(served, self.closing, self.in_thread)
         self._looking = asyncio.Semaphore(_LOOKS_MAX)
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in OPERATIONS:
@@ -95,11 +95,11 @@ class Application:
         def run() -> Response:
             try:
                 body = self.bodies.read_object(given) if isinstance(given, bytes) else given
-                value = operation.run(self.desk, operation.read(path, body))
+                value = operation.run(self.served, operation.read(path, body))
             except Exception as error:
                 return answer_to_error(error, operation)
             if operation.method != "GET":
-                self.desk.feed.publish(
+                self.served.feed.publish(
                     {"type": "action", "method": operation.method, "path": _filled(operation, path)}
                 )
             if operation.gives_bytes:

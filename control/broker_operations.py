@@ -12,26 +12,28 @@ from ..testing.parameters.kinds import INDEX, OBJECT, STRING, number
 from ..testing.parameters.parameter import optional, required
 from . import cluster_state
 from .acting import acting
-from .operation import Desk, Operation
+from .operation import Operation, ServedCluster
 
 _BROKERS, _CONTROLLER = "brokers", "controller"
 _ASK_S, _ASK_S_MAX = 30, 300
 
 
-def _one(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
-    broker_id = desk.cluster.broker(arguments["broker"]).id
-    return next(shown for shown in cluster_state.brokers(desk.cluster) if shown["id"] == broker_id)
+def _one(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
+    broker_id = served.cluster.broker(arguments["broker"]).id
+    return next(
+        shown for shown in cluster_state.brokers(served.cluster) if shown["id"] == broker_id
+    )
 
 
-def _metrics(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
-    return desk.cluster.broker(arguments["broker"]).metrics
+def _metrics(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
+    return served.cluster.broker(arguments["broker"]).metrics
 
 
-def _log_dirs(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    handle = desk.cluster.broker(arguments["broker"])
-    disk = desk.cluster.processes[handle.id].spec.disk
+def _log_dirs(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    handle = served.cluster.broker(arguments["broker"])
+    disk = served.cluster.processes[handle.id].spec.disk
     stored: dict[str, list[str]] = {directory: [] for directory in disk.directories}
-    for key, known in cluster_state.partitions(desk.cluster).items():
+    for key, known in cluster_state.partitions(served.cluster).items():
         directory = disk.directory_of(key) if handle.id in known.replicas else None
         if directory is not None:
             stored[directory].append(str(key))
@@ -46,33 +48,33 @@ def _log_dirs(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _repair(desk: Desk, arguments: dict[str, Any]) -> None:
-    desk.cluster.broker(arguments["broker"]).repair_log_dir(arguments.get("directory", 0))
+def _repair(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    served.cluster.broker(arguments["broker"]).repair_log_dir(arguments.get("directory", 0))
 
 
-def _move_replica(desk: Desk, arguments: dict[str, Any]) -> None:
-    desk.cluster.broker(arguments["broker"]).move_replica(
+def _move_replica(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    served.cluster.broker(arguments["broker"]).move_replica(
         arguments["topic"], arguments["partition"], arguments["log_dir"]
     )
 
 
-def _ask(desk: Desk, arguments: dict[str, Any]) -> Any:
+def _ask(served: ServedCluster, arguments: dict[str, Any]) -> Any:
     kind = request_type(arguments["api"])
     request = read_message(kind, arguments.get("request", {}), "request")
     timeout_s = arguments.get("timeout_s", _ASK_S)
-    return plain_value(desk.cluster.ask(arguments["broker"], request, timeout_s))
+    return plain_value(served.cluster.ask(arguments["broker"], request, timeout_s))
 
 
-def _controller(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
-    controller = desk.cluster.controller
+def _controller(served: ServedCluster, _arguments: dict[str, Any]) -> dict[str, Any]:
+    controller = served.cluster.controller
     return {"id": controller.id, "epoch": controller.epoch, "metrics": controller.metrics}
 
 
-def _move(desk: Desk, arguments: dict[str, Any]) -> None:
-    desk.cluster.controller.move_to(arguments["broker"])
+def _move(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    served.cluster.controller.move_to(arguments["broker"])
 
 
-def _reassignments(desk: Desk, _arguments: dict[str, Any]) -> list[dict[str, Any]]:
+def _reassignments(served: ServedCluster, _arguments: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {
             "topic": ongoing.topic_partition.topic,
@@ -81,7 +83,7 @@ def _reassignments(desk: Desk, _arguments: dict[str, Any]) -> list[dict[str, Any
             "adding": ongoing.adding,
             "removing": ongoing.removing,
         }
-        for ongoing in desk.cluster.reassignments()
+        for ongoing in served.cluster.reassignments()
     ]
 
 
@@ -91,7 +93,7 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         "/brokers",
         _BROKERS,
         "all brokers with their state",
-        lambda desk, _: cluster_state.brokers(desk.cluster),
+        lambda served, _: cluster_state.brokers(served.cluster),
         gives="an array of brokers",
     ),
     Operation("GET", "/brokers/{broker}", _BROKERS, "one broker", _one, gives="the broker"),

@@ -13,19 +13,19 @@ from ..testing.parameters.parameter import optional, required
 from ..version import __version__
 from . import cluster_state
 from .acting import acting
-from .operation import Desk, NotReady, Operation
+from .operation import NotReady, Operation, ServedCluster
 
 _TAG = "cluster"
 _WAIT_S_MAX = 300
 WAIT = optional("timeout_s", number("seconds", most=_WAIT_S_MAX), f"at most {_WAIT_S_MAX}", 10)
 
 
-def _health(_desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
+def _health(_served: ServedCluster, _arguments: dict[str, Any]) -> dict[str, Any]:
     return {"status": "up", "version": __version__, "pid": os.getpid()}
 
 
-def _ready(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
-    state = cluster_state.overview(desk.cluster)
+def _ready(served: ServedCluster, _arguments: dict[str, Any]) -> dict[str, Any]:
+    state = cluster_state.overview(served.cluster)
     down = [shown["id"] for shown in state["brokers"] if shown["state"] != "running"]
     is_ready = state["is_settled"] and state["controller"]["id"] is not None and not down
     told = {"is_ready": is_ready, "controller": state["controller"]["id"], "not_running": down}
@@ -34,27 +34,27 @@ def _ready(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def _wait(desk: Desk, arguments: dict[str, Any]) -> None:
+def _wait(served: ServedCluster, arguments: dict[str, Any]) -> None:
     condition = arguments["condition"]
     if "now_ms" in condition.text:
         raise UsageError("now_ms is virtual time, which a cluster in real time does not have")
 
     def holds() -> bool:
-        return bool(condition.holds(desk.cluster))
+        return bool(condition.holds(served.cluster))
 
     holds.__qualname__ = holds.__name__ = condition.text
-    desk.cluster.wait_until(holds, arguments.get("timeout_s", WAIT.default))
+    served.cluster.wait_until(holds, arguments.get("timeout_s", WAIT.default))
 
 
-def _reset(desk: Desk, arguments: dict[str, Any]) -> None:
-    desk.cluster.reset()
+def _reset(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    served.cluster.reset()
     if arguments.get("initial_topics", True):
-        desk.cluster.create_initial_topics()
-    desk.holds.clear()
-    desk.injections.clear()
+        served.cluster.create_initial_topics()
+    served.holds.clear()
+    served.injections.clear()
 
 
-def _streamed(_desk: Desk, _arguments: dict[str, Any]) -> NoReturn:
+def _streamed(_served: ServedCluster, _arguments: dict[str, Any]) -> NoReturn:
     raise AssertionError("streams are served by the application itself")
 
 
@@ -73,7 +73,7 @@ CLUSTER_OPERATIONS: tuple[Operation, ...] = (
         "/cluster",
         _TAG,
         "release, addresses, controller, brokers, ZooKeeper servers",
-        lambda desk, _: cluster_state.overview(desk.cluster),
+        lambda served, _: cluster_state.overview(served.cluster),
         gives="the cluster without its topics",
     ),
     Operation(
@@ -81,7 +81,7 @@ CLUSTER_OPERATIONS: tuple[Operation, ...] = (
         "/state",
         _TAG,
         "the cluster with its topics, replicas, offsets and faults",
-        lambda desk, _: cluster_state.whole_state(desk),
+        lambda served, _: cluster_state.whole_state(served),
         gives="the whole cluster",
     ),
     Operation(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..actors.broker.broker import Broker
     from ..testing.cluster import Cluster
     from ..testing.running import RunningCluster
-    from .operation import Desk
+    from .operation import ServedCluster
 
 _SLICE = 500
 """Partitions that are read without a pause."""
@@ -199,9 +199,9 @@ def overview(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def whole_state(desk: Desk) -> dict[str, Any]:
+def whole_state(served: ServedCluster) -> dict[str, Any]:
     """The overview, the faults at work, and every partition with the offsets of its replicas."""
-    cluster = desk.cluster
+    cluster = served.cluster
     offsets = replica_offsets(cluster)
     topics: dict[str, list[dict[str, Any]]] = {}
     for key, known in partitions(cluster).items():
@@ -221,4 +221,4 @@ def whole_state(desk: Desk) -> dict[str, Any]:
                 },
             }
         )
-    return {**overview(cluster), "faults": faults(desk), "topics": topics}
+    return {**overview(cluster), "faults": faults(served), "topics": topics}

@@ -12,7 +12,7 @@ from ..testing.parameters.kinds import INDEX
 from ..testing.parameters.parameter import optional
 from .acting import acting
 from .faults import faults_at_work
-from .operation import Arguments, Desk, HoldOrder, InjectionOrder, Operation
+from .operation import Arguments, HoldOrder, InjectionOrder, Operation, ServedCluster
 
 if TYPE_CHECKING:
     from ..actors.delivery import Delivery
@@ -30,9 +30,9 @@ _FILTER = (
 # -- the network -------------------------------------------------------------------------------
 
 
-def network(desk: Desk) -> dict[str, Any]:
+def network(served: ServedCluster) -> dict[str, Any]:
     """The rules of the network that are in force."""
-    rules = desk.cluster.network.rules
+    rules = served.cluster.network.rules
 
     def by_link(values: dict[tuple[str, str], Any], name: str) -> list[dict[str, Any]]:
         return [
@@ -41,7 +41,7 @@ def network(desk: Desk) -> dict[str, Any]:
         ]
 
     return {
-        "machines": desk.cluster.running.machines(),
+        "machines": served.cluster.running.machines(),
         "cuts": [list(cut) for cut in rules.cuts],
         "loss": rules.loss,
         "link_losses": by_link(rules.link_losses, "probability"),
@@ -53,35 +53,35 @@ def network(desk: Desk) -> dict[str, Any]:
     }
 
 
-def faults(desk: Desk) -> dict[str, Any]:
+def faults(served: ServedCluster) -> dict[str, Any]:
     """Everything that is at work: rules, holds, injections, and all of it in words."""
     return {
         "at_work": [
             {**fault._asdict(), "endings": [ending._asdict() for ending in fault.endings]}
-            for fault in faults_at_work(desk)
+            for fault in faults_at_work(served)
         ],
-        **network(desk),
-        "holds": [_shown_hold(number, order) for number, order in desk.holds.items()],
-        "injections": [_shown_injection(n, order) for n, order in desk.injections.items()],
+        **network(served),
+        "holds": [_shown_hold(number, order) for number, order in served.holds.items()],
+        "injections": [_shown_injection(n, order) for n, order in served.injections.items()],
     }
 
 
 # -- messages kept back ------------------------------------------------------------------------
 
 
-def message_filter(desk: Desk, arguments: dict[str, Any]) -> MessageFilter:
+def message_filter(served: ServedCluster, arguments: dict[str, Any]) -> MessageFilter:
     """The messages that the fields of a body, or of a query, mean."""
     messages = tuple(arguments.get("messages", ()))
     ends = [arguments.get(name) for name in ("source", "target")]
     source, target = (
-        None if end is None else machine_name(desk.cluster.running, end) for end in ends
+        None if end is None else machine_name(served.cluster.running, end) for end in ends
     )
     return MessageFilter(messages, source, target, is_between_nodes=not messages)
 
 
-def _hold(desk: Desk, arguments: Arguments) -> dict[str, int]:
-    hold = desk.cluster.network.hold(message_filter(desk, arguments))
-    return {"id": desk.holds.add(HoldOrder(hold, arguments.given))}
+def _hold(served: ServedCluster, arguments: Arguments) -> dict[str, int]:
+    hold = served.cluster.network.hold(message_filter(served, arguments))
+    return {"id": served.holds.add(HoldOrder(hold, arguments.given))}
 
 
 def _shown_hold(number: int, order: HoldOrder) -> dict[str, Any]:
@@ -98,30 +98,30 @@ def shown_message(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _hold_messages(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    messages = desk.holds.get(arguments["hold"]).hold.messages
+def _hold_messages(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    messages = served.holds.get(arguments["hold"]).hold.messages
     return [shown_message(delivery) for delivery in messages[:_SHOWN_MAX]]
 
 
-def _release(desk: Desk, arguments: dict[str, Any]) -> int:
-    return desk.holds.get(arguments["hold"]).hold.release(arguments.get("count"))
+def _release(served: ServedCluster, arguments: dict[str, Any]) -> int:
+    return served.holds.get(arguments["hold"]).hold.release(arguments.get("count"))
 
 
-def _end_hold(desk: Desk, arguments: dict[str, Any]) -> int:
-    return desk.holds.remove(arguments["hold"]).hold.end()
+def _end_hold(served: ServedCluster, arguments: dict[str, Any]) -> int:
+    return served.holds.remove(arguments["hold"]).hold.end()
 
 
-def _release_all(desk: Desk, _arguments: dict[str, Any]) -> int:
-    desk.holds.clear()
-    return desk.cluster.network.release()
+def _release_all(served: ServedCluster, _arguments: dict[str, Any]) -> int:
+    served.holds.clear()
+    return served.cluster.network.release()
 
 
 # -- injected answers --------------------------------------------------------------------------
 
 
-def _inject(desk: Desk, arguments: Arguments) -> dict[str, int]:
-    injection = ACTIONS["inject"].perform(desk.cluster, arguments)
-    desk.injections.put(injection.id, InjectionOrder(injection, arguments.given))
+def _inject(served: ServedCluster, arguments: Arguments) -> dict[str, int]:
+    injection = ACTIONS["inject"].perform(served.cluster, arguments)
+    served.injections.put(injection.id, InjectionOrder(injection, arguments.given))
     return {"id": injection.id}
 
 
@@ -134,13 +134,13 @@ def _shown_injection(number: int, order: InjectionOrder) -> dict[str, Any]:
     }
 
 
-def _injection(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+def _injection(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
     number = arguments["injection"]
-    return _shown_injection(number, desk.injections.get(number))
+    return _shown_injection(number, served.injections.get(number))
 
 
-def _cancel(desk: Desk, arguments: dict[str, Any]) -> None:
-    desk.injections.remove(arguments["injection"]).injection.cancel()
+def _cancel(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    served.injections.remove(arguments["injection"]).injection.cancel()
 
 
 FAULT_OPERATIONS: tuple[Operation, ...] = (
@@ -149,7 +149,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         "/network",
         _NETWORK,
         "cuts, losses and delays in force",
-        lambda desk, _: network(desk),
+        lambda served, _: network(served),
         gives="the rules of the network",
     ),
     acting("/network/partition", "partition", _NETWORK),
@@ -164,7 +164,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         "/network/holds",
         _NETWORK,
         "holds in force, with how many messages each keeps back",
-        lambda desk, _: [_shown_hold(n, order) for n, order in desk.holds.items()],
+        lambda served, _: [_shown_hold(n, order) for n, order in served.holds.items()],
         gives="an array of holds",
     ),
     Operation(
@@ -214,7 +214,7 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         "/injections",
         _INJECTIONS,
         "injections that were ordered here, with how often each was applied",
-        lambda desk, _: [_shown_injection(n, order) for n, order in desk.injections.items()],
+        lambda served, _: [_shown_injection(n, order) for n, order in served.injections.items()],
         gives="an array of injections",
     ),
     acting("/injections", "inject", _INJECTIONS, run=_inject),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..actors.network.rules import NetworkRules
-    from .operation import Desk, InjectionOrder
+    from .operation import InjectionOrder, ServedCluster
 
 _CUTS_TOLD = 20
 """Cut links that have entries of their own."""
@@ -33,9 +33,9 @@ class Fault(NamedTuple):
     """How it stands now, such as how many messages are held back."""
 
 
-def faults_at_work(desk: Desk) -> Iterator[Fault]:
+def faults_at_work(served: ServedCluster) -> Iterator[Fault]:
     """Everything that was set to work and goes on: brokers, links, messages, answers."""
-    running = desk.cluster.running
+    running = served.cluster.running
     for broker_id, process in running.processes.items():
         at = f"/brokers/{broker_id}"
         if process.is_alive and process.process.paused:
@@ -47,14 +47,14 @@ def faults_at_work(desk: Desk) -> Iterator[Fault]:
             if path in disk.offline_dirs:
                 repair = Ending("Repair", "POST", f"{at}/repair_log_dir", {"directory": number})
                 yield Fault(f"log directory {path} of broker {broker_id} is offline", (repair,))
-    rules = desk.cluster.network.rules
+    rules = served.cluster.network.rules
     yield from _cuts(rules, running.machines())
     yield from _losses(rules)
     yield from _delays(rules)
     yield from _limits(rules)
-    for number, order in desk.holds.items():
+    for number, order in served.holds.items():
         yield _hold(number, order.asked, len(order.hold.messages))
-    for number, injection in desk.injections.items():
+    for number, injection in served.injections.items():
         if injection.injection.remaining != 0:
             yield _injection(number, injection)
 

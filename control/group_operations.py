@@ -29,7 +29,7 @@ from ..testing.parameters.kinds import COUNT, INDEX, STRING, choice
 from ..testing.parameters.parameter import optional, required
 from . import cluster_state
 from .cluster_operations import WAIT
-from .operation import Desk, Operation
+from .operation import Operation, ServedCluster
 from .watching.record_pages import Wanted, record_page
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def _described(
     cluster: Cluster, coordinator: str, groups: list[ListedGroup]
 ) -> Iterator[dict[str, Any]]:
     """Groups and their members, each asked for by the protocol that it speaks."""
-    modern = tuple(g.group_id for g in groups if g.group_type == CONSUMER_PROTOCOL)
+    consumer = tuple(g.group_id for g in groups if g.group_type == CONSUMER_PROTOCOL)
     classic = tuple(g.group_id for g in groups if g.group_type != CONSUMER_PROTOCOL)
     ways: tuple[tuple[Any, Callable[[Any, str], dict[str, Any]]], ...] = (
         (DescribeGroupsRequest(classic), _shown_group),
-        (ConsumerGroupDescribeRequest(modern), _shown_consumer_group),
+        (ConsumerGroupDescribeRequest(consumer), _shown_consumer_group),
     )
     for request, show in ways:
         described = _ask(cluster, coordinator, request) if request.group_ids else None
@@ -196,38 +196,38 @@ def _shown_offsets(
     return sorted(shown, key=lambda entry: (entry["topic"], entry["partition"]))
 
 
-def _group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
-    found = _all_groups(desk.cluster, arguments["group"])
+def _group(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
+    found = _all_groups(served.cluster, arguments["group"])
     if not found:
-        known = [shown["group"] for shown in _all_groups(desk.cluster)]
+        known = [shown["group"] for shown in _all_groups(served.cluster)]
         hint = did_you_mean(arguments["group"], known)
         raise UsageError(f"there is no group {arguments['group']!r}{hint}")
     return found[0]
 
 
-def _wait_for_group(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+def _wait_for_group(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
     timeout_s = arguments.get("timeout_s", WAIT.default)
-    desk.cluster.wait_for_group(arguments["group"], arguments.get("members"), timeout_s)
-    return _group(desk, arguments)
+    served.cluster.wait_for_group(arguments["group"], arguments.get("members"), timeout_s)
+    return _group(served, arguments)
 
 
-def _delete_group(desk: Desk, arguments: dict[str, Any]) -> None:
-    group = _group(desk, arguments)
+def _delete_group(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    group = _group(served, arguments)
     request = DeleteGroupsRequest((group["group"],))
-    answer = _ask(desk.cluster, group["coordinator"], request)
+    answer = _ask(served.cluster, group["coordinator"], request)
     error = ErrorCode.REQUEST_TIMED_OUT if answer is None else answer.groups[0][1]
     if error != ErrorCode.NONE:
         raise KafkaError(error, f"group {group['group']!r}")
 
 
-def _reset_offsets(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+def _reset_offsets(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """Commit other offsets for a group without members, as Kafka's tools do."""
     given = [name for name in ("to", "offset", "timestamp") if name in arguments]
     if len(given) != 1:
         told = " and ".join(given) or "none"
         raise UsageError(f"reset_offsets takes one of to, offset and timestamp, not {told}")
-    cluster, group_id = desk.cluster, arguments["group"]
-    group = _group(desk, arguments)
+    cluster, group_id = served.cluster, arguments["group"]
+    group = _group(served, arguments)
     if group["members"]:
         count = len(group["members"])
         raise UsageError(
@@ -315,11 +315,11 @@ def _all_transactions(cluster: Cluster, wanted: str | None = None) -> list[dict[
     return [found[transactional_id] for transactional_id in sorted(found)]
 
 
-def _transaction(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+def _transaction(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
     wanted = arguments["transactional_id"]
-    found = _all_transactions(desk.cluster, wanted)
+    found = _all_transactions(served.cluster, wanted)
     if not found:
-        known = [shown["transactional_id"] for shown in _all_transactions(desk.cluster)]
+        known = [shown["transactional_id"] for shown in _all_transactions(served.cluster)]
         hint = did_you_mean(wanted, known)
         raise UsageError(f"there is no transactional id {wanted!r}{hint}")
     return found[0]
@@ -331,7 +331,7 @@ GROUP_OPERATIONS: tuple[Operation, ...] = (
         "/groups",
         _GROUPS,
         "consumer groups: state, members, committed offsets and lag",
-        lambda desk, _: _all_groups(desk.cluster),
+        lambda served, _: _all_groups(served.cluster),
         gives="an array of groups",
     ),
     Operation("GET", "/groups/{group}", _GROUPS, "one group", _group, gives="the group"),
@@ -372,7 +372,7 @@ GROUP_OPERATIONS: tuple[Operation, ...] = (
         "/transactions",
         _TRANSACTIONS,
         "transactional ids: state, producer, partitions",
-        lambda desk, _: _all_transactions(desk.cluster),
+        lambda served, _: _all_transactions(served.cluster),
         gives="an array of transactions",
     ),
     Operation(

@@ -119,7 +119,7 @@ class HoldOrder:
 
 
 @dataclass(frozen=True)
-class Desk:
+class ServedCluster:
     """The cluster that is served, and what was ordered over HTTP so far."""
 
     cluster: Cluster
@@ -134,7 +134,7 @@ class Arguments(dict[str, Any]):
     given: Mapping[str, Any] = MappingProxyType({})
 
 
-Run = Callable[[Desk, Arguments], Any]
+Run = Callable[[ServedCluster, Arguments], Any]
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 from ..protocol.errors import NotThereYet
 from ..testing.parameters.kinds import FLAG, STRING
 from ..testing.parameters.parameter import optional, required
-from .operation import Desk, Operation
+from .operation import Operation, ServedCluster
 
 
-def _client_certificate(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
-    made = desk.cluster.security.client_certificate(**arguments)
+def _client_certificate(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
+    made = served.cluster.security.client_certificate(**arguments)
     return {
         "name": made.name,
         "certificate_path": str(made.certificate_path),
@@ -20,15 +20,15 @@ def _client_certificate(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]
         "keystore_password": made.keystore_password,
         "certificate_pem": made.certificate_pem,
         "key_pem": made.key_pem,
-        "ca_pem": desk.cluster.security.ca_pem,
+        "ca_pem": served.cluster.security.ca_pem,
     }
 
 
-def _acls(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
-    processes = desk.cluster.processes.values()
+def _acls(served: ServedCluster, _arguments: dict[str, Any]) -> dict[str, Any]:
+    processes = served.cluster.processes.values()
     if not any(process.spec.config["authorizer.class.name"] for process in processes):
         return {"has_authorizer": False, "acls": []}
-    if not desk.cluster.running.living_brokers():
+    if not served.cluster.running.living_brokers():
         raise NotThereYet("no broker is running, so its ACLs are unknown; start one")
     shown = [
         {
@@ -40,7 +40,7 @@ def _acls(desk: Desk, _arguments: dict[str, Any]) -> dict[str, Any]:
             "resource": acl.resource.name,
             "pattern": acl.resource.pattern.name,
         }
-        for acl in desk.cluster.security.acls()
+        for acl in served.cluster.security.acls()
     ]
     return {"has_authorizer": True, "acls": sorted(shown, key=lambda acl: [*acl.values()])}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..actors.runtime.live import LoopThread
 from ..protocol.errors import AddressUnavailable, UsageError
 from .faults import faults_at_work
-from .operation import Desk
+from .operation import ServedCluster
 from .watching.events import EventFeed
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class ControlServer:
             feed = self._own_feed = EventFeed(cluster)
             feed.start()
         self._thread = LoopThread("fakekafka-control")
-        desk = Desk(cluster, feed)
-        feed.watch_faults(lambda: [fault.text for fault in faults_at_work(desk)])
-        self._application = self._thread.call(lambda: Application(desk))
+        served = ServedCluster(cluster, feed)
+        feed.watch_faults(lambda: [fault.text for fault in faults_at_work(served)])
+        self._application = self._thread.call(lambda: Application(served))
         guarded = Guard(self._application.asgi, frozenset((host, "localhost")))
         config = uvicorn.Config(
             guarded,

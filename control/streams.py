@@ -14,7 +14,7 @@ from ..protocol.errors import FakeKafkaError, UsageError
 from .answers import answer_to_error
 from .bodies import Refused
 from .fault_operations import message_filter, shown_message
-from .operation import Desk, Operation
+from .operation import Operation, ServedCluster
 from .watching.events import EventQueue
 
 STREAMS_MAX = 20
@@ -27,11 +27,11 @@ class Streams:
 
     def __init__(
         self,
-        desk: Desk,
+        served: ServedCluster,
         closing: asyncio.Event,
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
-        self._desk = desk
+        self._served = served
         self._closing = closing
         self._in_thread = in_thread
         self._count = 0
@@ -93,7 +93,7 @@ class Streams:
     def _begin_events(
         self, query: Mapping[str, Any], wake: Callable[[], object]
     ) -> tuple[EventQueue, Callable[[], object]]:
-        feed = self._desk.feed
+        feed = self._served.feed
         subscription = feed.subscribe(wake, query.get("since"))
         return subscription, lambda: feed.unsubscribe(subscription)
 
@@ -101,14 +101,14 @@ class Streams:
         self, query: Mapping[str, Any], wake: Callable[[], object]
     ) -> tuple[EventQueue, Callable[[], object]]:
         messages = [query["message"]] if "message" in query else []
-        wants = message_filter(self._desk, {**query, "messages": messages})
+        wants = message_filter(self._served, {**query, "messages": messages})
         subscription = EventQueue(wake)
 
         def observe(delivery: Any) -> None:
             if wants(delivery):
                 subscription.put({"type": "message", **shown_message(delivery)})
 
-        stop = self._desk.cluster.observe(observe)
+        stop = self._served.cluster.observe(observe)
 
         def end() -> None:
             try:

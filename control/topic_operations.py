@@ -12,7 +12,7 @@ from ..testing.parameters.cluster_kinds import TOPIC_NAMES
 from ..testing.parameters.kinds import INDEX, INT32, STRING, nullable, whole
 from ..testing.parameters.parameter import optional, required
 from .acting import acting
-from .operation import Desk, Operation
+from .operation import Operation, ServedCluster
 from .watching.record_pages import (
     LIMIT,
     LIMIT_MAX,
@@ -34,8 +34,8 @@ _RANGE = (
 _REPLICA = optional("replica", INT32, "a broker's id; the leader by default")
 
 
-def _view(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
-    return _shown(desk.cluster.partition(arguments["topic"], arguments["partition"]))
+def _view(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
+    return _shown(served.cluster.partition(arguments["topic"], arguments["partition"]))
 
 
 def _shown(view: PartitionView) -> dict[str, Any]:
@@ -45,16 +45,16 @@ def _shown(view: PartitionView) -> dict[str, Any]:
     return shown
 
 
-def _topic(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    cluster, topic = desk.cluster, arguments["topic"]
+def _topic(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    cluster, topic = served.cluster, arguments["topic"]
     first = cluster.partition(topic, 0)  # says what is wrong with a name that is none
     brokers = cluster.running.living_brokers()
     count = max((b.metadata_cache.partition_count(topic) for b in brokers), default=1)
     return [_shown(first), *(_shown(cluster.partition(topic, n)) for n in range(1, count))]
 
 
-def _create_many(desk: Desk, arguments: dict[str, Any]) -> None:
-    desk.cluster.create_topics(arguments.pop("names"), **arguments)
+def _create_many(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    served.cluster.create_topics(arguments.pop("names"), **arguments)
 
 
 def _text(value: bytes | None) -> str | None:
@@ -78,14 +78,14 @@ def _records_shown(
     ]
 
 
-def _records(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    records = desk.cluster.records(
+def _records(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    records = served.cluster.records(
         arguments["topic"], arguments["partition"], arguments.get("replica")
     )
     return _records_shown(records, arguments)
 
 
-def _page(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+def _page(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
     given = [name for name in ("before", "offset", "timestamp") if name in arguments]
     if len(given) > 1:
         raise UsageError(f"a page is at one place: give {given[0]} or {given[1]}, not both")
@@ -96,7 +96,7 @@ def _page(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
         arguments.get("timestamp"),
     )
     return record_page(
-        desk.cluster,
+        served.cluster,
         TopicPartition(arguments["topic"], arguments["partition"]),
         wanted,
         replica=arguments.get("replica"),
@@ -104,21 +104,21 @@ def _page(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _log(desk: Desk, arguments: dict[str, Any]) -> bytes:
+def _log(served: ServedCluster, arguments: dict[str, Any]) -> bytes:
     topic, number = arguments["topic"], arguments["partition"]
     replica = arguments.get("replica", f"leader:{topic}-{number}")
-    return desk.cluster.log_bytes(topic, number, replica)
+    return served.cluster.log_bytes(topic, number, replica)
 
 
-def _consume(desk: Desk, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    records = desk.cluster.consume(
+def _consume(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    records = served.cluster.consume(
         arguments["topic"], arguments["partition"], arguments.get("offset", 0)
     )
     return _records_shown(records, arguments)
 
 
-def _produce(desk: Desk, arguments: dict[str, Any]) -> int:
-    return desk.cluster.produce(
+def _produce(served: ServedCluster, arguments: dict[str, Any]) -> int:
+    return served.cluster.produce(
         arguments["topic"],
         arguments["value"],
         arguments.get("key"),
@@ -133,7 +133,7 @@ TOPIC_OPERATIONS: tuple[Operation, ...] = (
         "/topics",
         _TOPICS,
         "names of all topics",
-        lambda desk, _: desk.cluster.topics(),
+        lambda served, _: served.cluster.topics(),
         gives="an array of names",
     ),
     acting("/topics", "create_topic", _TOPICS),

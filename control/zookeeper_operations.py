@@ -9,7 +9,7 @@ from ..testing.parameters.kinds import FLAG, INT32, STRING, nullable
 from ..testing.parameters.parameter import optional, required
 from . import cluster_state
 from .acting import acting
-from .operation import Desk, Operation
+from .operation import Operation, ServedCluster
 
 if TYPE_CHECKING:
     from ..zkfake.messages import Stat
@@ -24,12 +24,12 @@ def _text(data: bytes | None) -> str | None:
     return None if data is None else data.decode("utf-8", "backslashreplace")
 
 
-def _tree(desk: Desk, _arguments: dict[str, Any]) -> dict[str, str | None]:
-    return {path: _text(data) for path, data in desk.cluster.zookeeper.tree().items()}
+def _tree(served: ServedCluster, _arguments: dict[str, Any]) -> dict[str, str | None]:
+    return {path: _text(data) for path, data in served.cluster.zookeeper.tree().items()}
 
 
-def _node(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
-    zookeeper, path = desk.cluster.zookeeper, arguments["path"]
+def _node(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
+    zookeeper, path = served.cluster.zookeeper, arguments["path"]
     return {
         "path": path,
         "data": _text(zookeeper.get(path)),
@@ -42,24 +42,24 @@ def _stat(stat: Stat) -> dict[str, Any]:
     return dataclasses.asdict(stat)
 
 
-def _create(desk: Desk, arguments: dict[str, Any]) -> str:
-    return desk.cluster.zookeeper.create(
+def _create(served: ServedCluster, arguments: dict[str, Any]) -> str:
+    return served.cluster.zookeeper.create(
         arguments["path"],
         arguments.get("data", ""),
         sequential=arguments.get("sequential", False),
     )
 
 
-def _set(desk: Desk, arguments: dict[str, Any]) -> dict[str, Any]:
+def _set(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
     return _stat(
-        desk.cluster.zookeeper.set(
+        served.cluster.zookeeper.set(
             arguments["path"], arguments["data"], version=arguments.get("version", -1)
         )
     )
 
 
-def _delete(desk: Desk, arguments: dict[str, Any]) -> None:
-    desk.cluster.zookeeper.delete(
+def _delete(served: ServedCluster, arguments: dict[str, Any]) -> None:
+    served.cluster.zookeeper.delete(
         arguments["path"],
         version=arguments.get("version", -1),
         recursive=arguments.get("recursive", False),
@@ -72,7 +72,7 @@ ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
         "/zookeeper",
         _TAG,
         "where ZooKeeper clients connect; its servers listen from then on",
-        lambda desk, _: {"connect": desk.cluster.zookeeper_connect},
+        lambda served, _: {"connect": served.cluster.zookeeper_connect},
         gives="the connect string",
     ),
     Operation(
@@ -122,7 +122,7 @@ ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
         "/zookeeper/servers",
         _TAG,
         "the servers of the ensemble with their state",
-        lambda desk, _: cluster_state.zookeepers(desk.cluster),
+        lambda served, _: cluster_state.zookeepers(served.cluster),
         gives="an array of servers",
     ),
     acting("/zookeeper/servers/{server}/kill", "kill_zookeeper", _TAG),

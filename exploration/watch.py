@@ -247,7 +247,7 @@ class Watch:
 class RecordedWatch(Recorder):
     """A recorder that tells a watch what it records."""
 
-    events_aside = 0
+    events_per_fork = 0
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()

@@ -125,7 +125,7 @@ class Sink(Fingerprint):
 class RecordingSink(Recorder):
     """A recorder that looks at the events as a ``Sink`` does."""
 
-    events_aside = 0  # other tasks have the other cores
+    events_per_fork = 0  # other tasks have the other cores
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()

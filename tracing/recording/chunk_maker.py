@@ -1,4 +1,4 @@
-"""From what was taken to chunks: the half of a recorder for which nothing waits.
+"""From pending events to chunks: the half of a recorder for which nothing waits.
 
 Each chunk needs what those before it led to: numbers of strings, open operations, the state. When
 it is made, and by which process, makes no difference to a byte of it.
@@ -22,7 +22,7 @@ from .row_packing import RowBatch, pack_rows
 
 if TYPE_CHECKING:
     from ..schema import FieldShapes
-    from .taken import Taken
+    from .pending_events import PendingEvents
 
 SNAPSHOT_EVENTS = 4_000
 """Events between two snapshots of the state; more when the state is large."""
@@ -68,7 +68,7 @@ class ChunkMaker:
     """Makes the chunks of a run one after the other, and snapshots of the state between them."""
 
     def __init__(self, record_bytes_limit: int, declared: dict[str, FieldShapes]) -> None:
-        """``declared`` has the fields of the types in ``Taken.declared``."""
+        """``declared`` has the fields of the types in ``PendingEvents.declared``."""
         self.first: int = 0
         """Number of the first event that is in no chunk."""
         self.packer: PayloadPacker = PayloadPacker(record_bytes_limit)
@@ -82,20 +82,20 @@ class ChunkMaker:
 
     # -- chunks --------------------------------------------------------------------------------
 
-    def make(self, taken: Taken, stop: int) -> Iterator[Made | Snapshot]:
+    def make(self, pending: PendingEvents, stop: int) -> Iterator[Made | Snapshot]:
         """The whole chunks before an event."""
         while self.first + CHUNK_EVENTS <= stop:
-            yield from self._make_one(taken, self.first + CHUNK_EVENTS)
+            yield from self._make_one(pending, self.first + CHUNK_EVENTS)
 
-    def make_last(self, taken: Taken) -> Iterator[Made | Snapshot]:
+    def make_last(self, pending: PendingEvents) -> Iterator[Made | Snapshot]:
         """All that there is, with a last chunk that need not be full."""
-        stop = len(taken)
-        yield from self.make(taken, stop)
+        stop = len(pending)
+        yield from self.make(pending, stop)
         if self.first < stop:
-            yield from self._make_one(taken, stop)
+            yield from self._make_one(pending, stop)
 
-    def _make_one(self, taken: Taken, stop: int) -> Iterator[Made | Snapshot]:
-        batch = self.batch(taken, stop)
+    def _make_one(self, pending: PendingEvents, stop: int) -> Iterator[Made | Snapshot]:
+        batch = self.batch(pending, stop)
         for chunk in pack_rows(self.tables, self.outline, batch):
             seqs = range(chunk.info.first_seq, chunk.info.last_seq + 1)
             yield Made(chunk, [change for change in batch.changes if change[0] in seqs])
@@ -105,24 +105,24 @@ class ChunkMaker:
         self._operations.forget(stop)
         yield from self._snapshot()
 
-    def batch(self, taken: Taken, stop: int) -> RowBatch:
+    def batch(self, pending: PendingEvents, stop: int) -> RowBatch:
         """The events from ``first`` on with what belongs to them, found out as far as it was not
         yet; they are those of one chunk."""
         first, state = self.first, self.state
-        taken.told_settled = state.settle(taken.told, taken.told_settled, stop)
-        while taken.declared and taken.declared[0][0] < stop:
-            _, name = taken.declared.pop(0)
+        pending.told_settled = state.settle(pending.told, pending.told_settled, stop)
+        while pending.declared and pending.declared[0][0] < stop:
+            _, name = pending.declared.pop(0)
             self.packer.schema.setdefault(name, self._declared[name])
-        rows = taken.whole_rows(first, stop)
+        rows = pending.whole_rows(first, stop)
         assigned = self._operations.assigned
         known = len(assigned)
         self._operations.assign(
             first + known,
             list(map(_FOLLOWED, rows[known:])),
-            _within(taken.begun, first + known, stop),
-            _within(taken.ended, first + known, stop),
+            _within(pending.begun, first + known, stop),
+            _within(pending.ended, first + known, stop),
         )
-        unseen = _within(taken.unseen, first, stop)
+        unseen = _within(pending.unseen, first, stop)
         return RowBatch(first, rows, unseen, assigned, state.settled)
 
     def _snapshot(self) -> Iterator[Snapshot]:
@@ -139,13 +139,13 @@ class ChunkMaker:
 
     # -- of the rest ---------------------------------------------------------------------------
 
-    def peek(self, taken: Taken) -> tuple[list[Chunk], ChunkTables]:
+    def peek(self, pending: PendingEvents) -> tuple[list[Chunk], ChunkTables]:
         """The chunk that the rest would make now, and the tables that it would lead to."""
-        stop = len(taken)
+        stop = len(pending)
         if stop == self.first:
             return [], self.tables
         tables = self.tables.copy()
-        return list(pack_rows(tables, Fingerprint(), self.batch(taken, stop))), tables
+        return list(pack_rows(tables, Fingerprint(), self.batch(pending, stop))), tables
 
     # -- in a copy of this process -------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class ChunkMaker:
         )
 
     def go_on_after(self, progress: Progress) -> None:
-        """Know what a copy has found out when it made all chunks of what was taken."""
+        """Know what a copy has found out when it made all chunks of what was pending."""
         self.first = progress.first
         strings = self.tables.strings
         for text in progress.strings:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class LockedRecorder(Recorder):
     """A recorder that several threads may call: the order of calls is the order of events."""
 
-    events_aside = 0
+    events_per_fork = 0
 
     def __init__(self, writer: TraceWriter | None = None, keep: int | None = None) -> None:
         self._lock = threading.RLock()

@@ -29,11 +29,11 @@ from ..format import CHUNK_EVENTS
 from ..packing import PayloadPacker
 from ..schema import is_message_type
 from ..trace import EventList, MemoryTrace
-from . import aside
+from . import forked_work
 from .chunk_maker import ChunkMaker, Made, PlainValue, Progress
+from .pending_events import PendingEvents
 from .recorded_state import NOT_LATELY, ActorState, Change, LatestValues, told_lately
 from .row_view import RowView
-from .taken import Taken
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -53,16 +53,16 @@ _AS_THEY_ARE = frozenset({int, str, type(None), bool, float})
 class _Tagger(PayloadPacker):
     """Prepares values that are no messages, and remembers at which event it met their types."""
 
-    def __init__(self, record_bytes_limit: int, taken: Taken) -> None:
+    def __init__(self, record_bytes_limit: int, pending: PendingEvents) -> None:
         super().__init__(record_bytes_limit)
-        self._taken = taken
+        self._pending = pending
 
     def declare(self, cls: type) -> None:
         known = len(self.schema)
         super().declare(cls)
         if len(self.schema) > known:
-            taken = self._taken
-            taken.declared += [(len(taken), name) for name in list(self.schema)[known:]]
+            pending = self._pending
+            pending.declared += [(len(pending), name) for name in list(self.schema)[known:]]
 
 
 def _cut_of(recorder: Recorder) -> Callable[[], None]:
@@ -93,9 +93,9 @@ _Outcome = tuple[list[tuple[Made | Snapshot, pickle.PickleBuffer | None]], Progr
 class _Job(NamedTuple):
     """Whole chunks that a copy of this process makes."""
 
-    taken: Taken
+    pending: PendingEvents
     stop: int
-    aside: aside.Aside
+    work: forked_work.ForkedWork
 
 
 class Recorder:
@@ -106,7 +106,7 @@ class Recorder:
     are cut, their length is kept.
     """
 
-    events_aside = 50_000
+    events_per_fork = 50_000
     """So many events are handed to a copy of the process together; 0 where there must be none."""
 
     def __init__(
@@ -120,15 +120,15 @@ class Recorder:
         self._keep = keep
         self._in_memory = writer is None or keep is not None
         self._chunks: list[Chunk] = []
-        self._taken = Taken(_cut_of(self))
-        self.row_buffer: RowBuffer | None = self._taken
-        self._tagger = _Tagger(record_bytes_limit, self._taken)
+        self._pending = PendingEvents(_cut_of(self))
+        self.row_buffer: RowBuffer | None = self._pending
+        self._tagger = _Tagger(record_bytes_limit, self._pending)
         self._maker = ChunkMaker(record_bytes_limit, self._tagger.schema)
         self._job: _Job | None = None
-        self._spent: Taken | None = None  # what the last copy has made chunks of
-        self._waits = keep is None and self.events_aside > 0 and aside.is_worthwhile()
+        self._spent: PendingEvents | None = None  # what the last copy has made chunks of
+        self._waits = keep is None and self.events_per_fork > 0 and forked_work.is_worthwhile()
         self._first = 0  # of the chunk that is not full yet
-        self._due = self.events_aside if self._waits else CHUNK_EVENTS
+        self._due = self.events_per_fork if self._waits else CHUNK_EVENTS
         self._sent: dict[int | None, int] = {}  # number of a message under way: its sending
         self._born: set[str] = set()  # actors that started in this recording
         self._snapshots: list[Snapshot] = []
@@ -169,11 +169,11 @@ class Recorder:
             if message is not None and not (is_message_type(cls) or issubclass(cls, BaseException)):
                 self._tagger.declare(cls)
                 message = PlainValue((self._tagger.tagged(message),))
-        taken = self._taken
-        rows = taken.rows
-        seq = taken.first + len(rows)
+        pending = self._pending
+        rows = pending.rows
+        seq = pending.first + len(rows)
         if kind in _OF_OPERATIONS:
-            of = taken.mark_operation(kind, seq, of)
+            of = pending.mark_operation(kind, seq, of)
         elif kind == "deliver" or kind == "drop":
             cause = self._sent.pop(message_id, cause)
         elif kind == "send":
@@ -181,25 +181,25 @@ class Recorder:
         elif kind not in _ROWS_ALONE:
             self._note(kind, seq, actor, peer)
         rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
-        if seq == taken.last_of_chunk:
+        if seq == pending.last_of_chunk:
             self._cut()
         return seq
 
     def _note(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
         """Begin an actor, or end it with its state; leave an event out of the outline."""
         KIND_CODES[kind]  # refuses what is no kind
-        taken = self._taken
+        pending = self._pending
         if kind in UNSEEN_KINDS:
-            taken.unseen.append(seq)
+            pending.unseen.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
-            taken.told += (seq, self._maker.state.of(actor), None, None, True, None)
+            pending.told += (seq, self._maker.state.of(actor), None, None, True, None)
         elif kind == "stop" and peer is not None:  # a node; without a peer a process
-            taken.told += (seq, self._maker.state.of(actor), None, None, False, None)
+            pending.told += (seq, self._maker.state.of(actor), None, None, False, None)
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Return who hears of the changes of an actor's state."""
-        state, taken, tagged = self._maker.state.of(actor), self._taken, self._tagger.tagged
+        state, pending, tagged = self._maker.state.of(actor), self._pending, self._tagger.tagged
 
         def changed(path: str, old: Any, new: Any) -> None:
             if type(new) is not int and type(new) not in _AS_THEY_ARE:
@@ -208,7 +208,7 @@ class Recorder:
                 old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self._first:
-                taken.told += (seq, state, path, old, new, None)
+                pending.told += (seq, state, path, old, new, None)
             else:
                 self._state(seq, state, path, old, new, runtime.now_us())
 
@@ -218,13 +218,13 @@ class Recorder:
         self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         """Return who hears of the offsets of an actor's log."""
-        state, taken = self._maker.state.of(actor), self._taken
+        state, pending = self._maker.state.of(actor), self._pending
 
         def moved(log: LogOffsets) -> None:
             seq = runtime.cause
             end, mark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
             if seq is not None and seq >= self._first:
-                taken.told += (seq, state, paths, end, mark, start)
+                pending.told += (seq, state, paths, end, mark, start)
             else:
                 for path, offset in zip(paths, (end, mark, start), strict=True):
                     self._state(seq, state, path, None, offset, runtime.now_us())
@@ -249,32 +249,32 @@ class Recorder:
     def _state(
         self, seq: int | None, state: ActorState, path: str, old: Any, new: Any, time_us: int | None
     ) -> None:
-        taken = self._taken
+        pending = self._pending
         place = seq
         if seq is None or seq < self._first:
             if not self._would_change(state, path, old, new):
                 return
             if time_us is None:
-                time_us = taken.last_time_us()
-            place = len(taken)
-            taken.unseen.append(place)
-            taken.rows.append(
+                time_us = pending.last_time_us()
+            place = len(pending)
+            pending.unseen.append(place)
+            pending.rows.append(
                 (time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
             )
         assert place is not None
-        taken.told += (place, state, path, old, new, None)
-        if place is not seq and place == taken.last_of_chunk:
+        pending.told += (place, state, path, old, new, None)
+        if place is not seq and place == pending.last_of_chunk:
             self._cut()
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
         """Return whether this is news."""
-        told, job = self._taken.told, self._job
-        known = told_lately([told] if job is None else [told, job.taken.told], state, path)
+        told, job = self._pending.told, self._job
+        known = told_lately([told] if job is None else [told, job.pending.told], state, path)
         if known is NOT_LATELY:
             latest = self._latest
             if job is not None:
-                latest.look(job.taken.first, job.taken.told)
-            latest.look(self._taken.first, told)
+                latest.look(job.pending.first, job.pending.told)
+            latest.look(self._pending.first, told)
             known = latest.of(state, path)
         if known is not None:
             return bool(known != new)
@@ -285,40 +285,40 @@ class Recorder:
     def _cut(self) -> None:
         """There are rows enough for another chunk."""
         self._first += CHUNK_EVENTS
-        self._taken.last_of_chunk += CHUNK_EVENTS
+        self._pending.last_of_chunk += CHUNK_EVENTS
         if self._spent is not None:
-            self._spent.let_go(CHUNK_EVENTS)
+            self._spent.drop_last(CHUNK_EVENTS)
         if self._first >= self._due:
             self._make_due()
 
     def _make_due(self) -> None:
         """Have chunks made of all rows, by a copy of the process where that is possible."""
-        waits = self._waits and aside.is_possible()
-        if waits and len(self._taken.rows) >= self.events_aside:
+        waits = self._waits and forked_work.is_possible()
+        if waits and len(self._pending.rows) >= self.events_per_fork:
             self._await_job()
             self._begin_job()
-            self._due = self._first + self.events_aside
+            self._due = self._first + self.events_per_fork
         else:
             self._make_full()
         if not waits:
             self._due = self._first + CHUNK_EVENTS
 
     def _begin_job(self) -> None:
-        taken = self._taken.hand_over()
+        pending = self._pending.hand_over()
         try:
-            work = aside.Aside(lambda: self._made_aside(taken))
+            work = forked_work.ForkedWork(lambda: self._made_in_copy(pending))
         except OSError:  # no process or no memory for a copy
-            self._put_all(self._maker.make(taken, self._first))
+            self._put_all(self._maker.make(pending, self._first))
         else:
-            self._job = _Job(taken, self._first, work)
+            self._job = _Job(pending, self._first, work)
 
-    def _made_aside(self, taken: Taken) -> _Outcome:
+    def _made_in_copy(self, pending: PendingEvents) -> _Outcome:
         """Of the copy: what was made, for the process itself."""
         maker, writer = self._maker, self.writer
         begun = maker.begin_copy()
         digests: list[bytes] = []
         made: list[tuple[Made | Snapshot, pickle.PickleBuffer | None]] = []
-        for one in maker.make(taken, self._first):
+        for one in maker.make(pending, self._first):
             if isinstance(one, Made):
                 digests.append(one.chunk.info.digest)
             made.append(self._without_body(one, writer) if writer is not None else (one, None))
@@ -339,11 +339,11 @@ class Recorder:
         job = self._job
         if job is None:
             return
-        outcome = job.aside.outcome()
+        outcome = job.work.outcome()
         self._job = None
-        self._spent = job.taken
+        self._spent = job.pending
         if outcome is None:  # it was killed, or met a value that cannot be packed
-            self._put_all(self._maker.make(job.taken, job.stop))
+            self._put_all(self._maker.make(job.pending, job.stop))
         else:
             made, progress = outcome
             self._maker.go_on_after(progress)
@@ -357,12 +357,12 @@ class Recorder:
         self._await_job()
         self._spent = None
         if self._maker.first < self._first:
-            self._put_all(self._maker.make(self._taken, self._first))
+            self._put_all(self._maker.make(self._pending, self._first))
             self._forget_made()
-        self._due = self._first + self.events_aside
+        self._due = self._first + self.events_per_fork
 
     def _forget_made(self) -> None:
-        self._taken.forget(self._maker.first)
+        self._pending.forget(self._maker.first)
         self._latest = LatestValues()
         self._view.cut(self._maker.first)
 
@@ -409,19 +409,19 @@ class Recorder:
     # -- asking --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._taken)
+        return len(self._pending)
 
     def fingerprint(self) -> str:
         """blake2b-256 of the digests of all chunks, hexadecimal: of all events with all there is
         of them."""
         self._make_full()
-        return self._maker.peek(self._taken)[1].digest().hex()
+        return self._maker.peek(self._pending)[1].digest().hex()
 
     def outline(self) -> str:
         """Return what ``Fingerprint`` gives for the same run: the order of events, no payloads."""
         self._make_full()
         outline = self._maker.outline.copy()
-        for row in self._taken.whole_rows(self._taken.first, len(self)):
+        for row in self._pending.whole_rows(self._pending.first, len(self)):
             if row[1] not in UNSEEN_KINDS:
                 outline.append(row[:6])
         return outline.fingerprint()
@@ -429,7 +429,7 @@ class Recorder:
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
         """Return what is kept in memory, as a readable trace of this moment."""
         self._make_full()
-        rest, tables = self._maker.peek(self._taken)
+        rest, tables = self._maker.peek(self._pending)
         chunks = [*self._chunks, *rest]
         return MemoryTrace(
             chunks,
@@ -453,7 +453,7 @@ class Recorder:
         ``strings``; those in no chunk yet with the message itself as payload, at little cost."""
         self._make_full()
         view, begin = self._view, self._first
-        batch = self._maker.batch(self._taken, len(self))
+        batch = self._maker.batch(self._pending, len(self))
         if first >= begin:
             return view.of_rows(batch, first)
         return view.of_trace(self.trace(), first, begin) + view.of_rows(batch, begin)
@@ -482,7 +482,7 @@ class Recorder:
         if self.writer is not None:
             self._await_job()
             maker = self._maker
-            self._put_all(maker.make_last(self._taken))
+            self._put_all(maker.make_last(self._pending))
             self._forget_made()
             self._first = maker.first
             self._spent = None

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fakekafka import Simulation
 from fakekafka.tests.support.traces import fetch, header, record_fetches
-from fakekafka.tracing.recording import aside
+from fakekafka.tracing.recording import forked_work
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.recording.writer import TraceWriter
 from fakekafka.tracing.trace_file import TraceReader
@@ -22,28 +22,28 @@ from fakekafka.tracing.trace_file import TraceReader
 class AtOnce(Recorder):
     """Makes each chunk itself, as soon as it is full."""
 
-    events_aside = 0
+    events_per_fork = 0
 
 
-class Aside(Recorder):
+class Forking(Recorder):
     """Lets a copy make each chunk."""
 
-    events_aside = 1000
+    events_per_fork = 1000
 
 
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The copies that are made, wherever the tests run."""
     made: list[int] = []
-    begin = aside.Aside.__init__
+    begin = forked_work.ForkedWork.__init__
 
-    def counted(self: aside.Aside, work: Callable[[], bytes]) -> None:
+    def counted(self: forked_work.ForkedWork, work: Callable[[], bytes]) -> None:
         begin(self, work)
         made.append(self._pid)
 
-    monkeypatch.setattr(aside.Aside, "__init__", counted)
-    monkeypatch.setattr(aside, "is_worthwhile", lambda: True)
-    monkeypatch.setattr(aside, "is_possible", lambda: True)
+    monkeypatch.setattr(forked_work.ForkedWork, "__init__", counted)
+    monkeypatch.setattr(forked_work, "is_worthwhile", lambda: True)
+    monkeypatch.setattr(forked_work, "is_possible", lambda: True)
     return made
 
 
@@ -76,7 +76,7 @@ def test_a_file_is_the_same_whoever_makes_its_chunks(
     """Every byte: chunks, snapshots of the state, index and fingerprint."""
     one = recorded(AtOnce(writer(tmp_path / "one.fktrace")), version)
     assert not copies
-    other = recorded(Aside(writer(tmp_path / "other.fktrace")), version)
+    other = recorded(Forking(writer(tmp_path / "other.fktrace")), version)
     assert len(copies) >= 2
     assert len(one) == len(other)
     assert (tmp_path / "one.fktrace").read_bytes() == (tmp_path / "other.fktrace").read_bytes()
@@ -84,7 +84,7 @@ def test_a_file_is_the_same_whoever_makes_its_chunks(
 
 def test_memory_holds_the_same_whoever_makes_its_chunks(copies: list[int]) -> None:
     """Without a file, what the copy made comes back whole."""
-    one, other = recorded(AtOnce()), recorded(Aside())
+    one, other = recorded(AtOnce()), recorded(Forking())
     assert copies
     assert [chunk.body for chunk in one.trace().stored] == [
         chunk.body for chunk in other.trace().stored
@@ -95,7 +95,7 @@ def test_memory_holds_the_same_whoever_makes_its_chunks(copies: list[int]) -> No
 
 def test_who_looks_in_between_changes_nothing(copies: list[int]) -> None:
     """Asking takes over what a copy has made so far, and makes the rest."""
-    one, other = AtOnce(), Aside()
+    one, other = AtOnce(), Forking()
     for number in range(9000):
         for recorder in (one, other):
             seq = recorder.event(number, "send", f"a{number % 7}", "b", fetch(number), number, None)
@@ -113,7 +113,7 @@ def test_who_looks_in_between_changes_nothing(copies: list[int]) -> None:
 
 def test_a_change_outside_of_events_is_seen_against_all_that_was_told(copies: list[int]) -> None:
     """Whether it is news hangs on what the copy has, too, and on actors that halted since."""
-    recorders = [AtOnce(), Aside()]
+    recorders = [AtOnce(), Forking()]
     for recorder in recorders:
         recorder.event(0, "spawn", "a", "m", None, None, None)
         for number in range(4500):
@@ -133,7 +133,7 @@ def test_a_change_outside_of_events_is_seen_against_all_that_was_told(copies: li
 
 def test_a_change_is_seen_against_the_latest_value_among_very_many(copies: list[int]) -> None:
     """What a copy makes is older than what was told since, however much that was."""
-    recorders = [AtOnce(), Aside()]
+    recorders = [AtOnce(), Forking()]
     for recorder in recorders:
         for number in range(1001):
             seq = recorder.event(number, "send", "a", "b", fetch(number), number, None)
@@ -153,7 +153,7 @@ def test_a_change_is_seen_against_the_latest_value_among_very_many(copies: list[
 
 def test_what_a_copy_has_made_is_let_go_while_the_run_goes_on(copies: list[int]) -> None:
     """Piece by piece: at the next copy nothing is left of it."""
-    recorder = Aside()
+    recorder = Forking()
     messages = [fetch(number) for number in range(4500)]
     alone = [sys.getrefcount(message) for message in messages]
     for number, message in enumerate(messages):
@@ -175,8 +175,8 @@ def test_what_a_killed_copy_should_have_made_is_made_again(
     tmp_path: Path, copies: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Out of memory, or somebody's kill: the recording goes on, and nothing is missing."""
-    monkeypatch.setattr(Aside, "_made_aside", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-    record_fetches(Aside(writer(tmp_path / "a.fktrace")), 7000).close()
+    monkeypatch.setattr(Forking, "_made_in_copy", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    record_fetches(Forking(writer(tmp_path / "a.fktrace")), 7000).close()
     assert len(copies) == 7
     record_fetches(AtOnce(writer(tmp_path / "b.fktrace")), 7000).close()
     assert (tmp_path / "a.fktrace").read_bytes() == (tmp_path / "b.fktrace").read_bytes()
@@ -191,7 +191,7 @@ def test_without_another_process_the_run_makes_the_chunks(
         raise OSError("Resource temporarily unavailable")
 
     monkeypatch.setattr(os, "fork", refused)
-    recorder = record_fetches(Aside(), 7000)
+    recorder = record_fetches(Forking(), 7000)
     assert not copies
     assert recorder.fingerprint() == record_fetches(AtOnce(), 7000).fingerprint()
 
@@ -203,8 +203,8 @@ def test_beside_other_threads_there_is_no_copy(monkeypatch: pytest.MonkeyPatch) 
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        assert not aside.is_possible()
-        assert len(record_fetches(Aside(), 5000).trace()) == 5000
+        assert not forked_work.is_possible()
+        assert len(record_fetches(Forking(), 5000).trace()) == 5000
     finally:
         done.set()
         thread.join()
@@ -212,7 +212,7 @@ def test_beside_other_threads_there_is_no_copy(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_cannot_be_packed_is_an_error_of_the_recording(copies: list[int]) -> None:
     """The copy fails, then the process itself, which says why."""
-    recorder = record_fetches(Aside(), 500)
+    recorder = record_fetches(Forking(), 500)
     recorder.event(1, "note", "a", None, {"x": 1 << 70}, None, None)
     record_fetches(recorder, 600)
     with pytest.raises(OverflowError):
@@ -223,7 +223,7 @@ def test_what_cannot_be_packed_is_an_error_of_the_recording(copies: list[int]) -
 def test_a_copy_closes_what_it_inherits(copies: list[int]) -> None:
     """Else whoever reads a pipe of the process would wait for the copy, too."""
     reading, writing = os.pipe()
-    work = aside.Aside(lambda: bytes(len(os.listdir("/proc/self/fd"))))
+    work = forked_work.ForkedWork(lambda: bytes(len(os.listdir("/proc/self/fd"))))
     try:
         outcome = work.outcome()
         assert outcome is not None
@@ -238,8 +238,8 @@ def test_a_recorder_that_was_never_closed_leaves_its_full_chunks(tmp_path: Path)
     path = tmp_path / "a.fktrace"
     program = (
         "from pathlib import Path\n"
-        "from fakekafka.tests.tracing.test_aside import Aside, record_fetches, writer\n"
-        f"recorder = record_fetches(Aside(writer(Path({str(path)!r}))), 6500)\n"
+        "from fakekafka.tests.tracing.test_forked_work import Forking, record_fetches, writer\n"
+        f"recorder = record_fetches(Forking(writer(Path({str(path)!r}))), 6500)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     with TraceReader(path) as trace:

@@ -1,4 +1,4 @@
-"""Work done aside, by a copy of this process: what it needs is in its memory already.
+"""Work done by a copy of this process: what it needs is in its memory already.
 
 A copy has all of the process but of its threads only one: so there is one only where there is a
 single thread. Where a second core is missing, it would not help.
@@ -39,7 +39,7 @@ def is_possible() -> bool:
         return False
 
 
-class Aside:
+class ForkedWork:
     """A copy of this process that does some work; raises ``OSError`` when there can be none."""
 
     def __init__(self, work: Callable[[], object]) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SENT_SIZE = 9
 
 
-class Taken:
+class PendingEvents:
     """Events by number from ``first`` on, with what was said of them meanwhile.
 
     Nobody may hold on to its lists: others take their place.
@@ -103,7 +103,7 @@ class Taken:
             numbers[:] = [seq for seq in numbers if seq >= stop]
         self.declared[:] = [one for one in self.declared if one[0] >= stop]
 
-    def let_go(self, count: int) -> None:
+    def drop_last(self, count: int) -> None:
         """Drop so many of its last events, of which chunks are made.
 
         All at once would be as many steps, but each piece is still in the processor's caches when
