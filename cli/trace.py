@@ -22,11 +22,11 @@ from ..tracing.reading.places import seq_of
 from ..tracing.text import format_event, format_time
 from ..tracing.trace import StoredTrace
 from . import trace_comparison, trace_files
-from .debug import shrink_verb, trace_verb
+from .debug import trace_verbs
 from .exits import DOES_NOT_HOLD
 from .trace_app import File, Json, Seq, Verbose, app, opened, print_events, print_json
 
-__all__ = ["app", "shrink_verb", "trace_comparison", "trace_files", "trace_verb"]
+__all__ = ["app", "trace_comparison", "trace_files", "trace_verbs"]
 
 
 @app.command()

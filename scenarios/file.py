@@ -27,9 +27,7 @@ from ..testing.parameters.kinds import (
 )
 from ..testing.parameters.parameter import inside, nearest, optional, parameters_of, read
 from ..testing.parameters.toml_values import flatten
-from .client_tables import read_group, read_transformer, read_workload, refuse_doubles
 from .context import FileContext, ScenarioError
-from .faults import read_fault
 from .library import scenario_file
 from .spec import (
     BatchSpec,
@@ -41,6 +39,7 @@ from .spec import (
     TopicSpec,
 )
 from .story.reading import read_header, read_story
+from .tables import read_fault, read_group, read_transformer, read_workload, refuse_doubles
 from .verdict import METRICS
 
 __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",

@@ -17,13 +17,14 @@ import ssl
 from typing import Generic, Protocol, TypeVar
 
 from ..protocol.errors import AddressUnavailable
-from .bounded_log import BoundedLog
 
 logger: logging.Logger = logging.getLogger("fakekafka.wire")
 
 _BACKLOG = 128
 _ACCEPTS_PER_EVENT = 64
 _ACCEPT_RETRY_S = 0.2
+LINES_MAX = 100
+PERIOD_S = 10.0
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -50,6 +51,46 @@ def _shut_down(shut: socket.socket) -> None:
     """End the connection for its peer too: closing does not while a forked process has a copy."""
     with contextlib.suppress(OSError):
         shut.shutdown(socket.SHUT_RDWR)
+
+
+class BoundedLog:
+    """Log lines about clients at a bounded rate: whoever connects in a loop must not fill the disk.
+
+    There are at most ``LINES_MAX`` lines in a period; how many more there were is said at its end.
+    """
+
+    __slots__ = ("_left_out", "_lines", "_logger", "_loop", "_owner", "_timer")
+
+    def __init__(self, logger: logging.Logger, loop: asyncio.AbstractEventLoop, owner: str) -> None:
+        self._logger = logger
+        self._loop = loop
+        self._owner = owner
+        self._lines = 0
+        self._left_out = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def log(
+        self, level: int, text: str, *args: object, exc_info: BaseException | None = None
+    ) -> None:
+        """Write a line, or count it where there are too many."""
+        if self._timer is None:
+            self._timer = self._loop.call_later(PERIOD_S, self.end_period)
+        if self._lines >= LINES_MAX:
+            self._left_out += 1
+            return
+        self._lines += 1
+        self._logger.log(level, text, *args, exc_info=exc_info)
+
+    def end_period(self) -> None:
+        """Say what was left out; from now on lines are written again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        left_out, self._left_out, self._lines = self._left_out, 0, 0
+        if left_out:
+            self._logger.warning(
+                "%s: %d more lines like the last ones were left out", self._owner, left_out
+            )
 
 
 class AcceptingListener(Generic[ConnectionT]):

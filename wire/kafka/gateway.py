@@ -15,9 +15,8 @@ from .backend import Backend, Respond
 from .listener import KafkaListener
 from .operations import TcpOperation
 from .security.listener_security import ListenerSecurity
-from .security.request_timer import RequestTimer
 from .security.sasl import TokenCredential
-from .security.throttling import ThrottlingBackend
+from .security.throttling import RequestTimer, ThrottlingBackend
 from .service import BrokerService, ClientObserver
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ and traced like those of the brokers' own clients.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.errors import UsageError
 from ...protocol.names import TCP_CLIENTS, zookeeper_client_name, zookeeper_name
 from ...zkfake.messages import ConnectionClosed
-from .listener import ZooKeeperListener
+from ..accepting import AcceptingListener
+from .connection import ZooKeeperConnection
 from .service import ZooKeeperService
 
 if TYPE_CHECKING:
@@ -24,6 +26,21 @@ if TYPE_CHECKING:
 
 _FIRST_CONNECTION_ID = 1 << 62
 """Clients that are nodes number their connections below this."""
+
+
+class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
+    """A server's listener on TCP."""
+
+    __slots__ = ("service",)
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: ZooKeeperService
+    ) -> None:
+        super().__init__(loop, host, port, f"ZooKeeper server {service.server_id}")
+        self.service: ZooKeeperService = service
+
+    def _make_connection(self) -> ZooKeeperConnection:
+        return ZooKeeperConnection(self, self.service)
 
 
 class ZooKeeperPort:

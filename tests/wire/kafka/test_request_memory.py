@@ -12,7 +12,7 @@ import tracemalloc
 import pytest
 from fakekafka.protocol.data import MetadataResponse
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire
-from fakekafka.wire import bounded_log, request_memory
+from fakekafka.wire import accepting, request_memory
 
 METADATA = MetadataResponse((), "cluster", -1, ())
 LARGE = struct.pack(">i", 100_000_000)
@@ -173,7 +173,7 @@ def test_refused_connections_are_logged_at_a_bounded_rate(
     wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that reconnects in a loop leaves some lines and a count, not a full disk."""
-    monkeypatch.setattr(bounded_log, "LINES_MAX", 5)
+    monkeypatch.setattr(accepting, "LINES_MAX", 5)
 
     async def test() -> None:
         for _ in range(12):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ....protocol.control import AllocateProducerIdsRequest
@@ -21,13 +23,24 @@ from ....protocol.transactions import (
 )
 from ....protocol.values import TopicPartition
 from ..api import Api, ApiCall, each, reads, writes
-from ..old_clients import fenced_before
 from ..topics import PARTITION_ERRORS, Topics, by_topic, partitions_of
+
+
+def _fenced_before(version: int) -> Callable[[Any, ApiCall], Any]:
+    """Give the response as clients of versions before this one know it (KIP-588)."""
+
+    def known(response: Any, call: ApiCall) -> Any:
+        if call.version < version and response.error is ErrorCode.PRODUCER_FENCED:
+            return replace(response, error=ErrorCode.INVALID_PRODUCER_EPOCH)
+        return response
+
+    return known
+
 
 INIT_PRODUCER_ID = Api(
     22,
     reads(InitProducerIdRequest, "transactionalId transactionTimeoutMs producerId producerEpoch"),
-    writes("errorCode=error producerId producerEpoch", of=fenced_before(4)),
+    writes("errorCode=error producerId producerEpoch", of=_fenced_before(4)),
 )
 """An id and an epoch for an idempotent or transactional producer.
 
@@ -92,14 +105,14 @@ transactions at once, which may be verified only (KIP-890). 5 only adds an error
 ADD_OFFSETS_TO_TXN = Api(
     25,
     reads(AddOffsetsToTxnRequest, "transactionalId producerId producerEpoch groupId"),
-    writes("errorCode=error", of=fenced_before(2)),
+    writes("errorCode=error", of=_fenced_before(2)),
 )
 """A transaction is about to commit offsets of a group."""
 
 END_TXN = Api(
     26,
     reads(EndTxnRequest, "transactionalId producerId producerEpoch committed"),
-    writes("errorCode=error", of=fenced_before(2)),
+    writes("errorCode=error", of=_fenced_before(2)),
 )
 """Commit or abort a transaction."""
 

@@ -37,8 +37,7 @@ from fakekafka.statemachines.security.client_quotas import ClientQuotas
 from fakekafka.tests.support.kafka_listener import StubBackend
 from fakekafka.wire.kafka.backend import Throttled
 from fakekafka.wire.kafka.codec import Codec
-from fakekafka.wire.kafka.security.request_timer import RequestTimer
-from fakekafka.wire.kafka.security.throttling import ThrottlingBackend
+from fakekafka.wire.kafka.security.throttling import RequestTimer, ThrottlingBackend
 
 ORDERS = TopicPartition("orders", 0)
 BATCH = RecordBatch.of(build_batch([Record(0, 0, None, bytes(5000), ())]))

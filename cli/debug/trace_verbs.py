@@ -1,7 +1,8 @@
-"""``fakekafka trace shrink``: the smallest scenario that breaks the same promise."""
+"""Verbs of ``fakekafka trace`` that need the debugger: ``tui`` and ``shrink``."""
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import sys
 from pathlib import Path
@@ -12,8 +13,8 @@ import typer
 from ...protocol.errors import FakeKafkaError, UsageError
 from ...tracing.verify import refusal
 from ..exits import end_with_error
-from ..trace_app import app, opened
-from .command import is_trace
+from ..trace_app import File, app, opened
+from .command import is_trace, warn_of_cut
 
 
 @app.command()
@@ -51,3 +52,20 @@ def shrink(
     print(f"still broken: {result.problem}")
     print(f"{len(result.dropped)} things left out in {result.runs} runs", file=sys.stderr)
     print(f"again: fakekafka run {shlex.quote(str(out))}")
+
+
+@app.command()
+def tui(file: File) -> None:
+    """Go through a trace on the whole terminal: lanes, events, state, payload, causes."""
+    from ...debugger.debugger import Debugger
+
+    try:
+        if importlib.util.find_spec("textual") is None:
+            raise UsageError("this view needs textual: pip install 'fakekafka[debug]'")
+        from .view import DebuggerApp
+
+        with Debugger.of_trace(file) as debugger:
+            warn_of_cut(debugger)
+            DebuggerApp(debugger, file.name).run()
+    except FakeKafkaError as error:
+        end_with_error(str(error))

@@ -1,18 +1,20 @@
-"""The clients of a scenario file: the tables ``workload``, ``groups`` and ``transformers``."""
+"""Tables of a scenario file: ``workload``, ``groups`` and ``transformers``, and ``faults``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from ..testing.handles.roles import BrokerReference
 from ..testing.parameters.cluster_kinds import TOPIC
-from ..testing.parameters.kinds import BadArgument
+from ..testing.parameters.kinds import BadArgument, number
 from ..testing.parameters.parameter import is_missing, parameters_of, read
+from .actions import ACTIONS, action_name
 from .context import FileContext
-from .spec import GroupSpec, TransformerSpec, WorkloadSpec
+from .spec import FaultSpec, GroupSpec, StopSpec, TransformerSpec, WorkloadSpec
 
 
-def read_workload(values: Mapping[str, Any], number: int, context: FileContext) -> WorkloadSpec:
+def read_workload(values: Mapping[str, Any], index: int, context: FileContext) -> WorkloadSpec:
     """Read one entry of ``workload``."""
     given = read(parameters_of(WorkloadSpec), values, context)
     topics = list(context.topics)
@@ -33,7 +35,7 @@ def read_workload(values: Mapping[str, Any], number: int, context: FileContext) 
         raise BadArgument(f"must be at least {start_ms:g}, not {stop_ms:g}", "stop_ms")
     acks = given.get("acks", -1)
     given.setdefault("idempotent", acks == -1)
-    given.setdefault("name", f"workload-{number + 1}")
+    given.setdefault("name", f"workload-{index + 1}")
     if given["idempotent"] and acks != -1:
         raise BadArgument("needs acks = 'all'", "idempotent")
     if model == "closed" and acks == 0 and not given.get("linger_ms"):
@@ -41,28 +43,54 @@ def read_workload(values: Mapping[str, Any], number: int, context: FileContext) 
     return WorkloadSpec(**given)
 
 
-def read_group(values: Mapping[str, Any], number: int, context: FileContext) -> GroupSpec:
+def read_group(values: Mapping[str, Any], index: int, context: FileContext) -> GroupSpec:
     """Read one entry of ``groups``."""
     given = read(parameters_of(GroupSpec), values, context)
     if not given.get("topics") and len(context.topics) == 1:
         given["topics"] = tuple(context.topics)
     if not given.get("topics"):
         raise is_missing("the names of the topics that the members subscribe to", "topics")
-    given.setdefault("group_id", f"group-{number + 1}")
+    given.setdefault("group_id", f"group-{index + 1}")
     return GroupSpec(**given)
 
 
 def read_transformer(
-    values: Mapping[str, Any], number: int, context: FileContext
+    values: Mapping[str, Any], index: int, context: FileContext
 ) -> TransformerSpec:
     """Read one entry of ``transformers``."""
     given = read(parameters_of(TransformerSpec), values, context)
     if given["input"] == given["output"]:
         raise BadArgument("must be another topic than the input", "output")
-    name = given.setdefault("name", f"transformer-{number + 1}")
+    name = given.setdefault("name", f"transformer-{index + 1}")
     given.setdefault("transactional_id", name)
     given.setdefault("consumer_group", name)
     return TransformerSpec(**given)
+
+
+def read_fault(values: Mapping[str, Any], context: FileContext, stop: StopSpec) -> FaultSpec:
+    """Read one entry of ``faults``: its own keys, and those of its action beside them."""
+    own = parameters_of(FaultSpec)
+    names = [parameter.name for parameter in own]
+    name = action_name(values, ACTIONS, context)
+    given = read(own, {n: v for n, v in values.items() if n in names}, context)
+    when, times = given.get("when"), given.get("times", 1)
+    if when is None and "at_ms" not in given:
+        raise BadArgument("is missing; a fault needs at_ms or when", "at_ms")
+    number("milliseconds", most=stop.at_ms).read_at("at_ms", values.get("at_ms", 0.0), context)
+    if "after_ms" in given and when is None:
+        raise BadArgument("counts from the condition in when; without one use at_ms", "after_ms")
+    if (times > 1) != (given.get("every_ms", 0.0) > 0):
+        raise BadArgument("belongs to times > 1, and times > 1 needs it", "every_ms")
+    action = ACTIONS[name]
+    rest = {n: v for n, v in values.items() if n not in names}
+    if name == "latency" and isinstance(rest.get("latency"), Mapping):
+        rest |= rest.pop("latency")  # written as in the table of the network
+    arguments = action.read_from_file(rest, context, names)
+    if name == "create_topic" and "assignment" not in arguments:
+        arguments.setdefault("replication_factor", min(3, len(context.cluster.broker_ids)))
+    if action.is_about_broker:
+        given["broker"] = BrokerReference(arguments.pop("broker"))
+    return FaultSpec(**given, arguments=arguments)
 
 
 def refuse_doubles(name: str, key: str, values: list[str]) -> None:
