@@ -29,7 +29,7 @@ class ConsumerRecord(NamedTuple):
     """Pairs of a name, and bytes or None."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class ReplicaView:
     """A replica as its broker holds it."""
 
@@ -94,7 +94,7 @@ class LogDirView:
     """What is free of that; -1 if the directory is in memory."""
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class PartitionView:
     """A partition as the controller, its leader and its replicas see it."""
 
@@ -126,7 +126,7 @@ class PartitionView:
     """At the leader; -1 without one."""
     log_end_offset: int
     """At the leader; -1 without one."""
-    _replicas: dict[int, ReplicaView] = field(default_factory=dict, repr=False)
+    _replicas: dict[int, ReplicaView]
 
     def __repr__(self) -> str:
         leader = "no leader" if self.leader is None else f"leader {self.leader}"

@@ -10,11 +10,12 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 from ...protocol.errors import UsageError, did_you_mean
+from ...protocol.values import frozen
 from .toml_values import value_of_text
 
 SHOWN_CHARACTERS = 200
@@ -112,7 +113,7 @@ class Context:
 ANYWHERE = Context()
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """A kind of values."""
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...protocol.errors import did_you_mean
+from ...protocol.values import frozen
 from .kinds import ANYWHERE, BadArgument, Context, Kind, NotOfKind
 
 NO_DEFAULT: Any = object()
 """The default of what is just not given."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """An argument of something that can be done, or a key of a table."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.data import RequestContext
 from ...protocol.names import TCP_CLIENTS, broker_name
 from ...protocol.security.configuration import ListenerSpec
 from ...protocol.security.scram import ScramCredential
-from ...protocol.values import EndPoint, uuid_bytes, uuid_text
+from ...protocol.values import EndPoint, frozen, uuid_bytes, uuid_text
 from .backend import Backend, Respond
 from .listener import KafkaListener
 from .operations import TcpOperation
@@ -152,7 +151,7 @@ class TcpGateway(Gateway):
         self._send(broker_id, request, context, connection_name, respond)
 
 
-@dataclass(eq=False)
+@frozen
 class BrokerCredentials:
     """A broker's knowledge of users: passwords by its settings, the rest by ZooKeeper."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ....protocol.data import RequestContext
@@ -20,7 +20,7 @@ GROUP_REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 TRANSACTION_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-@dataclass(eq=False)
+@frozen
 class Permissions:
     """The authorizer, asked for one principal at one host."""
 
