@@ -212,14 +212,8 @@ class NetworkHandle:
         Give one of ``constant_ms``, ``uniform_ms=(low, high)``, ``lognormal_ms=(median, sigma)``.
         """
         model = latency_model(constant_ms, uniform_ms, lognormal_ms)
-        link = self._link(source, target)
-
-        def delay() -> None:
-            where = "all links" if source is None else " to ".join(map(str, link))
-            self._fault(f"{where}: latency {model}")
-            self._network.set_latency(model, *link)
-
-        self._run(delay)
+        told = f"latency {model}"
+        self._change(source, target, told, lambda *link: self._network.set_latency(model, *link))
 
     def bandwidth(
         self,
@@ -234,29 +228,33 @@ class NetworkHandle:
         None is without a limit, as links are at first.
         """
         rate = 0.0 if mb_per_s is None else MEGABYTES_PER_SECOND.check("mb_per_s", mb_per_s)
-        link = self._link(source, target)
-
-        def narrow() -> None:
-            where = "all links" if source is None else " to ".join(map(str, link))
-            amount = "without a limit" if mb_per_s is None else f"{mb_per_s:g} MB/s"
-            self._fault(f"{where}: bandwidth {amount}")
-            self._network.set_bandwidth(rate, *link)
-
-        self._run(narrow)
+        told = "bandwidth " + ("without a limit" if mb_per_s is None else f"{mb_per_s:g} MB/s")
+        self._change(source, target, told, lambda *link: self._network.set_bandwidth(rate, *link))
 
     def drop(
         self, probability: float, source: Machine | None = None, target: Machine | None = None
     ) -> None:
         """Lose messages with a probability, on all links or on one."""
         PROBABILITY.check("probability", probability)
+        told = f"messages are lost with probability {probability:g}"
+        self._change(source, target, told, lambda *link: self._network.set_loss(probability, *link))
+
+    def _change(
+        self,
+        source: Machine | None,
+        target: Machine | None,
+        told: str,
+        change: Callable[..., object],
+    ) -> None:
+        """Change the link that is named, or all links."""
         link = self._link(source, target)
 
-        def lose() -> None:
+        def act() -> None:
             where = "all links" if source is None else " to ".join(map(str, link))
-            self._fault(f"{where}: messages are lost with probability {probability:g}")
-            self._network.set_loss(probability, *link)
+            self._fault(f"{where}: {told}")
+            change(*link)
 
-        self._run(lose)
+        self._run(act)
 
     def hold(self, wants: Callable[[Delivery], bool]) -> Hold:
         """Keep back messages for which ``wants(delivery)`` is true, until they are released.

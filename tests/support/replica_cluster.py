@@ -330,3 +330,17 @@ def led(
     cluster = ReplicaCluster(version, brokers, **more)
     cluster.create(replicas or tuple(range(brokers)), **create)
     return cluster
+
+
+def led_by_one_of_three(version: str = "2.8", brokers: int = 3, **more: Any) -> ReplicaCluster:
+    return led(version, brokers, **more)
+
+
+def partition(cluster: ReplicaCluster, broker_id: int = 0) -> Any:
+    """A broker's replica of ``t-0``."""
+    return cluster[broker_id].partition()
+
+
+def follower_fetch(cluster: ReplicaCluster, replica_id: int, offset: int, **more: Any) -> Any:
+    """The answer of broker 0 to a fetch of a follower."""
+    return cluster.fetch(0, offset, replica_id=replica_id, **more)

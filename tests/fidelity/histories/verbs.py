@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, dataclass_transform
 
 from fakekafka.exploration.cluster_steps import (
     Cancel,
@@ -29,56 +29,60 @@ History = Sequence[Step[Any]]
 Assignment = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Create(Step[Any]):
+@dataclass_transform(frozen_default=True)
+class Verb(Step[Any]):
+    """A step for the judge; its subclasses are frozen dataclasses."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True)(cls)
+
+
+del Step.verbs[Verb.verb]  # it is none itself
+
+
+class Create(Verb):
     topic: str
     assignment: Assignment
     configs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Expand(Step[Any]):
+class Expand(Verb):
     topic: str
     assignment: Assignment
     """Of the partitions that are added."""
 
 
-@dataclass(frozen=True)
-class Move(Step[Any]):
+class Move(Verb):
     topic: str
     partition: int
     replicas: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Moves(Step[Any]):
+class Moves(Verb):
     """Ask for the reassignments that are under way."""
 
 
-@dataclass(frozen=True)
-class Elect(Step[Any]):
+class Elect(Verb):
     kind: str
     """``preferred`` or ``unclean``."""
     topic: str
     partition: int
 
 
-@dataclass(frozen=True)
-class Config(Step[Any]):
+class Config(Verb):
     topic: str
     change: str
     """``name=value``; without a value it is deleted."""
 
 
-@dataclass(frozen=True)
-class Produce(Step[Any]):
+class Produce(Verb):
     topic: str
     partition: int
     acks: int
 
 
-@dataclass(frozen=True)
-class Send(Step[Any]):
+class Send(Verb):
     """A batch of an idempotent producer."""
 
     producer: str
@@ -88,14 +92,12 @@ class Send(Step[Any]):
     """``next``, ``again`` (the last one), ``gap``, or with a new ``epoch``."""
 
 
-@dataclass(frozen=True)
-class Read(Step[Any]):
+class Read(Verb):
     topic: str
     partition: int
 
 
-@dataclass(frozen=True)
-class Trim(Step[Any]):
+class Trim(Verb):
     """Delete the records before an offset; -1 is the end."""
 
     topic: str
@@ -103,30 +105,26 @@ class Trim(Step[Any]):
     offset: int
 
 
-@dataclass(frozen=True)
-class Coordinator(Step[Any]):
+class Coordinator(Verb):
     """Create the offsets topic, with one partition."""
 
     replicas: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Commit(Step[Any]):
+class Commit(Verb):
     group: str
     topic: str
     partition: int
     offset: int
 
 
-@dataclass(frozen=True)
-class Offsets(Step[Any]):
+class Offsets(Verb):
     """Ask what a group has committed."""
 
     group: str
 
 
-@dataclass(frozen=True)
-class Enter(Step[Any]):
+class Enter(Verb):
     """A member joins, for the first time or again."""
 
     group: str
@@ -135,53 +133,46 @@ class Enter(Step[Any]):
     """It has forgotten the id that it had."""
 
 
-@dataclass(frozen=True)
-class Doze(Step[Any]):
+class Doze(Verb):
     """Somebody joins and falls silent: the session ends."""
 
     group: str
 
 
-@dataclass(frozen=True)
-class Knock(Step[Any]):
+class Knock(Verb):
     """Somebody asks for an id and does not join with it."""
 
     group: str
 
 
-@dataclass(frozen=True)
-class Misfit(Step[Any]):
+class Misfit(Verb):
     """Somebody joins with another kind of protocol (0) or another protocol (1)."""
 
     group: str
     other: int
 
 
-@dataclass(frozen=True)
-class Sync(Step[Any]):
+class Sync(Verb):
     group: str
     who: str
     """``all`` who have joined, the ``leader`` or its ``followers``."""
 
 
-@dataclass(frozen=True)
-class Beat(Step[Any]):
+class Beat(Verb):
     """A heartbeat."""
 
     group: str
     member: str
 
 
-@dataclass(frozen=True)
-class Quit(Step[Any]):
+class Quit(Verb):
     """A member leaves."""
 
     group: str
     member: str
 
 
-@dataclass(frozen=True)
-class CommitAs(Step[Any]):
+class CommitAs(Verb):
     """A member commits an offset."""
 
     group: str
@@ -191,15 +182,13 @@ class CommitAs(Step[Any]):
     offset: int
 
 
-@dataclass(frozen=True)
-class Forget(Step[Any]):
+class Forget(Verb):
     """Delete a group."""
 
     group: str
 
 
-@dataclass(frozen=True)
-class ForgetOffset(Step[Any]):
+class ForgetOffset(Verb):
     """Delete an offset of a group."""
 
     group: str
@@ -207,20 +196,17 @@ class ForgetOffset(Step[Any]):
     partition: int
 
 
-@dataclass(frozen=True)
-class Groups(Step[Any]):
+class Groups(Verb):
     """List and describe the groups."""
 
 
-@dataclass(frozen=True)
-class TransactionLog(Step[Any]):
+class TransactionLog(Verb):
     """Create the topic of transactions, with one partition."""
 
     replicas: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Init(Step[Any]):
+class Init(Verb):
     """A producer takes the id of a transactional id: one of the two that may have it."""
 
     name: str
@@ -229,8 +215,7 @@ class Init(Step[Any]):
     """``new``, or ``bump``: the epoch of the id that it has is to rise (KIP-360)."""
 
 
-@dataclass(frozen=True)
-class Add(Step[Any]):
+class Add(Verb):
     """A partition becomes part of a transaction."""
 
     name: str
@@ -239,8 +224,7 @@ class Add(Step[Any]):
     partition: int
 
 
-@dataclass(frozen=True)
-class Put(Step[Any]):
+class Put(Verb):
     """A batch of a transaction."""
 
     name: str
@@ -249,8 +233,7 @@ class Put(Step[Any]):
     partition: int
 
 
-@dataclass(frozen=True)
-class Include(Step[Any]):
+class Include(Verb):
     """The offsets of a group become part of a transaction."""
 
     name: str
@@ -258,8 +241,7 @@ class Include(Step[Any]):
     group: str
 
 
-@dataclass(frozen=True)
-class PutOffset(Step[Any]):
+class PutOffset(Verb):
     """An offset of a transaction."""
 
     name: str
@@ -270,15 +252,13 @@ class PutOffset(Step[Any]):
     offset: int
 
 
-@dataclass(frozen=True)
-class End(Step[Any]):
+class End(Verb):
     name: str
     who: str
     is_commit: bool
 
 
-@dataclass(frozen=True)
-class Outlast(Step[Any]):
+class Outlast(Verb):
     """A producer begins a transaction and lets its time run out."""
 
     name: str
@@ -287,34 +267,29 @@ class Outlast(Step[Any]):
     partition: int
 
 
-@dataclass(frozen=True)
-class Transactions(Step[Any]):
+class Transactions(Verb):
     """Describe and list transactions."""
 
 
-@dataclass(frozen=True)
-class Producers(Step[Any]):
+class Producers(Verb):
     """Describe the producers of a partition."""
 
     topic: str
     partition: int
 
 
-@dataclass(frozen=True)
-class Quota(Step[Any]):
+class Quota(Verb):
     """Set how many bytes a second a user may produce; 0 takes the quota away."""
 
     user: str
     value: int
 
 
-@dataclass(frozen=True)
-class Quotas(Step[Any]):
+class Quotas(Verb):
     user: str
 
 
-@dataclass(frozen=True)
-class Permit(Step[Any]):
+class Permit(Verb):
     """Let a user ``read`` or ``write`` a topic."""
 
     topic: str
@@ -322,23 +297,20 @@ class Permit(Step[Any]):
     user: str
 
 
-@dataclass(frozen=True)
-class Revoke(Step[Any]):
+class Revoke(Verb):
     """Take back what a user may do with a topic."""
 
     topic: str
     user: str
 
 
-@dataclass(frozen=True)
-class Acls(Step[Any]):
+class Acls(Verb):
     """Ask what a user may do."""
 
     user: str
 
 
-@dataclass(frozen=True)
-class Configs(Step[Any]):
+class Configs(Verb):
     """Describe a topic's configuration."""
 
     topic: str

@@ -9,21 +9,8 @@ import pytest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
 from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 from fakekafka.tests.support.present import present
-from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster
-from fakekafka.tests.support.replica_cluster import led as led_by_0
-
-
-def led(version: str = "2.8", brokers: int = 3, **more: Any) -> ReplicaCluster:
-    return led_by_0(version, brokers, **more)
-
-
-def partition(cluster: ReplicaCluster, broker_id: int = 0) -> Any:
-    return cluster[broker_id].partition()
-
-
-def follower_fetch(cluster: ReplicaCluster, replica_id: int, offset: int, **more: Any) -> Any:
-    return cluster.fetch(0, offset, replica_id=replica_id, **more)
-
+from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, follower_fetch, partition
+from fakekafka.tests.support.replica_cluster import led_by_one_of_three as led
 
 # -- ISR expansion -------------------------------------------------------------------------------
 
