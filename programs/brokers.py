@@ -62,19 +62,12 @@ class ProgramGateway(Gateway):
         super().__init__(runtime, kafka_version)
         self._names = names
 
-    def submit(
-        self,
-        broker_id: int,
-        connection_name: str,
-        request: object,
-        context: RequestContext,
-        respond: Respond,
-    ) -> None:
+    def _client_of(self, connection_name: str, request: object, context: RequestContext) -> str:
         program = self._names.name_of(context.client_host)
         member_id = getattr(request, "member_id", None)
         if member_id and self.runtime.recorder is not None:
             self.runtime.owners[member_id] = program
-        self._send(broker_id, request, context, program, respond)
+        return program
 
     def _asker(self, client: str, respond: Respond) -> ClientRequest:
         return _ProgramRequest(client, client, respond)

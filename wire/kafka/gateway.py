@@ -107,15 +107,20 @@ class Gateway:
     def _asker(self, client: str, respond: Respond) -> ClientRequest:
         return ClientRequest(client, TCP_CLIENTS, respond)
 
-    def _send(
+    def _client_of(self, connection_name: str, request: object, context: RequestContext) -> str:
+        """The name of the client that sent a request."""
+        return connection_name
+
+    def submit(
         self,
         broker_id: int,
+        connection_name: str,
         request: object,
         context: RequestContext,
-        client: str,
         respond: Respond,
     ) -> None:
         """Make a client's request a message; in a recorded run it is an operation, too."""
+        client = self._client_of(connection_name, request, context)
         runtime = self.runtime
         before = runtime.cause
         if runtime.recorder is not None:
@@ -139,16 +144,6 @@ class TcpGateway(Gateway):
     """The ``Backend`` of the listeners: every request becomes a message of the network."""
 
     runtime: LiveRuntime | ThreadedRuntime
-
-    def submit(
-        self,
-        broker_id: int,
-        connection_name: str,
-        request: object,
-        context: RequestContext,
-        respond: Respond,
-    ) -> None:
-        self._send(broker_id, request, context, connection_name, respond)
 
 
 @frozen

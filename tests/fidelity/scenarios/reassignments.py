@@ -29,6 +29,13 @@ def move(
         stage.look(f"after: {label}")
 
 
+def begin_move_to_a_frozen_broker(stage: Stage, moves: Moves) -> None:
+    """Broker 2 stands still before it hears of the moves of topic r."""
+    stage.side.freeze(2)
+    move(stage, "start", "r", moves, look=False)
+    stage.wait_gone(2)
+
+
 def ongoing(stage: Stage, label: str, topics: Sequence[str] | None = None) -> None:
     asked = None
     if topics is not None:
@@ -101,9 +108,7 @@ def reassign_to_a_broker_that_dies(stage: Stage) -> None:
     """The target dies during the move; the move is overridden, another one is cancelled."""
     stage.create("r", ((1, 3), (1,), (3, 1)))
     stage.write("produce", stage.produce("r", "a"))
-    stage.side.freeze(2)
-    move(stage, "start", "r", {0: [1, 2], 1: [2]}, look=False)
-    stage.wait_gone(2)
+    begin_move_to_a_frozen_broker(stage, {0: [1, 2], 1: [2]})
     stage.look("target is gone")
     ongoing(stage, "ongoing")
     move(stage, "override", "r", {0: [3]})
@@ -117,9 +122,7 @@ def reassign_goes_on_after_the_target_is_back(stage: Stage) -> None:
     """The move ends when its target has caught up."""
     stage.create("r", ((1, 3),))
     stage.write("produce", stage.produce("r", "a"))
-    stage.side.freeze(2)
-    move(stage, "start", "r", {0: [2, 3]}, look=False)
-    stage.wait_gone(2)
+    begin_move_to_a_frozen_broker(stage, {0: [2, 3]})
     stage.look("target is gone")
     stage.thaw(2)
     stage.write("content", stage.fetch("r"))
@@ -129,9 +132,7 @@ def reassign_goes_on_after_the_target_is_back(stage: Stage) -> None:
 def reassign_survives_the_controller(stage: Stage) -> None:
     """The controller changes during a move."""
     stage.create("r", ((1,),))
-    stage.side.freeze(2)
-    move(stage, "start", "r", {0: [2]}, look=False)
-    stage.wait_gone(2)
+    begin_move_to_a_frozen_broker(stage, {0: [2]})
     epoch = stage.observer.controller_epoch()
     stage.side.delete_znode("/controller")
     stage.wait("another controller", lambda: stage.observer.controller_epoch() > epoch)
@@ -143,9 +144,7 @@ def reassign_survives_the_controller(stage: Stage) -> None:
 def partitions_are_added_during_a_move(stage: Stage) -> None:
     """A topic grows while one of its partitions moves."""
     stage.create("r", ((1, 3),))
-    stage.side.freeze(2)
-    move(stage, "start", "r", {0: [1, 2]}, look=False)
-    stage.wait_gone(2)
+    begin_move_to_a_frozen_broker(stage, {0: [1, 2]})
     stage.request(
         "grow",
         None,
@@ -162,9 +161,7 @@ def partitions_are_added_during_a_move(stage: Stage) -> None:
 def topic_is_deleted_during_a_move(stage: Stage) -> None:
     """A topic that moves to a dead broker is deleted."""
     stage.create("r", ((1, 3),))
-    stage.side.freeze(2)
-    move(stage, "start", "r", {0: [1, 2]}, look=False)
-    stage.wait_gone(2)
+    begin_move_to_a_frozen_broker(stage, {0: [1, 2]})
     stage.write("delete", stage.normalised(stage.delete("r")))
     stage.look("deletion asked for")
     ongoing(stage, "ongoing")

@@ -15,23 +15,8 @@ from fakekafka.wire.zookeeper.jute_answers import (
     encode_reply,
     encode_response,
 )
-from fakekafka.zkfake.messages import (
-    CheckRequest,
-    CloseSession,
-    CreateRequest,
-    DeleteRequest,
-    EventType,
-    ExistsRequest,
-    GetChildrenRequest,
-    GetDataRequest,
-    MultiRequest,
-    SetDataRequest,
-    SetWatches,
-    Stat,
-    SyncRequest,
-    ZkCode,
-    ZkResponse,
-)
+from fakekafka.zkfake import messages as zk
+from fakekafka.zkfake.messages import Stat, ZkCode, ZkResponse
 from hypothesis import given
 from hypothesis import strategies as st
 from kazoo import exceptions as kx
@@ -62,31 +47,31 @@ def read_reply(frame: bytes) -> tuple[kz.ReplyHeader, bytes]:
 
 
 REQUESTS = [
-    (kz.Create("/a", b"x", ACL, 0), CreateRequest("/a", b"x")),
-    (kz.Create("/a", None, ACL, 1), CreateRequest("/a", None, ephemeral=True)),
-    (kz.Create("/a-", b"", ACL, 2), CreateRequest("/a-", b"", sequential=True)),
-    (kz.Create2("/ä", b"", ACL, 3), CreateRequest("/ä", b"", ephemeral=True, sequential=True)),
-    (kz.Create("/a", b"", [make_digest_acl("u", "p", all=True)], 0), CreateRequest("/a", b"")),
-    (kz.Delete("/a", 3), DeleteRequest("/a", 3)),
-    (kz.Delete("", -1), DeleteRequest("", -1)),
-    (kz.Exists("/a", None), ExistsRequest("/a")),
-    (kz.Exists("/a", print), ExistsRequest("/a", watch=True)),
-    (kz.GetData("/a", print), GetDataRequest("/a", watch=True)),
-    (kz.SetData("/a", b"x", -1), SetDataRequest("/a", b"x", -1)),
-    (kz.GetACL("/a"), ExistsRequest("/a")),
-    (kz.SetACL("/a", ACL, 2), ExistsRequest("/a")),
-    (kz.GetChildren("/", None), GetChildrenRequest("/")),
-    (kz.GetChildren2("/", print), GetChildrenRequest("/", watch=True)),
-    (kz.Sync("/"), SyncRequest("/")),
-    (kz.CheckVersion("/a", 4), CheckRequest("/a", 4)),
-    (kz.CloseInstance, CloseSession()),
+    (kz.Create("/a", b"x", ACL, 0), zk.CreateRequest("/a", b"x")),
+    (kz.Create("/a", None, ACL, 1), zk.CreateRequest("/a", None, ephemeral=True)),
+    (kz.Create("/a-", b"", ACL, 2), zk.CreateRequest("/a-", b"", sequential=True)),
+    (kz.Create2("/ä", b"", ACL, 3), zk.CreateRequest("/ä", b"", ephemeral=True, sequential=True)),
+    (kz.Create("/a", b"", [make_digest_acl("u", "p", all=True)], 0), zk.CreateRequest("/a", b"")),
+    (kz.Delete("/a", 3), zk.DeleteRequest("/a", 3)),
+    (kz.Delete("", -1), zk.DeleteRequest("", -1)),
+    (kz.Exists("/a", None), zk.ExistsRequest("/a")),
+    (kz.Exists("/a", print), zk.ExistsRequest("/a", watch=True)),
+    (kz.GetData("/a", print), zk.GetDataRequest("/a", watch=True)),
+    (kz.SetData("/a", b"x", -1), zk.SetDataRequest("/a", b"x", -1)),
+    (kz.GetACL("/a"), zk.ExistsRequest("/a")),
+    (kz.SetACL("/a", ACL, 2), zk.ExistsRequest("/a")),
+    (kz.GetChildren("/", None), zk.GetChildrenRequest("/")),
+    (kz.GetChildren2("/", print), zk.GetChildrenRequest("/", watch=True)),
+    (kz.Sync("/"), zk.SyncRequest("/")),
+    (kz.CheckVersion("/a", 4), zk.CheckRequest("/a", 4)),
+    (kz.CloseInstance, zk.CloseSession()),
     (
         kz.Transaction([kz.Create("/a", b"", ACL, 1), kz.Delete("/b", 1), kz.CheckVersion("/", 0)]),
-        MultiRequest(
-            (CreateRequest("/a", b"", True), DeleteRequest("/b", 1), CheckRequest("/", 0))
+        zk.MultiRequest(
+            (zk.CreateRequest("/a", b"", True), zk.DeleteRequest("/b", 1), zk.CheckRequest("/", 0))
         ),
     ),
-    (kz.Transaction([]), MultiRequest(())),
+    (kz.Transaction([]), zk.MultiRequest(())),
 ]
 
 
@@ -106,7 +91,7 @@ def test_set_watches_carries_three_lists_of_paths() -> None:
 
     body = struct.pack(">iiq", -8, 101, 99) + strings("/d", "/e") + strings("/x")
     call = Call(body + struct.pack(">i", -1))
-    assert call.request == SetWatches(99, ("/d", "/e"), ("/x",), ())
+    assert call.request == zk.SetWatches(99, ("/d", "/e"), ("/x",), ())
     assert call.xid == -8
 
 
@@ -201,7 +186,7 @@ def test_an_access_control_list_of_another_version_is_not_set() -> None:
     assert (header.err, body) == (ZkCode.BADVERSION, b"")
 
 
-@pytest.mark.parametrize("event_type", EventType)
+@pytest.mark.parametrize("event_type", zk.EventType)
 def test_kazoo_reads_a_watch_event(event_type: Any) -> None:
     """Type, connected state and path, under xid -1."""
     header, body = read_reply(encode_event(event_type, "/a"))

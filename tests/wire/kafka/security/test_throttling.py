@@ -6,17 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from fakekafka.protocol.admin import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    NewPartitions,
-    NewTopic,
-    TopicResult,
-)
+from fakekafka.protocol import admin
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.data import (
     FetchPartition,
@@ -225,10 +215,10 @@ class MutationDesk:
         self.backend = ThrottlingBackend(self.stub, quotas, lambda: 0, lambda *_: 2)
 
     def ask(self, request: Any, api_version: int) -> Any:
-        makes = isinstance(request, CreateTopicsRequest)
-        response = CreateTopicsResponse if makes else CreatePartitionsResponse
+        makes = isinstance(request, admin.CreateTopicsRequest)
+        response = admin.CreateTopicsResponse if makes else admin.CreatePartitionsResponse
         self.stub.answer = lambda asked: response(
-            tuple(TopicResult(topic.name, ErrorCode.NONE) for topic in asked.topics)
+            tuple(admin.TopicResult(topic.name, ErrorCode.NONE) for topic in asked.topics)
         )
         context = RequestContext(client_id="c", api_version=api_version)
         answers: list[Any] = []
@@ -244,7 +234,7 @@ def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refuse
     api_version: int, second: ErrorCode
 ) -> None:
     """What both asked for first is done, though it is more than the quota (KIP-599)."""
-    request = CreateTopicsRequest((NewTopic("a", 50, 1), NewTopic("b", 1, 1)))
+    request = admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1), admin.NewTopic("b", 1, 1)))
     answer = MutationDesk().ask(request, api_version)
     errors = {topic.name: topic.error for topic in answer.response.topics}
     assert errors == {"a": ErrorCode.NONE, "b": second}
@@ -255,27 +245,31 @@ def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refuse
 def test_what_is_only_validated_costs_nothing() -> None:
     """However much it would be."""
     desk = MutationDesk()
-    asked = CreateTopicsRequest((NewTopic("a", 500, 1),), validate_only=True)
+    asked = admin.CreateTopicsRequest((admin.NewTopic("a", 500, 1),), validate_only=True)
     for _ in range(3):
         assert not isinstance(desk.ask(asked, 6), Throttled)
-    assert not isinstance(desk.ask(CreateTopicsRequest((NewTopic("a", 11, 1),)), 6), Throttled)
+    assert not isinstance(
+        desk.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 11, 1),)), 6), Throttled
+    )
 
 
 def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
     """Eleven seconds' worth may come at once."""
     desk = MutationDesk()
-    request = CreateTopicsRequest((NewTopic("a", 5, 1), NewTopic("b", 6, 1)))
+    request = admin.CreateTopicsRequest((admin.NewTopic("a", 5, 1), admin.NewTopic("b", 6, 1)))
     assert not isinstance(desk.ask(request, 5), Throttled)
     assert desk.stub.requests == [request]
-    assert desk.ask(CreateTopicsRequest((NewTopic("c", 1, 1),)), 5).throttle_ms == 1000
+    assert desk.ask(admin.CreateTopicsRequest((admin.NewTopic("c", 1, 1),)), 5).throttle_ms == 1000
 
 
 def test_a_client_that_owes_is_refused_everything() -> None:
     """The broker is not asked, and each topic has the error."""
     desk = MutationDesk()
-    desk.ask(CreateTopicsRequest((NewTopic("a", 50, 1),)), 6)
+    desk.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1),)), 6)
     before = len(desk.stub.requests)
-    answer = desk.ask(CreateTopicsRequest((NewTopic("b", 1, 1), NewTopic("c", 1, 1))), 6)
+    answer = desk.ask(
+        admin.CreateTopicsRequest((admin.NewTopic("b", 1, 1), admin.NewTopic("c", 1, 1))), 6
+    )
     assert len(desk.stub.requests) == before
     assert [topic.error for topic in answer.response.topics] == [
         ErrorCode.THROTTLING_QUOTA_EXCEEDED
@@ -286,9 +280,9 @@ def test_a_client_that_owes_is_refused_everything() -> None:
 def test_a_deleted_topic_costs_its_partitions() -> None:
     """Two of them each, of which the broker tells."""
     desk = MutationDesk()
-    desk.stub.answer = lambda _: DeleteTopicsResponse(())
+    desk.stub.answer = lambda _: admin.DeleteTopicsResponse(())
     answers: list[Any] = []
-    request = DeleteTopicsRequest(tuple("abcdef"), 1000)
+    request = admin.DeleteTopicsRequest(tuple("abcdef"), 1000)
     context = RequestContext(client_id="c", api_version=4)
     desk.backend.submit(1, "c", request, context, answers.append)
     assert answers[0].throttle_ms == 1000
@@ -298,12 +292,12 @@ def test_what_is_assigned_by_hand_costs_as_much_as_what_the_broker_places() -> N
     """A partition is one, however many replicas it has; of added ones only the new count."""
     placed = tuple((number, (1, 2, 3)) for number in range(50))
     asked: list[tuple[Any, int]] = [
-        (CreateTopicsRequest((NewTopic("a", 50, 3),)), 5),
-        (CreateTopicsRequest((NewTopic("a", assignment=placed),)), 5),
-        (CreatePartitionsRequest((NewPartitions("a", 52),)), 2),
-        (CreatePartitionsRequest((NewPartitions("a", 52, ((1, 2, 3),) * 50),)), 2),
+        (admin.CreateTopicsRequest((admin.NewTopic("a", 50, 3),)), 5),
+        (admin.CreateTopicsRequest((admin.NewTopic("a", assignment=placed),)), 5),
+        (admin.CreatePartitionsRequest((admin.NewPartitions("a", 52),)), 2),
+        (admin.CreatePartitionsRequest((admin.NewPartitions("a", 52, ((1, 2, 3),) * 50),)), 2),
     ]
     waits_ms = {MutationDesk().ask(request, version).throttle_ms for request, version in asked}
     (wait_ms,) = waits_ms
-    fewer = CreateTopicsRequest((NewTopic("a", 49, 3),))
+    fewer = admin.CreateTopicsRequest((admin.NewTopic("a", 49, 3),))
     assert MutationDesk().ask(fewer, 5).throttle_ms == wait_ms - 1000
