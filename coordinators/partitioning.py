@@ -1,4 +1,4 @@
-"""Which partition of an internal topic a group or a transactional id belongs to (Kafka:
+"""The partition of an internal topic to which a group or a transactional id belongs (Kafka:
 ``GroupMetadataManager.partitionFor``, ``TransactionStateManager.partitionFor``)."""
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from .targets.groups import ClassicGroups, ConsumerGroups
 
 
 class Trial(NamedTuple):
-    """One run: a seed, or steps that were made from those of another run."""
+    """A run: a seed, or steps that were made from those of another run."""
 
     run_id: int
     target: str
@@ -34,7 +34,7 @@ class Trial(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a run gave; it depends on its attempt alone."""
+    """The result of a run; it depends on its attempt alone."""
 
     attempt: Trial
     taken: tuple[str, ...]
@@ -103,7 +103,8 @@ class MeanCost:
 
 
 def target_of(run_id: int, kafka_version: str) -> str:
-    """What a run attacks: groups or transactions in each third one, where the release has them."""
+    """Return what a run attacks: groups or transactions in each third one, where the release has
+    them."""
     flags = behaviour(kafka_version)
     place = run_id % 6
     if place == 2:

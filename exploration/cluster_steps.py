@@ -1,4 +1,4 @@
-"""What may be done to any cluster: to its brokers, its ZooKeeper, its network and its topics.
+"""Steps of any cluster: what is done to its brokers, its ZooKeeper, its network and its topics.
 
 Power failures keep to what Kafka promises. It acknowledges a record when every replica in sync has
 it in memory, so a broker loses power only while others are in sync, nothing else is broken, and

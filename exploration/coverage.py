@@ -1,4 +1,4 @@
-"""What a run has reached: states and steps of state machines, faults, messages, errors, flags.
+"""The reach of a run: states and steps of state machines, faults, messages, errors, flags.
 
 The names of what can be reached come from the tables themselves, so what was never reached can be
 listed. To look at every message slows a run down, so only one in ``SAMPLED`` does.
@@ -178,7 +178,7 @@ def reachable(kafka_version: str) -> dict[str, frozenset[str]]:
 
 
 class Reached(NamedTuple):
-    """How much of a kind was reached."""
+    """The share of a kind that was reached."""
 
     kind: str
     reached: int
@@ -188,7 +188,7 @@ class Reached(NamedTuple):
 
 
 def summed_up(items: Iterable[str], kafka_version: str) -> list[Reached]:
-    """What was reached of each kind, and what was not."""
+    """Return what was reached of each kind, and what was not."""
     found: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for item in items:
         kind, _, name = item.partition(": ")

@@ -79,7 +79,7 @@ def read_runs(out: Path, runs: int) -> dict[int, Result]:
 
 
 def _result(line: bytes) -> Result | None:
-    """What a line says; None if it was cut off."""
+    """Return what a line says; None if it was cut off."""
     if not line.endswith(b"\n"):
         return None
     try:

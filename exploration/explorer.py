@@ -39,7 +39,7 @@ class Find(NamedTuple):
 
 
 class ExplorationProgress(NamedTuple):
-    """How far an exploration is; shown as the progress of a batch is."""
+    """The progress of an exploration; shown as the progress of a batch is."""
 
     done: int
     total: int
@@ -82,7 +82,7 @@ class Exploration(ABC):
 
     @abstractmethod
     def work(self, attempts: Sequence[Trial]) -> Work:
-        """What engines carry out."""
+        """Return what engines carry out."""
 
     @abstractmethod
     def history(self, find: Find) -> Repeatable:
@@ -169,7 +169,7 @@ class _BudgetUsed(Exception):
 
 
 class _Session:
-    """One call of ``explore``: it meets the engine, the clock and the directory."""
+    """A call of ``explore``: it meets the engine, the clock and the directory."""
 
     def __init__(
         self,

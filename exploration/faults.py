@@ -1,4 +1,4 @@
-"""Which faults and admin requests may come next, from what the cluster is like."""
+"""Faults and admin requests that may come next, from what the cluster is like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of an exploration: its finds, made short, and what it reached."""
+"""The report of an exploration: its finds, made short, and what it reached."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def coverage_lines(
 
 
 def finding_lines(finding: ShortFind) -> Iterator[str]:
-    """What was found, how often, and how it is repeated."""
+    """Tell what was found, how often, and how it is repeated."""
     violation = finding.violation
     known = f"Kafka's own: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(", ")
     yield f"{violation.promise}, in {finding.runs} runs: {violation.text}"

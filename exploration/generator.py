@@ -18,7 +18,7 @@ Choices = Mapping[str, tuple[int, Choose[Any]]]
 
 
 class Draws(NamedTuple):
-    """How a history is drawn."""
+    """The way a history is drawn."""
 
     choices: Choices
     counts: tuple[int, int]

@@ -37,7 +37,7 @@ class Repeatable(Protocol):
 
     @property
     def command(self) -> str:
-        """What repeats it in a shell."""
+        """The command that repeats it in a shell."""
         ...
 
     def with_steps(self, steps: Sequence[Step[Any]]) -> Repeatable:
@@ -45,13 +45,13 @@ class Repeatable(Protocol):
         ...
 
     def run(self, trace: str | None = None) -> Outcome:
-        """Let it happen, and record it to a file of this name."""
+        """Run it, and record it to a file of this name."""
         ...
 
 
 @dataclass(frozen=True)
 class History:
-    """What happens to what a target builds from a seed."""
+    """All that happens to the world that a target builds from a seed."""
 
     target: type[Target]
     kafka_version: str
@@ -61,7 +61,7 @@ class History:
 
     @property
     def command(self) -> str:
-        """What repeats it in a shell."""
+        """The command that repeats it in a shell."""
         words = [
             "fakekafka explore replay",
             f"--target {self.target.name} --kafka-version {self.kafka_version} --seed {self.seed}",
@@ -74,7 +74,7 @@ class History:
         return replace(self, steps=tuple(steps))
 
     def run(self, trace: str | None = None) -> Outcome:
-        """Let it happen, and record it to a file of this name."""
+        """Run it, and record it to a file of this name."""
         return run(self, trace)
 
     def written(self, about: str) -> str:
@@ -87,7 +87,7 @@ class History:
 
 
 def read_history(path: Path) -> tuple[str, History]:
-    """What a file says it is about, and its history; ``UsageError`` if it is none."""
+    """Return what a file says it is about, and its history; ``UsageError`` if it is none."""
     about, _, rest = path.read_text(encoding="utf-8").partition("\n")
     head, steps = read(rest)
     name, version, seed = head.split()
@@ -98,7 +98,7 @@ def read_history(path: Path) -> tuple[str, History]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a history ended; every promise was kept when there are no violations."""
+    """The end of a history; every promise was kept when there are no violations."""
 
     history: Repeatable
     taken: tuple[Step[Any], ...]
@@ -131,7 +131,7 @@ class Play:
         self.told: list[str] = []
 
     def run(self, steps: Iterable[Step[Any]]) -> list[Violation]:
-        """Let it happen and heal; answers what was violated. Each step is done before the next is
+        """Run it and heal; answers what was violated. Each step is done before the next is
         asked for, and one that does not apply is passed over."""
         coverage = self._coverage
         noting = contextlib.nullcontext() if coverage is None else coverage.noting()

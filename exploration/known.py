@@ -1,4 +1,4 @@
-"""Where Kafka itself breaks a promise: what is found is named after it.
+"""Promises that Kafka itself breaks: what is found is named after them.
 
 Nothing here keeps a violation from being found. It is noted on the way where a release cuts or
 keeps what it should not, and a violation that follows from it is given the name of what mended it.
@@ -67,7 +67,7 @@ class Caveat(NamedTuple):
 
 
 class Known:
-    """What was noted of one run."""
+    """Notes of one run."""
 
     def __init__(self, behaviour: Behaviour, watch: Watch, now_ms: Callable[[], float]) -> None:
         self._behaviour = behaviour
@@ -95,7 +95,7 @@ class Known:
             watch.hear("on_stored", self._note_joined)
 
     def name_of(self, promise: str, where: TopicPartition | None, offset: int | None) -> str:
-        """What a broken promise is called; empty where nothing known explains it."""
+        """Return what a broken promise is called; empty where nothing known explains it."""
         if where is None or promise not in _OF_LOGS:
             return ""
         for note in self._divergences.get(where, []) + self.notes.get(where, []):
@@ -104,10 +104,10 @@ class Known:
         return ""
 
     def name_of_lag(self, where: TopicPartition, member: int) -> str:
-        """What it is called that one in an ISR lacks something below the high watermark: until 2.6
-        the leader goes on by its old ISR while ZooKeeper writes who has joined. In all releases a
-        leader takes its followers to be where they were if it leads again and never followed
-        (``ReplicaManager.makeFollowers``, ``Partition.makeLeader``)."""
+        """Return what it is called that one in an ISR lacks something below the high watermark:
+        until 2.6 the leader goes on by its old ISR while ZooKeeper writes who has joined. In all
+        releases a leader takes its followers to be where they were if it leads again and never
+        followed (``ReplicaManager.makeFollowers``, ``Partition.makeLeader``)."""
         leader = self._watch.leader_of(where)
         if leader is not None:
             again = self._missing.get((where, leader.broker))

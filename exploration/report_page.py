@@ -87,7 +87,7 @@ def _find(finding: ShortFind) -> Iterator[str]:
 
 
 def _meaning(promise: str) -> str:
-    """What a promise says, as ``fakekafka explore promises`` has it."""
+    """Return what a promise says, as ``fakekafka explore promises`` has it."""
     for kind in TARGETS.values():
         for one in kind.promises:
             if one.name() == promise:

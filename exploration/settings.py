@@ -1,4 +1,4 @@
-"""What is explored."""
+"""Settings of explorations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Explored(Protocol):
-    """What every exploration has."""
+    """Settings that every exploration has."""
 
     @property
     def seed(self) -> int: ...
@@ -15,7 +15,7 @@ class Explored(Protocol):
     def runs(self) -> int: ...
 
     def as_dict(self) -> dict[str, Any]:
-        """What has to be the same for an exploration to go on."""
+        """Return what has to be the same for an exploration to go on."""
         ...
 
 
@@ -32,7 +32,8 @@ class Settings(NamedTuple):
     """The only one that is attacked; None: all in turn."""
 
     def as_dict(self) -> dict[str, Any]:
-        """What has to be the same for an exploration to go on; the number of runs may grow."""
+        """Return what has to be the same for an exploration to go on; the number of runs may
+        grow."""
         return {
             "kafka_version": self.kafka_version,
             "seed": self.seed,

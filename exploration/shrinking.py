@@ -21,7 +21,7 @@ class _Enough(Exception):
 
 
 class Shorter(NamedTuple):
-    """What is left of a history."""
+    """The rest of a history."""
 
     outcome: Outcome
     runs: int

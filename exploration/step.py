@@ -21,7 +21,7 @@ SETTLES_WITHIN_MS = 120_000
 
 @dataclass(frozen=True)
 class Step(Generic[World]):
-    """One thing that is done to a cluster.
+    """A thing that is done to a cluster.
 
     Subclasses are frozen dataclasses. A step is resolved: its fields name whom it concerns, so that
     it means the same when steps before it are left out. Its line is the verb, which is the name of
@@ -45,7 +45,7 @@ class Step(Generic[World]):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Those of its fields."""
+        """The values of its fields."""
         return tuple(getattr(self, name) for name, _ in _kinds(self.verb))
 
     def do(self, world: World) -> bool:
@@ -74,7 +74,7 @@ def parse_step(line: str) -> Step[Any]:
 
 
 def read(text: str) -> tuple[str, list[Step[Any]]]:
-    """What a file says it is about, and its steps."""
+    """Return what a file says it is about, and its steps."""
     about, *lines = text.strip().splitlines()
     return about.removeprefix("# "), [parse_step(line) for line in lines if line.strip()]
 

@@ -87,7 +87,7 @@ class Watch:
         self._told(name).append(function)
 
     def _told(self, name: str) -> list[Any]:
-        """Who hears of something; the list that later ones join, too."""
+        """Return who hears of something; the list that later ones join, too."""
         return self._heard.setdefault(name, [])
 
     def replica(self, where: TopicPartition, broker: int) -> SeenReplica | None:

@@ -72,7 +72,7 @@ class World:
         return [self.simulation.partition(topic, number) for number in range(self.count(topic))]
 
     def hosted(self, broker_id: int, where: TopicPartition) -> Partition | None:
-        """What a broker has of a partition."""
+        """Return what a broker has of a partition."""
         broker = self.simulation.processes[broker_id].broker
         return None if broker is None else broker.replica_manager.hosted.partition(where)
 
@@ -82,7 +82,7 @@ class World:
         return None if broker is None or broker.controller_node.stopped else broker.controller
 
     def leader(self, topic: str, partition: int) -> int | None:
-        """Who leads a partition; None where nobody does, or the topic is not there yet."""
+        """Return who leads a partition; None where nobody does, or the topic is not there yet."""
         if topic not in self.simulation.topics():
             return None
         return self.simulation.partition(topic, partition).leader

@@ -1,4 +1,4 @@
-"""What programs do that others can notice, each act with the place in the code that did it.
+"""Acts of programs that others can notice, each with the place in the code that did it.
 
 Two runs of one seed do the same, act by act. The first one that differs is nearer to the code that
 caused it than the first event of the trace that does: bytes are under way for a while.
@@ -16,7 +16,7 @@ from .tasks import by_number
 
 
 class Act(NamedTuple):
-    """One act of a program."""
+    """An act of a program."""
 
     time_us: int
     """Virtual microseconds since the run began."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Security(Protocol):
-    """What listeners ask of their clients."""
+    """Demands of listeners on their clients."""
 
     @property
     def config(self) -> SecurityConfig: ...

@@ -1,4 +1,4 @@
-"""What is left of a program that was killed: nothing of it may run any more.
+"""The rest of a program that was killed: nothing of it may run any more.
 
 Python closes a coroutine that is no longer needed: its ``finally`` would run, and so would the
 ``__del__`` of its objects, although their process is dead. But it finalizes an object once, even
@@ -71,7 +71,7 @@ def _reached(remains: Iterable[object]) -> Iterable[object]:
 
 
 def _silence(one: Any) -> bool:
-    """Let nothing run when an object goes; False if something would."""
+    """Have nothing run when an object goes; False if something would."""
     kind = type(one)
     if kind.__weakrefoffset__ and any(
         isinstance(reference.__callback__, weakref.finalize)

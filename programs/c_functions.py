@@ -28,7 +28,7 @@ _CALLERS = {
 
 
 class _Method(ctypes.Structure):
-    """What Python calls ``PyMethodDef``."""
+    """Python's ``PyMethodDef``."""
 
     _fields_ = (
         ("name", ctypes.c_void_p),
@@ -44,7 +44,7 @@ _twin_of = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object
 
 
 class CFunction:
-    """One function of C, which can be replaced and given back."""
+    """A function of C, which can be replaced and given back."""
 
     def __init__(self, function: Any) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""What a loop calls back: handles of asyncio, and the event from which each follows."""
+"""Callbacks of a loop: handles of asyncio, and the event from which each follows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class _Runs:
-    """What a handle of asyncio does when its turn has come."""
+    """The act of a handle of asyncio when its turn has come."""
 
     __slots__ = ()
 

@@ -299,7 +299,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return dropped
 
     def sever(self) -> None:
-        """Let go of the simulation: what still holds the loop must not keep all of that."""
+        """Drop the simulation: what still holds the loop must not keep all of that."""
         del self._runtime
 
 

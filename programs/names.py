@@ -14,7 +14,7 @@ _OWN = ("", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
 
 
 class Names:
-    """What names of machines mean, as a name server of the network would say."""
+    """Addresses behind names of machines, as a name server of the network would say."""
 
     def __init__(self, ether: Ether, brokers: Callable[[], list[str]]) -> None:
         """``brokers`` gives the names of the cluster's brokers."""

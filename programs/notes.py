@@ -1,4 +1,4 @@
-"""What programs report about themselves: rows of the trace that a test can wait and ask for."""
+"""Reports of programs about themselves: rows of the trace that a test can wait and ask for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Note(NamedTuple):
-    """One report."""
+    """A report."""
 
     text: str
     """What was reported."""

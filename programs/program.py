@@ -1,4 +1,4 @@
-"""One program: its runs, each with a loop of its own, and what becomes of them."""
+"""A program: its runs, each with a loop of its own, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class Program:
             self._tell(error)
 
     def _tell(self, error: BaseException) -> None:
-        """Let whoever waits for the outcome have an error; else it ends what runs events."""
+        """Hand an error to whoever waits for the outcome; else it ends what runs events."""
         if not self.is_awaited and self.supervise is not None and self.supervise(error):
             return
         now_s = self.runtime.now / 1e6
@@ -286,7 +286,7 @@ class Program:
         self.start()
 
     def pause(self) -> None:
-        """Let none of its code run until ``resume``; its machine still takes bytes."""
+        """Run none of its code until ``resume``; its machine still takes bytes."""
         loop = self._require_running()
         self._require_outside("pause itself; use `await asyncio.sleep(...)`")
         self.runtime.note("fault", self.name, f"{self.name} is paused")
@@ -316,7 +316,7 @@ class Program:
         return f"{self.name} {'is paused' if self.is_paused else 'runs'}; its tasks are {tasks}"
 
     def outcome(self) -> Any:
-        """What main has returned; raises what it raised."""
+        """Return what main has returned; raises what it raised."""
         if self.failure is not None:
             raise self.failure
         if not self.is_done:

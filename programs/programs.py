@@ -62,7 +62,7 @@ class Programs:
         return program
 
     def find_half_open(self) -> None:
-        """Let each machine notice which of its connections a loss of power has ended."""
+        """Have each machine notice which of its connections a loss of power has ended."""
         for machine in self._names.machines.values():
             machine.find_half_open()
 

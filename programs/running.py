@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Surrounding(Protocol):
-    """What is around a program while its callbacks run: clocks, chance, executors."""
+    """The surroundings of a program while its callbacks run: clocks, chance, executors."""
 
     def begin_turn(self, program: RunningProgram) -> None:
         """Callbacks of a program follow."""

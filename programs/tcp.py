@@ -213,7 +213,7 @@ class _Attempt:
         self._travel(self._machine, self._target, self._asked)
 
     def _travel(self, source: Machine, target: Machine, then: Callable[[], object]) -> None:
-        """Let an empty segment go from one machine to the other."""
+        """Send an empty segment from one machine to the other."""
         if self._is_over:
             return
         ether = self._ether
@@ -255,7 +255,7 @@ class _Attempt:
 
 
 class End:
-    """One end of a connection."""
+    """An end of a connection."""
 
     def __init__(self, ether: Ether, machine: Machine, name: Address, peer_name: Address) -> None:
         self._ether = ether
@@ -348,7 +348,7 @@ class End:
             self.reader.room_came()
 
     def _launch(self, data: bytes | None, error: OSError | None) -> None:
-        """Let a segment go: bytes, or without them the end, or with an error a reset."""
+        """Send a segment: bytes, or without them the end, or with an error a reset."""
         if self._stalled:
             self._stalled.append((data, error))
             return
@@ -430,7 +430,7 @@ class End:
 
     @property
     def has_come(self) -> bool:
-        """Whether there is something to read."""
+        """True if there is something to read."""
         return bool(self._come)
 
     def _is_read(self, count: int) -> None:

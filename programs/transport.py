@@ -19,7 +19,8 @@ _HIGH_WATER_BYTES = 64 * 1024
 
 
 class SocketOfTransport:
-    """What ``get_extra_info("socket")`` gives: it can be asked, and its options be set."""
+    """The object that ``get_extra_info("socket")`` gives: it can be asked, and its options be
+    set."""
 
     family = socket.AF_INET
     type = socket.SOCK_STREAM
@@ -55,7 +56,7 @@ class SocketOfTransport:
 
 
 class SimulatedSocket(SocketOfTransport):
-    """What ``socket.socket`` gives a program: for ``loop.sock_connect`` and ``create_connection``.
+    """A program's ``socket.socket``, for ``loop.sock_connect`` and ``create_connection``.
 
     Some clients, such as aiohttp's, choose among addresses by sockets of their own.
     """

@@ -25,7 +25,7 @@ class Stuck(BaseException):
 
 
 class Watchdog:
-    """One for the whole process, as one simulation with programs runs at a time."""
+    """Watch for the whole process, as one simulation with programs runs at a time."""
 
     limit_s: float = 10.0
     """Real seconds that one turn of a program may take."""

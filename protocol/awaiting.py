@@ -64,7 +64,7 @@ class Pending(Generic[T]):
 
     @property
     def exception(self) -> BaseException | None:
-        """What it failed with; None if it did not, or is not done."""
+        """The error that it failed with; None if it did not, or is not done."""
         return self._error
 
     def set_result(self, value: T) -> bool:

@@ -162,7 +162,7 @@ class ConfigDefinition:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a broker takes a new value without a restart (KIP-226)."""
+        """True if a broker takes a new value without a restart (KIP-226)."""
         return bool(self.declared.update) and self.name not in _FIXED
 
     @property

@@ -8,7 +8,7 @@ from .values import BrokerInfo, LeaderAndIsr, TopicPartition, message
 
 @message
 class LeaderAndIsrPartitionState:
-    """One partition of a LeaderAndIsr request (docs/kafka/control-requests.md#leaderandisr)."""
+    """A partition of a LeaderAndIsr request (docs/kafka/control-requests.md#leaderandisr)."""
 
     topic: str
     partition: int
@@ -48,7 +48,7 @@ class LeaderAndIsrResponse:
 
 @message
 class UpdateMetadataPartitionState:
-    """One partition of an UpdateMetadata request
+    """A partition of an UpdateMetadata request
     (docs/kafka/control-requests.md#updatemetadata); shared by all caches."""
 
     topic: str

@@ -148,7 +148,7 @@ class ErrorCode(IntEnum):
 
     @property
     def is_retriable(self) -> bool:
-        """Whether Kafka's own client retries the request (``RetriableException``)."""
+        """True if Kafka's own client retries the request (``RetriableException``)."""
         return self in _RETRIABLE
 
 
@@ -189,7 +189,7 @@ class UsageError(FakeKafkaError, ValueError):
 
 
 class NotThereYet(UsageError):
-    """What was asked about does not exist now, but may soon: a topic, a leader, a controller.
+    """The thing asked about does not exist now, but may soon: a topic, a leader, a controller.
 
     A condition that raises it does not hold yet.
     """

@@ -67,7 +67,7 @@ class InvalidTopicConfig(ValueError):
 
 @frozen
 class ReleaseConfig:
-    """What a release says of one configuration."""
+    """A configuration as a release declares it."""
 
     name: str
     type: str

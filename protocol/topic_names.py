@@ -1,4 +1,4 @@
-"""Which topic names are legal, and which get in each other's way (Kafka's ``Topic``)."""
+"""Legal names of topics, and names that get in each other's way (Kafka's ``Topic``)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class TopicPartition(NamedTuple):
 
 
 class PartitionReplica(NamedTuple):
-    """One replica of a partition (Kafka: ``PartitionAndReplica``)."""
+    """A replica of a partition (Kafka: ``PartitionAndReplica``)."""
 
     topic: str
     partition: int

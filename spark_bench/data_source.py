@@ -38,7 +38,7 @@ OTHER_DOC = "as JSON, what the run measured and the columns before do not have; 
 
 
 def register(session: SparkSession) -> None:
-    """Let a session read the format ``fakekafka``; a cluster's workers are sent this package."""
+    """Make a session read the format ``fakekafka``; a cluster's workers are sent this package."""
     ship_package(session.sparkContext)
     session.dataSource.register(BatchSource)
 

@@ -1,4 +1,4 @@
-"""One-shot watches of the sessions connected to one server (ZooKeeper: ``WatchManager``)."""
+"""Watches of the sessions connected to one server; each fires once (ZooKeeper: ``WatchManager``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One znode, its path, and what a snapshot of a tree is made of."""
+"""A znode, its path, and the parts of a tree's snapshot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Changes:
 
 
 class Znode:
-    """One node, found from its parent by its name.
+    """A node, found from its parent by its name.
 
     There are five for a topic of one partition, so memory matters: integers made by the same
     transaction are shared objects, an only child is kept without a dictionary, and what most

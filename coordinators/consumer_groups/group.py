@@ -1,4 +1,4 @@
-"""One group of the consumer protocol as its coordinator holds it (Kafka: ``ConsumerGroup``).
+"""A group of the consumer protocol as its coordinator holds it (Kafka: ``ConsumerGroup``).
 
 It is what the records of the group add up to. Nothing here answers a request or sets a timer.
 """

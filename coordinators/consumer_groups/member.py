@@ -1,4 +1,4 @@
-"""One member of a group of the consumer protocol, as its coordinator knows it (Kafka:
+"""A member of a group of the consumer protocol, as its coordinator knows it (Kafka:
 ``ConsumerGroupMember``). A member is a value: what changes it makes another."""
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class ConsumerGroupStore(GroupStore):
     # -- groups that come, go and change their protocol ----------------------------------------
 
     def new_partition(self) -> LoadedPartition:
-        """What a partition is read into."""
+        """Return what a partition is read into."""
         return LoadedConsumerGroups(self.surroundings, self._retention_of_offsets_ms)
 
     def keep_loaded(self, group: AnyGroup) -> None:

@@ -85,7 +85,7 @@ class GroupCoordinator:
 
     @property
     def is_loading(self) -> bool:
-        """Whether partitions of the internal topic are still to be loaded or dropped."""
+        """True while partitions of the internal topic are still to be loaded or dropped."""
         return self._store.is_loading
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
@@ -284,7 +284,8 @@ class GroupCoordinator:
     def _expiry_ms(
         self, partition: OffsetCommitPartition, wall_ms: int, retention_time_ms: int
     ) -> int:
-        """When the offset ends by itself; -1 to leave that to the state of the group (KIP-211)."""
+        """Return when the offset ends by itself; -1 to leave that to the state of the group
+        (KIP-211)."""
         if self._behaviour.offsets_expire_by_group_state:
             return -1 if retention_time_ms == -1 else wall_ms + retention_time_ms
         if retention_time_ms == -1:

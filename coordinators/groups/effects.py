@@ -45,7 +45,7 @@ class StoreGroup(NamedTuple):
 
 
 class SetTimer(NamedTuple):
-    """Let a time begin, anew if it runs; ``Group.time_is_up`` ends it."""
+    """Start of a time, anew if it runs; ``Group.time_is_up`` ends it."""
 
     limit: TimeLimit
     member_id: str

@@ -1,4 +1,4 @@
-"""One group of the classic protocol (Kafka: ``GroupMetadata``, and of ``GroupCoordinator`` what it
+"""A group of the classic protocol (Kafka: ``GroupMetadata``, and of ``GroupCoordinator`` what it
 does under a group's lock; docs/kafka/groups-and-transactions.md#groups).
 
 A group is a state machine. It knows no log, no timer and no connection:
@@ -102,7 +102,7 @@ PREVIOUS_STATES: dict[GroupState, tuple[GroupState, ...]] = {
 
 
 class GroupSurroundings(NamedTuple):
-    """What the groups of a broker are given: their rules, the time, and chance."""
+    """Rules, time and chance, as the groups of a broker are given them."""
 
     config: BrokerConfig
     behaviour: Behaviour
@@ -189,7 +189,7 @@ class Group:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no members, and may be deleted."""
+        """True if it has no members, and may be deleted."""
         return self.state is GroupState.EMPTY
 
     @property
@@ -940,7 +940,7 @@ class Group:
         )
 
     def _common_protocols(self) -> set[str]:
-        """What all members support; a name that a member gives twice counts twice."""
+        """Return what all members support; a name that a member gives twice counts twice."""
         count = len(self.members)
         return {name for name, members in self._supported.items() if members == count}
 

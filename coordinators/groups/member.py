@@ -1,4 +1,4 @@
-"""One member of a group: what it said when it joined, and what it waits for."""
+"""A member of a group: what it said when it joined, and what it waits for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request of it is open, so that no heartbeat is due."""
+        """True while a request of it is open, so that no heartbeat is due."""
         return self.awaiting_join is not None or self.awaiting_sync is not None
 
     def metadata(self, protocol: str) -> bytes:

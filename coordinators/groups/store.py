@@ -249,7 +249,7 @@ class GroupStore:
 
     @property
     def is_loading(self) -> bool:
-        """Whether partitions are still to be loaded or dropped."""
+        """True while partitions are still to be loaded or dropped."""
         return bool(self._tasks)
 
     def _schedule(self, task: Iterator[None]) -> None:
@@ -315,7 +315,7 @@ class GroupStore:
         yield from ()
 
     def new_partition(self) -> LoadedPartition:
-        """What a partition is read into."""
+        """Return what a partition is read into."""
         return LoadedPartition(self.surroundings, self._retention_of_offsets_ms)
 
     def keep_loaded(self, group: AnyGroup) -> None:
@@ -418,7 +418,7 @@ class GroupStore:
 
     @property
     def _retention_of_offsets_ms(self) -> int | None:
-        """How long offsets live that do not say, where each has its time (before KIP-211)."""
+        """The life of offsets that do not say it, where each has its time (before KIP-211)."""
         return None if self.behaviour.offsets_expire_by_group_state else self._retention_ms
 
     @property
@@ -471,7 +471,7 @@ class GroupStore:
                 self.log.append(group.group_id, pairs, _not_awaited, acks=ACKS_NONE)
 
     def end(self, group: AnyGroup) -> None:
-        """Let a group be dead, which is to be removed."""
+        """Declare a group dead, which is to be removed."""
         group.end()
         if isinstance(group, Group):
             self.carry_out(group)

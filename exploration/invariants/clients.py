@@ -1,4 +1,4 @@
-"""What clients are promised: reads, idempotence, transactions, groups and their offsets."""
+"""Promises to clients: reads, idempotence, transactions, groups and their offsets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .invariant import Invariant, Scene
 
 
 class ReadsArePrefixes(Invariant):
-    """What a consumer reads of a partition is the beginning of its log: without gaps, never
+    """All that a consumer reads of a partition is the beginning of its log: without gaps, never
     another record at the same offset, and all of it is still there in the end."""
 
     def __init__(self, scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""What an invariant is, and what it finds."""
+"""Invariants, and what they find."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Violation(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """What it has in common with others of its kind."""
+        """The words that it shares with others of its kind."""
         return f"{self.promise}: {self.known or shape_of(self.text)}"
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Found:
 
 
 class Scene(NamedTuple):
-    """What invariants look at."""
+    """The scene that invariants look at."""
 
     world: World
     watch: Watch
@@ -153,6 +153,6 @@ class Validation(Invariant):
     is_validation: ClassVar[bool] = True
 
     def lacking(self) -> str | None:
-        """What keeps it from holding now, in words. The run goes on until all lack nothing, or the
-        time for that is over."""
+        """Return what keeps it from holding now, in words. The run goes on until all lack nothing,
+        or the time for that is over."""
         return None

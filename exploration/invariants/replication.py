@@ -17,7 +17,7 @@ NO_LEADER = -1
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two logs have the same batch; both hold the very same bytes then."""
+    """Return whether two logs have the same batch; both hold the very same bytes then."""
     return one is other or (
         one is not None and other is not None and (one.data is other.data or one.data == other.data)
     )
@@ -92,7 +92,7 @@ class _InSync(Invariant):
         )
 
     def _leaders(self, where: TopicPartition) -> list[SeenReplica]:
-        """Who presumes to lead."""
+        """Return who presumes to lead."""
         return [
             replica
             for replica in self.watch.replicas.get(where, {}).values()
@@ -115,7 +115,7 @@ class WeakIsr(_InSync):
                     self._check_follower(leader, replica.broker)
 
     def _check_follower(self, leader: SeenReplica, member: int) -> None:
-        """One that follows another leader by now is not counted on by this one's epoch.
+        """A broker that follows another leader by now is not counted on by this one's epoch.
 
         A leader that is told of its ISR moves its high watermark before it tells of either, so it
         is asked.

@@ -1,4 +1,4 @@
-"""What holds in the end: the faults are over, and the cluster has had time to recover."""
+"""Promises that hold in the end: the faults are over, and the cluster has had time to recover."""
 
 from __future__ import annotations
 

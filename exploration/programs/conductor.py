@@ -1,4 +1,4 @@
-"""Lets faults happen to the simulation of a test, between two events of whatever wait goes on."""
+"""Faults that happen to the simulation of a test, between two events of whatever wait goes on."""
 
 from __future__ import annotations
 
@@ -180,8 +180,8 @@ class Conductor:
 
 
 def _is_of_a_client(error: BaseException) -> bool:
-    """Whether faults explain an error: one of the network or of a library, and none of Python's
-    own, which tells of a mistake in the program."""
+    """Return whether faults explain an error: one of the network or of a library, and none of
+    Python's own, which tells of a mistake in the program."""
     if not isinstance(error, Exception):
         return False
     return isinstance(error, OSError) or type(error).__module__ != "builtins"

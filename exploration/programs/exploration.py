@@ -16,7 +16,7 @@ from .program_faults import Bounds
 
 
 class SettingsOfTest(NamedTuple):
-    """What is explored: a test, and the seeds."""
+    """The thing explored: a test, and the seeds."""
 
     test: str
     seed: int
@@ -24,7 +24,8 @@ class SettingsOfTest(NamedTuple):
     runs: int
 
     def as_dict(self) -> dict[str, Any]:
-        """What has to be the same for an exploration to go on; the number of runs may grow."""
+        """Return what has to be the same for an exploration to go on; the number of runs may
+        grow."""
         return {"test": self.test, "seed": self.seed}
 
 
@@ -51,7 +52,7 @@ class ProgramExploration(Exploration):
         return history.with_steps(list(map(parse_step, find.taken)))
 
     def reached_of(self, kind: str) -> list[str]:
-        """What runs reached of one kind, such as ``fault``."""
+        """Return what runs reached of one kind, such as ``fault``."""
         before = f"{kind}: "
         return sorted(n.removeprefix(before) for n in self.reached if n.startswith(before))
 

@@ -37,7 +37,7 @@ _ENDS = "RunsEnd"
 
 
 class Failure(NamedTuple):
-    """How a run of a test failed."""
+    """The failure of a run of a test."""
 
     text: str
     """In one line, whose begin is the same for failures of one kind."""
@@ -51,7 +51,7 @@ class Failure(NamedTuple):
 
 
 class ExploredTest:
-    """One test in a session of pytest; its module and wider fixtures are made once.
+    """A test in a session of pytest; its module and wider fixtures are made once.
 
     Raises ``UsageError`` if there is no such test, more than one, or one that cannot be explored.
     """
@@ -193,7 +193,7 @@ class ExploredTest:
 
     @property
     def waits_by_sleeping(self) -> bool:
-        """Whether it is an async test, whose waits cannot be seen from outside."""
+        """True if it is an async test, whose waits cannot be seen from outside."""
         return self._is_program
 
     @property
@@ -272,7 +272,7 @@ class _Collected:
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    """What goes on in here is ended after a while."""
+    """End what goes on in here after a while."""
     owner = threading.get_ident()
 
     def end() -> None:
@@ -311,7 +311,8 @@ def _failure_of(test: str, error: BaseException, told: str) -> Failure:
 
 
 def _place_of(traceback: TracebackType | None) -> tuple[str, str]:
-    """Where an error was raised: the name of the file, and the last line of the user's code."""
+    """Return where an error was raised: the name of the file, and the last line of the user's
+    code."""
     raised, line = "", ""
     while traceback is not None:
         code = traceback.tb_frame.f_code

@@ -1,4 +1,4 @@
-"""What is told of the exploration of a test: its finds, made short, and how each is repeated."""
+"""The report of the exploration of a test: its finds, made short, and how each is repeated."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def write_find(find: ProgramFind, folder: Path) -> list[Path]:
 
 
 def pasted_path(find: ProgramFind, folder: Path) -> Path:
-    """Where the test is that can be pasted."""
+    """Return the place of the test that can be pasted."""
     return folder / f"{find.name}.py"
 
 
@@ -82,7 +82,7 @@ def summary(exploration: ProgramExploration) -> Iterator[str]:
 
 
 def find_lines(find: ProgramFind) -> Iterator[str]:
-    """How a test fails, how often, and how that is repeated."""
+    """Tell how a test fails, how often, and how that is repeated."""
     yield f"fails in {find.runs} {'run' if find.runs == 1 else 'runs'}: {find.text}"
     steps = timed(find.history.steps or ())[:-1]
     made = f", made short in {find.shrink_runs} runs" if find.shrink_runs else ""

@@ -39,7 +39,7 @@ class FaultHistory:
 
     @property
     def command(self) -> str:
-        """What repeats it in a shell."""
+        """The command that repeats it in a shell."""
         words = f"fakekafka explore replay {shlex.quote(self.test)} --seed {self.seed}"
         if self.steps is None:
             return words
@@ -54,7 +54,7 @@ class FaultHistory:
     def outcome(
         self, trace: str | None = None, *, records: bool = False
     ) -> tuple[Outcome, Failure | None]:
-        """Let it happen, recorded or as the bounds say; also what pytest tells of a failure."""
+        """Run it, recorded or as the bounds say; also what pytest tells of a failure."""
         explored = explored_test(self.test)
         bounds = self.bounds
         if bounds is None and self.steps is None:
@@ -101,7 +101,7 @@ def _outcome_of(
 
 
 def _reached(conductor: Conductor) -> set[str]:
-    """What is new of a run: faults, pairs of them, and what programs told."""
+    """Return what is new of a run: faults, pairs of them, and what programs told."""
     verbs = [step.verb for step in conductor.taken if step.verb != "wait"]
     reached = {f"fault: {verb}" for verb in verbs}
     reached |= {f"pair: {one}, {other}" for one, other in itertools.pairwise(verbs)}

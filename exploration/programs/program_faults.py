@@ -1,4 +1,4 @@
-"""Which faults may come to a test next, from what its cluster and its programs are like."""
+"""Faults that may come to a test next, from what its cluster and its programs are like."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEAR_MS = (-150, 150)
 
 
 class Bounds(NamedTuple):
-    """What a run of a test without faults says about those with."""
+    """Facts of a run without faults that bound those with."""
 
     within_ms: int
     """Faults end so long after the first program began."""
@@ -278,8 +278,8 @@ KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _UNDONE)
 
 
 def _first_ms(bounds: Bounds, rng: random.Random) -> int:
-    """When a plan begins: about when something was noted without faults, or soon, as work is most
-    often done soon after the programs have begun."""
+    """Draw when a plan begins: about when something was noted without faults, or soon, as work is
+    most often done soon after the programs have begun."""
     latest_ms = max(bounds.within_ms // 2, _FIRST_MS)
     if bounds.noted_ms and rng.random() < _NOTES_OFTEN:
         near_ms = rng.choice(bounds.noted_ms) + rng.randint(*_NEAR_MS)

@@ -1,4 +1,4 @@
-"""What may be done to programs, beside all that may be done to their cluster."""
+"""Steps of programs, beside those of their cluster."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class IsolateProgram(Step[ProgramWorld]):
 
 @dataclass(frozen=True)
 class CutProgram(Step[ProgramWorld]):
-    """What a program sends a broker does not come, or what it is sent, or both."""
+    """Nothing comes that a program sends a broker, or that it is sent, or both."""
 
     program: str
     broker: str
@@ -111,7 +111,7 @@ class CutProgram(Step[ProgramWorld]):
 
 @dataclass(frozen=True)
 class SlowProgram(Step[ProgramWorld]):
-    """What a program sends a broker takes longer, and the answers, too."""
+    """Messages of a program to a broker take longer, and the answers, too."""
 
     program: str
     broker: str
@@ -128,7 +128,7 @@ class SlowProgram(Step[ProgramWorld]):
 
 @dataclass(frozen=True)
 class AddProgram(Step[ProgramWorld]):
-    """One more program is started that does what this one does."""
+    """Another program is started that does what this one does."""
 
     program: str
 

@@ -114,7 +114,7 @@ class Healing:
         return isr
 
     def _relieve_controller(self) -> None:
-        """Let the controller move where Kafka needs that, as operators did.
+        """Have the controller move where Kafka needs that, as operators did.
 
         It cannot create what is there: it lost the answer to its write, and takes the partition
         for a new one (``PartitionStateMachine.initializeLeaderAndIsrForPartition``). And before

@@ -1,4 +1,4 @@
-"""What targets have in common: a world of a seed, what may happen to it, and its promises."""
+"""The common part of targets: a world of a seed, what may happen to it, and its promises."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class Target(ABC):
 
     @classmethod
     def shape_of(cls, seed: int) -> Hashable:
-        """Who is there in the world of a seed: steps of worlds with one shape fit each other."""
+        """Return who is there in the world of a seed: steps of worlds with one shape fit each
+        other."""
         return cls.name
 
     def _judge(
@@ -80,7 +81,7 @@ class Target(ABC):
         return None
 
     def watching(self) -> contextlib.AbstractContextManager[object]:
-        """What has to be seen on the way is noted as long as this is entered."""
+        """Note what has to be seen on the way, as long as this is entered."""
         return self.known.noting()
 
     @abstractmethod
@@ -101,4 +102,4 @@ class Target(ABC):
 
     @abstractmethod
     def figures(self) -> dict[str, int]:
-        """How much happened."""
+        """Return how much happened."""

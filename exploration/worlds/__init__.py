@@ -1,1 +1,1 @@
-"""What is attacked: clusters with their clients, and the steps that concern these."""
+"""Worlds that are attacked: clusters with their clients, and the steps that concern these."""

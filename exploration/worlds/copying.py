@@ -89,7 +89,7 @@ class CopyWorld(World):
         return [leader for leader in leaders if leader is not None]
 
     def differences(self) -> list[str]:
-        """What differs between the input and what is read of the output."""
+        """Return what differs between the input and what is read of the output."""
         found = self.found
         expected: dict[TopicPartition, dict[int, list[bytes | None]]] = {}
         for number, where in enumerate(self.inputs):

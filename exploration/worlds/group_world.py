@@ -137,7 +137,7 @@ class GroupWorld(World):
             self.produced += 1
 
     def owns_all(self) -> bool:
-        """Whether the living members own every partition once."""
+        """Return whether the living members own every partition once."""
         owned = sorted(p for member in self.members for p in member.owned)
         return owned == [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
 

@@ -16,7 +16,7 @@ from ..world import World
 
 @dataclass(frozen=True)
 class Options:
-    """What the cluster of a history is like; drawn from its seed."""
+    """The shape of a history's cluster; drawn from its seed."""
 
     brokers: tuple[int, ...]
     zookeepers: int

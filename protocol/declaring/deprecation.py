@@ -1,4 +1,4 @@
-"""What is said of a public name that is about to go
+"""The notice of a public name that is about to go
 (docs/reference/api.md#what-is-public-and-for-how-long).
 
 The reason names what to use instead, and ends with the release in which the name goes::

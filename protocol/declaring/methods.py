@@ -241,7 +241,7 @@ def _shown(self: Any) -> str:
 
 
 def _parts(self: Any) -> tuple[Any, ...]:
-    """What a copy is made of: the class and its fields."""
+    """Return what a copy is made of: the class and its fields."""
     return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 

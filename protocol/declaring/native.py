@@ -1,4 +1,4 @@
-"""What is said to the compiler about a class; nothing where there is none."""
+"""Words to the compiler about a class; nothing where there is none."""
 
 from __future__ import annotations
 

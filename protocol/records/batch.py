@@ -144,7 +144,8 @@ class RecordBatch:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When compaction may drop the tombstones or the marker inside; None if not set yet."""
+        """Time from which compaction may drop the tombstones or the marker inside; None if not set
+        yet."""
         return self.base_timestamp if self.data[22] & DELETE_HORIZON_BIT else None
 
     def is_intact(self) -> bool:

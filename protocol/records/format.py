@@ -65,7 +65,7 @@ class MalformedRecords(ValueError):
 
 
 class Record(NamedTuple):
-    """One record as its reader sees it."""
+    """A record as its reader sees it."""
 
     offset: int
     timestamp: int

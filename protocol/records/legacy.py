@@ -39,7 +39,7 @@ _KEYED_V1 = struct.Struct(">bbqi")
 
 
 class LegacyMessage(NamedTuple):
-    """One message, or one wrapper around compressed messages."""
+    """A message, or a wrapper around compressed messages."""
 
     offset: int
     magic: int

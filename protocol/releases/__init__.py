@@ -1,1 +1,1 @@
-"""What differs between the releases of Kafka: which there are, and a flag for each difference."""
+"""The releases of Kafka, and a flag for each difference between them."""

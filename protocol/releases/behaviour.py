@@ -1,4 +1,4 @@
-"""What a release does where releases differ: one declaration per flag.
+"""The behaviour of a release where releases differ: one declaration per flag.
 
 A flag is named for what a release does that has it. Other code asks for flags and never compares
 versions. Where an issue was mended in a release with bug fixes, that release is given; an emulated

@@ -48,7 +48,7 @@ DEFAULT_KAFKA_VERSION = "3.9"
 
 
 class Release:
-    """One release. It is asked for each change that Kafka made: does it have that one yet?
+    """A release. It is asked for each change that Kafka made: does it have that one yet?
 
     Releases are given as in ``"2.4"`` or, where a bug fix brought the change, ``"2.0.1"``. What
     follows them is where the change comes from: a KIP, an issue (``KAFKA-6082``) or a pull request

@@ -59,7 +59,7 @@ class AclOperation(IntEnum):
 
 
 class Permission(IntEnum):
-    """Whether an ACL allows or denies."""
+    """The effect of an ACL: it allows or denies."""
 
     UNKNOWN = 0
     ANY = 1
@@ -138,7 +138,7 @@ class AclFilter:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a field has a value that this release does not know."""
+        """True if a field has a value that this release does not know."""
         return 0 in (self.resource_type, self.pattern, self.operation, self.permission)
 
 

@@ -42,7 +42,7 @@ def _require(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 @frozen
 class ListenerSpec:
-    """One listener that every broker has."""
+    """A listener that every broker has."""
 
     name: str
     """Such as ``CLIENTS``; clients are told the brokers' addresses on the listener they use."""

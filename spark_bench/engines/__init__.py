@@ -1,1 +1,1 @@
-"""Where the runs of a batch are carried out: here, in processes, on Spark."""
+"""Engines that carry out the runs of a batch: here, in processes, on Spark."""

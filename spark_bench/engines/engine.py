@@ -25,7 +25,7 @@ class Engine(Protocol):
 
 
 class SerialEngine:
-    """One run after the other, in this process."""
+    """An engine of one run after the other, in this process."""
 
     def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         for spec in specs:

@@ -55,7 +55,7 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 
 class _Worker:
-    """One process, and what it has to do."""
+    """A process, and what it has to do."""
 
     __slots__ = ("connection", "process", "spec")
 

@@ -152,7 +152,7 @@ class SparkEngine:
         return max(1, min(len(own), max(int(work_s / TASK_S), 4 * self.slots)))
 
     def _job(self, shipped: Any, numbers: list[int], tasks: int, tag: str) -> list[Outcome]:
-        """One action: every run of it once."""
+        """Carry out an action: every run of it once."""
         self._count_slots()
         self.session.sparkContext.addJobTag(tag)
         with warnings.catch_warnings():

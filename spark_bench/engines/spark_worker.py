@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers, and how this package gets there."""
+"""The work of Spark's Python workers, and the way of this package to them."""
 
 from __future__ import annotations
 

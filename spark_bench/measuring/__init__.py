@@ -1,1 +1,1 @@
-"""What one run measures, and when it has to end."""
+"""Measures of a run, and the bounds within which it has to end."""

@@ -87,7 +87,7 @@ class BucketHistogram:
 
     @property
     def open(self) -> int:
-        """How much of it had not ended."""
+        """The part of it that had not ended."""
         return sum(count for bucket, count in self.counts.items() if is_open(bucket))
 
     def rows(self) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What the clients of a run felt: latencies as histograms, and counts for every second.
+"""A run as its clients felt it: latencies as histograms, and counts for every second.
 
 Response time counts from the moment a record arrived. In an open loop records arrive on a
 schedule that no outage holds up, so this counts an outage in full; service time counts from the

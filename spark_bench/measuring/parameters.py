@@ -56,7 +56,7 @@ Version = Annotated[str, OneOf((DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS))]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SuiteParameter:
-    """One parameter of a suite: a column of its runs."""
+    """A parameter of a suite: a column of its runs."""
 
     name: str
     kind: type

@@ -1,4 +1,4 @@
-"""One run as its scenario sees it: makes clusters and loads, takes values, and ends in a row."""
+"""A run as its scenario sees it: it makes clusters and loads, takes values, and ends in a row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FOREVER_US = 1 << 62
 
 
 class Run:
-    """What a scenario is handed: ``run.simulation()``, ``run.load()``, ``run.value()``.
+    """The run that a scenario is handed: ``run.simulation()``, ``run.load()``, ``run.value()``.
 
     Nothing here reads the clock of the machine, so a row depends on scenario and seed alone.
     """

@@ -1,4 +1,4 @@
-"""What a batch looks at while a run goes on: its events as they happen, without keeping them.
+"""The view of a batch while a run goes on: its events as they happen, without keeping them.
 
 A ``Sink`` digests the order of events, feeds the one account of unavailability
 (``tracing.story.outages``), and ends a run that has used its budget. A ``RecordingSink`` does the

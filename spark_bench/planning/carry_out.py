@@ -1,4 +1,4 @@
-"""One run from its plan to its row: an exception, a hang or a lack of memory is a row, too."""
+"""A run from its plan to its row: an exception, a hang or a lack of memory is a row, too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATUSES = {
 
 @dataclass(slots=True)
 class Outcome:
-    """What one run gave. All but ``wall_ms`` and ``worker`` depends on its spec alone."""
+    """The outcome of a run. All but ``wall_ms`` and ``worker`` depends on its spec alone."""
 
     row: dict[str, Any]
     histograms: dict[str, list[tuple[int, int]]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What engines carry out: runs that have numbers, of a suite or of anything else."""
+"""Work for engines: runs that have numbers, of a suite or of anything else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NumberedRun(Protocol):
 
 
 class RunCosts(Protocol):
-    """What runs probably take."""
+    """The probable costs of runs."""
 
     def estimate_s(self, spec: Any, /) -> float: ...
 
@@ -39,7 +39,7 @@ class Work(Protocol):
         ...
 
     def carry_out(self, spec: Any, worker: str) -> Outcome:
-        """One run; ``run_id`` in the outcome's row is the number of the spec."""
+        """Carry out a run; ``run_id`` in the outcome's row is the number of the spec."""
         ...
 
     def lost(self, spec: Any, problem: str) -> Outcome:

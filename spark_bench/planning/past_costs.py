@@ -1,4 +1,4 @@
-"""How long runs took in an earlier batch, and what that says about others.
+"""Costs of runs in an earlier batch, and what they say about others.
 
 The logarithm of the time is taken to be a sum: a part for the logarithm of each number, and one
 for each other value. So twice the partitions cost some factor, whatever else is the same.

@@ -18,7 +18,7 @@ from .suite import Suite, SuiteSource, find_source, load_suite
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """One run: plain data, so that any engine can ship it."""
+    """A run: plain data, so that any engine can ship it."""
 
     run_id: int
     configuration: int

@@ -1,4 +1,4 @@
-"""One run of a suite with all its events, as a trace."""
+"""A run of a suite with all its events, as a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run will probably take, so that the longest ones begin first and the rest can be told.
+"""The probable cost of a run, so that the longest ones begin first and the rest can be told.
 
 An earlier batch says how long runs take. Without one a suite may say it (``cost``), and without
 that, runs with larger numbers are taken to be longer. What runs really took corrects this, for each
@@ -78,7 +78,7 @@ def _size(plan: BatchPlan, spec: RunSpec) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ProgressReport:
-    """How far a batch is."""
+    """The progress of a batch."""
 
     done: int
     total: int

@@ -46,7 +46,7 @@ SUITES: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SuiteSource:
-    """Where a suite is from: ``package`` and a name, or ``python`` or ``toml`` and the text."""
+    """The origin of a suite: ``package`` and a name, or ``python`` or ``toml`` and the text."""
 
     kind: str
     name: str

@@ -1,1 +1,1 @@
-"""What is made of the tables: figures, pages, comparisons."""
+"""Reports made of the tables: figures, pages, comparisons."""

@@ -32,7 +32,7 @@ _LEFT_OUT = frozenset({"partitions_led", "was_controller", "moved_mb", "alone_ms
 
 @dataclass(frozen=True, slots=True)
 class ColumnDifference:
-    """One column of one configuration in both batches."""
+    """A column of a configuration in both batches."""
 
     configuration: str
     column: str
@@ -70,7 +70,7 @@ class ColumnDifference:
 
 @dataclass(frozen=True, slots=True)
 class ProportionDifference:
-    """How many runs of both batches something is true of."""
+    """The number of runs of both batches of which something is true."""
 
     configuration: str
     what: str
@@ -92,7 +92,7 @@ class ProportionDifference:
 
 @dataclass
 class BatchComparison:
-    """What two batches have in common, and where they differ."""
+    """The common part of two batches, and their differences."""
 
     differs: dict[str, tuple[Any, Any]]
     """Parameters with another value in the second batch."""

@@ -22,7 +22,7 @@ _SHORT = 8
 
 @dataclass
 class Curve:
-    """One thing in a figure: a line, bars, points with intervals, or a band."""
+    """A thing in a figure: a line, bars, points with intervals, or a band."""
 
     name: str
     kind: str
@@ -34,7 +34,7 @@ class Curve:
 
     @property
     def is_short(self) -> bool:
-        """Whether each of its points is marked."""
+        """True if each of its points is marked."""
         return self.kind in ("line", "band") and len(self.x) <= _SHORT
 
 

@@ -1,4 +1,4 @@
-"""What pages of a report are made of: one HTML file that needs no network and runs no script.
+"""Parts of a report's pages, each one HTML file that needs no network and runs no script.
 
 Dark where the reader's machine is; on a phone wide tables scroll by themselves. Every text from
 outside goes through ``escaped``.

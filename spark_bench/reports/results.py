@@ -1,4 +1,4 @@
-"""What a batch gave, as far as it is kept in memory: columns of numbers and merged histograms."""
+"""The results of a batch, as far as memory keeps them: columns of numbers, merged histograms."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Configuration:
 
 
 class BatchResult:
-    """What a batch gave; ``rows`` only where it was not written to a directory."""
+    """The results of a batch; ``rows`` only where it was not written to a directory."""
 
     def __init__(self, plan: BatchPlan, engine: str, *, keeps_rows: bool) -> None:
         self.suite: str = plan.source.name

@@ -1,4 +1,4 @@
-"""What a report is made of: the tables of a batch, by configuration. The suite is not asked."""
+"""The source of a report: the tables of a batch, by configuration. The suite is not asked."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PublishedPair:
 
     @property
     def off(self) -> float:
-        """How far the ratio is from the published one, 0.1 for 10 %."""
+        """The distance of the ratio from the published one, 0.1 for 10 %."""
         return self.ratio / self.published_ratio - 1
 
 

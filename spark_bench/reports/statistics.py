@@ -30,7 +30,7 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval lies above zero or below it."""
+        """True if the interval lies above zero or below it."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
@@ -44,7 +44,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What the runs of a configuration say of one column."""
+    """A column as the runs of a configuration give it."""
 
     values: Sequence[float]
     """Of the runs in which it ended, by size."""

@@ -1,4 +1,4 @@
-"""What a batch says, as rows of a table and as plain data."""
+"""The words of a batch, as rows of a table and as plain data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AREA = ("unavailable_partition_s", "outages")
 
 @dataclass(frozen=True)
 class Percentiles:
-    """One metric of a configuration."""
+    """A metric of a configuration."""
 
     name: str
     """Its column or its histogram, such as ``detect_ms``."""

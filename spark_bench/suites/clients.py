@@ -35,7 +35,7 @@ def scenario(
     partitions: Count = 3,
     rate_per_s: Count = 50,
 ) -> None:
-    """One failover under a producer with these settings."""
+    """Fail over once under a producer with these settings."""
     simulation = run.simulation(
         3, kafka_version=kafka_version, config={"zookeeper.session.timeout.ms": session_timeout_ms}
     )

@@ -78,7 +78,7 @@ def fail_over(
     *,
     silently: bool = False,
 ) -> None:
-    """Let the leader of partition 0 crash at some moment, and bring it back.
+    """Crash the leader of partition 0 at some moment, and bring it back.
 
     ``silently`` cuts its machine off first, so that peers do not see their connections end.
     """

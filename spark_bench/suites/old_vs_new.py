@@ -31,7 +31,7 @@ def scenario(
     rate_per_s: Count = 100,
     latency_median_ms: Milliseconds = 0.5,
 ) -> None:
-    """One failover."""
+    """Fail over once."""
     config = {} if own_defaults else {"zookeeper.session.timeout.ms": _SESSION_TIMEOUT_MS}
     simulation = run.simulation(3, kafka_version=kafka_version, config=config)
     simulation.network.latency(lognormal_ms=(latency_median_ms, 0.4))

@@ -1,4 +1,4 @@
-"""How long a record takes to be stored: by acks, replicas, batches and linger, at a stated load.
+"""The time in which a record is stored: by acks, replicas, batches and linger, at a stated load.
 
 Brokers, disks and links take time here: a broker 0.05 ms for a request, a disk 0.05 ms for an
 append and 200 MB/s, a link 1 Gb/s. These are round figures of ordinary machines, not of a product.

@@ -1,4 +1,4 @@
-"""What a run gave, as rows of the tables."""
+"""The results of a run, as rows of the tables."""
 
 from __future__ import annotations
 

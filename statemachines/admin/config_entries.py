@@ -79,7 +79,8 @@ class ConfigValues:
 
     @cached_property
     def _in_force(self) -> dict[str, str]:
-        """What is set and followed; the broker may know of dynamic values that it cannot follow."""
+        """Values that are set and followed; the broker may know of dynamic values that it cannot
+        follow."""
         return in_force(self._release, self._static, self._config.followed)
 
     def synonyms(self, name: str) -> list[Synonym]:

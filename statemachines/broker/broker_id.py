@@ -1,4 +1,4 @@
-"""Which id a broker starts with (docs/kafka/brokers.md#start-of-a-broker).
+"""The id that a broker starts with (docs/kafka/brokers.md#start-of-a-broker).
 
 The texts of the refusals are those that Kafka's log shows: they are what people search for.
 """

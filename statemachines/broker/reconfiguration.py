@@ -208,7 +208,7 @@ def check_values(
 
 
 class _Check:
-    """One change: what was, what would be, and what differs."""
+    """A change: values before and after it, and those that differ."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""One broker's controller: its parts, its events, its face to the broker beside it
+"""A broker's controller: its parts, its events, its face to the broker beside it
 (docs/kafka/controller-state.md#events).
 
 Theory of operation. Every broker process runs one ``KafkaController``; at most one is *active*.
@@ -78,7 +78,7 @@ STATE_CHANGE_HANDLER = "controller-state-change-handler"
 
 
 class KafkaController:
-    """One broker's controller, active or not. Construct it, ``await startup()``.
+    """A broker's controller, active or not. Construct it, ``await startup()``.
 
     ``broker_info`` answers what this broker registers.
     """

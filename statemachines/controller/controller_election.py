@@ -1,4 +1,4 @@
-"""Which broker is the controller: election, resignation, a new session
+"""The choice of a controller: election, resignation, a new session
 (docs/kafka/controller-failover.md)."""
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class RegisterBrokerAndReelect(ControllerEvent):
 
 @message
 class ShutdownEventThread(ControllerEvent):
-    """Lets the event loop see that it is to stop; never processed."""
+    """Order to the event loop to stop; never processed."""
 
     state = ControllerState.CONTROLLER_SHUTDOWN
 

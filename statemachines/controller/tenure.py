@@ -16,7 +16,7 @@ class Tenure:
 
     @property
     def is_active(self) -> bool:
-        """Whether this broker is the controller."""
+        """True while this broker is the controller."""
         return self.active_controller_id == self.broker_id
 
     def end(self) -> None:

@@ -44,7 +44,7 @@ ControlRequest: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopRe
 
 
 class BrokerChannels(Protocol):
-    """One FIFO queue of requests per registered broker
+    """A FIFO queue of requests per registered broker
     (docs/kafka/control-requests.md#channels)."""
 
     def send_request(

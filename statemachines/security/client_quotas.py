@@ -145,7 +145,7 @@ class ClientQuotas:
 
     @property
     def limits_connections(self) -> bool:
-        """Whether clients may not connect as often as they like."""
+        """True if clients may not connect as often as they like."""
         return bool(self._connection_rates)
 
     @property
@@ -190,7 +190,7 @@ class ClientQuotas:
 
     @property
     def limits_request_time(self) -> bool:
-        """Whether it counts how long requests take."""
+        """True if the time that requests take is counted."""
         return bool(self._quotas[REQUEST_PERCENTAGE])
 
     def use_request_time(self, user: str, client_id: str, time_ns: int, now_ms: int) -> None:

@@ -95,7 +95,7 @@ class DelegationTokens:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether there is a key to make them with."""
+        """True if there is a key to make them with."""
         return bool(self._key)
 
     @property

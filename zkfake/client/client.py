@@ -67,7 +67,7 @@ _OVER = {
 
 
 class ZooKeeperClient(HandlerRegistry):
-    """One session (and its successors) with an ensemble of ``servers`` (node names).
+    """A session (and its successors) with an ensemble of ``servers`` (node names).
 
     ``max_in_flight`` bounds the requests sent and not answered, over all callers.
     """

@@ -19,7 +19,7 @@ from ..messages import (
 
 
 class ClientConnection:
-    """One open connection. Packets carry numbers; a gap means that the network lost one."""
+    """An open connection. Packets carry numbers; a gap means that the network lost one."""
 
     __slots__ = ("_host", "_sent", "connection_id", "is_open", "queue", "received", "session_id",
                  "source")  # fmt: skip

@@ -62,7 +62,7 @@ class Journal(Protocol):
 
     @property
     def is_due(self) -> bool:
-        """Whether the log has grown so long that a snapshot should replace it."""
+        """True if the log has grown so long that a snapshot should replace it."""
         ...
 
     def save(self, saved: Saved, entries: list[Entry]) -> None:

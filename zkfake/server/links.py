@@ -9,7 +9,7 @@ from .quorum_messages import LinkClosed
 
 
 class ServerLink:
-    """One end of a link; ``peer`` is the node at the other."""
+    """An end of a link; ``peer`` is the node at the other."""
 
     __slots__ = ("_host", "_received", "_sent", "last_heard_ms", "link_id", "peer")
 

@@ -54,7 +54,7 @@ class Notification:
 
 @message
 class Txn:
-    """One numbered write; every server applies the same ones in the same order."""
+    """A numbered write; every server applies the same ones in the same order."""
 
     zxid: int
     """Epoch in the high 32 bits, counter in the low ones."""

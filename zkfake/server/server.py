@@ -1,4 +1,4 @@
-"""One ZooKeeper server: client connections, sessions, watches, and the role it plays.
+"""A ZooKeeper server: client connections, sessions, watches, and the role it plays.
 
 Theory of operation. The server has a *role*: ``Standalone`` without peers; with peers ``Looking``
 (electing, serves nobody), ``Leading`` or ``Following``. Reads are answered from the server's own
@@ -372,7 +372,7 @@ class ZooKeeperServer:
 
     @property
     def is_serving(self) -> bool:
-        """Whether clients are served: standalone, or part of an active quorum."""
+        """True if clients are served: standalone, or part of an active quorum."""
         return self._running and self.role.is_serving
 
     @property

@@ -1,4 +1,4 @@
-"""When sessions expire (ZooKeeper: ``SessionTrackerImpl``)."""
+"""Expiry of sessions (ZooKeeper: ``SessionTrackerImpl``)."""
 
 from __future__ import annotations
 
