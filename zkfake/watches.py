@@ -1,4 +1,4 @@
-"""Watches of the sessions connected to one server; each fires once (ZooKeeper: ``WatchManager``)."""
+"""Watches of the sessions connected to a server; each fires once (ZooKeeper: ``WatchManager``)."""
 
 from __future__ import annotations
 

@@ -1,14 +1,22 @@
-"""Requests to brokers that belong to no transition of a state machine."""
+"""Requests to brokers that belong to no transition of a state machine, and the responses to all."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
+from ...protocol.control import LeaderAndIsrResponse, UpdateMetadataResponse
+from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ..machines.context import ControllerContext
 from ..machines.request_batch import ControllerBrokerRequestBatch
 from ..zookeeper.errors import IllegalState
+from .events import (
+    LeaderAndIsrResponseReceived,
+    TopicDeletionStopReplicaResponseReceived,
+    UpdateMetadataResponseReceived,
+)
+from .queue import ControllerEventManager
 
 
 @dataclass(eq=False)
@@ -38,3 +46,27 @@ class ControlRequests:
         self.batch.clear()
         await self.trigger_controller_move()
         raise error
+
+
+class ResponsesToEvents:
+    """The callbacks of the request batches: responses of brokers become events."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self, events: ControllerEventManager) -> None:
+        self._events = events
+
+    def on_leader_and_isr_response(self, response: LeaderAndIsrResponse, broker_id: int) -> None:
+        self._events.put(LeaderAndIsrResponseReceived(response, broker_id))
+
+    def on_update_metadata_response(self, response: UpdateMetadataResponse, broker_id: int) -> None:
+        self._events.put(UpdateMetadataResponseReceived(response, broker_id))
+
+    def on_stop_replica_deletion_response(
+        self, broker_id: int, error: ErrorCode, partition_errors: dict[TopicPartition, ErrorCode]
+    ) -> None:
+        self._events.put(
+            TopicDeletionStopReplicaResponseReceived(
+                broker_id, error, tuple(partition_errors.items())
+            )
+        )

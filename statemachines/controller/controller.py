@@ -48,7 +48,7 @@ from ..zookeeper.errors import ControllerMoved, Log
 from ..zookeeper.timed_work import Work, ignore_work
 from . import events
 from .channels import BrokerChannels
-from .control_requests import ControlRequests
+from .control_requests import ControlRequests, ResponsesToEvents
 from .controller_election import ControllerElection
 from .events import ControllerEvent
 from .flows.broker_changes import BrokerChanges
@@ -68,11 +68,9 @@ from .metrics import ControllerMetrics
 from .parts import ControllerParts
 from .queue import ControllerEventManager, Mailbox
 from .registration import BrokerRegistration
-from .responses import ResponsesToEvents
-from .session import SessionWatcher
 from .tenure import Tenure
 from .topic_deletion_manager import DeletionClient, TopicDeletionManager
-from .watches import ControllerWatches
+from .watches import ControllerWatches, SessionWatcher
 
 STATE_CHANGE_HANDLER = "controller-state-change-handler"
 

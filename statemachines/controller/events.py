@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum, unique
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeVar, dataclass_transform
 
 from ...protocol.admin import PREFERRED, FeatureUpdate, OngoingReassignment
 from ...protocol.control import (
@@ -109,98 +109,92 @@ class ControllerEvent:
         return type(self).__name__
 
 
+Kind = TypeVar("Kind", bound=ControllerEvent)
+
+
+@dataclass_transform(frozen_default=True)
+def event(state: ControllerState) -> Callable[[type[Kind]], type[Kind]]:
+    """Declare an event: a message, and the state that the controller reports meanwhile."""
+
+    def declare(kind: type[Kind]) -> type[Kind]:
+        kind.state = state
+        return message(kind)
+
+    return declare
+
+
 # --- events of the election of a controller
 
 
-@message
+@event(ControllerState.CONTROLLER_CHANGE)
 class Startup(ControllerEvent):
     """The broker starts: take part in the election."""
 
-    state = ControllerState.CONTROLLER_CHANGE
 
-
-@message
+@event(ControllerState.CONTROLLER_CHANGE)
 class ControllerChange(ControllerEvent):
     """``/controller`` was created or its data changed."""
 
-    state = ControllerState.CONTROLLER_CHANGE
 
-
-@message
+@event(ControllerState.CONTROLLER_CHANGE)
 class Reelect(ControllerEvent):
     """``/controller`` was deleted."""
 
-    state = ControllerState.CONTROLLER_CHANGE
 
-
-@message
+@event(ControllerState.CONTROLLER_CHANGE)
 class Expire(ControllerEvent):
     """The ZooKeeper session expired; a new one is about to be created."""
 
-    state = ControllerState.CONTROLLER_CHANGE
 
-
-@message
+@event(ControllerState.CONTROLLER_CHANGE)
 class RegisterBrokerAndReelect(ControllerEvent):
     """A new ZooKeeper session is there."""
 
-    state = ControllerState.CONTROLLER_CHANGE
 
-
-@message
+@event(ControllerState.CONTROLLER_SHUTDOWN)
 class ShutdownEventThread(ControllerEvent):
     """Order to the event loop to stop; never processed."""
-
-    state = ControllerState.CONTROLLER_SHUTDOWN
 
 
 # --- brokers, log directories
 
 
-@message
+@event(ControllerState.BROKER_CHANGE)
 class BrokerChange(ControllerEvent):
     """Children of ``/brokers/ids`` changed."""
 
-    state = ControllerState.BROKER_CHANGE
 
-
-@message
+@event(ControllerState.BROKER_CHANGE)
 class BrokerModifications(ControllerEvent):
     """Data of one broker's registration changed."""
 
     broker_id: int
-    state = ControllerState.BROKER_CHANGE
 
 
-@message
+@event(ControllerState.LOG_DIR_CHANGE)
 class LogDirEventNotification(ControllerEvent):
     """Children of ``/log_dir_event_notification`` changed."""
 
-    state = ControllerState.LOG_DIR_CHANGE
 
-
-@message
+@event(ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED)
 class LeaderAndIsrResponseReceived(ControllerEvent):
     response: LeaderAndIsrResponse
     broker_id: int
-    state = ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED
 
 
-@message
+@event(ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED)
 class UpdateMetadataResponseReceived(ControllerEvent):
     response: UpdateMetadataResponse
     broker_id: int
-    state = ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED
 
 
-@message
+@event(ControllerState.CONTROLLED_SHUTDOWN)
 class ControlledShutdown(ControllerEvent):
     """A broker asks to be relieved of its leaderships."""
 
     broker_id: int
     broker_epoch: int
     callback: ControlledShutdownCallback
-    state = ControllerState.CONTROLLED_SHUTDOWN
 
     def preempt(self) -> None:
         self.callback(ControllerMoved("the controller moved to another broker"))
@@ -209,70 +203,59 @@ class ControlledShutdown(ControllerEvent):
 # --- topics
 
 
-@message
+@event(ControllerState.TOPIC_CHANGE)
 class TopicChange(ControllerEvent):
     """Children of ``/brokers/topics`` changed."""
 
-    state = ControllerState.TOPIC_CHANGE
 
-
-@message
+@event(ControllerState.TOPIC_CHANGE)
 class PartitionModifications(ControllerEvent):
     """Data of a topic's node changed."""
 
     topic: str
-    state = ControllerState.TOPIC_CHANGE
 
 
-@message
+@event(ControllerState.TOPIC_DELETION)
 class TopicDeletion(ControllerEvent):
     """Children of ``/admin/delete_topics`` changed."""
 
-    state = ControllerState.TOPIC_DELETION
 
-
-@message
+@event(ControllerState.TOPIC_DELETION)
 class TopicDeletionStopReplicaResponseReceived(ControllerEvent):
     broker_id: int
     error: ErrorCode
     partition_errors: tuple[tuple[TopicPartition, ErrorCode], ...]
-    state = ControllerState.TOPIC_DELETION
 
 
 # --- reassignment
 
 
-@message
+@event(ControllerState.ALTER_PARTITION_REASSIGNMENT)
 class ZkPartitionReassignment(ControllerEvent):
     """``/admin/reassign_partitions`` was created, or is to be looked at again."""
 
-    state = ControllerState.ALTER_PARTITION_REASSIGNMENT
 
-
-@message
+@event(ControllerState.ALTER_PARTITION_REASSIGNMENT)
 class ApiPartitionReassignment(ControllerEvent):
     reassignments: tuple[tuple[TopicPartition, tuple[int, ...] | None], ...]
     callback: ReassignmentCallback
-    state = ControllerState.ALTER_PARTITION_REASSIGNMENT
 
     def preempt(self) -> None:
         self.callback(ErrorCode.NOT_CONTROLLER)
 
 
-@message
+@event(ControllerState.ALTER_PARTITION_REASSIGNMENT)
 class PartitionReassignmentIsrChange(ControllerEvent):
     """The state node of a partition under reassignment changed (without AlterIsr only)."""
 
     topic_partition: TopicPartition
-    state = ControllerState.ALTER_PARTITION_REASSIGNMENT
 
 
-@message
+@event(ControllerState.LIST_PARTITION_REASSIGNMENT)
 class ListPartitionReassignments(ControllerEvent):
     partitions: tuple[TopicPartition, ...] | None
     """None asks for all."""
     callback: ListCallback
-    state = ControllerState.LIST_PARTITION_REASSIGNMENT
 
     def preempt(self) -> None:
         self.callback(ErrorCode.NOT_CONTROLLER)
@@ -281,68 +264,58 @@ class ListPartitionReassignments(ControllerEvent):
 # --- leader elections
 
 
-@message
+@event(ControllerState.AUTO_LEADER_BALANCE)
 class AutoPreferredReplicaLeaderElection(ControllerEvent):
     """The rebalance timer fired."""
 
-    state = ControllerState.AUTO_LEADER_BALANCE
 
-
-@message
+@event(ControllerState.MANUAL_LEADER_BALANCE)
 class ReplicaLeaderElection(ControllerEvent):
     partitions: tuple[TopicPartition, ...] | None
     election_type: int = PREFERRED
     trigger: ElectionTrigger = ElectionTrigger.ZK_TRIGGERED
     callback: ElectionCallback | None = None
-    state = ControllerState.MANUAL_LEADER_BALANCE
 
     def preempt(self) -> None:
         if self.callback is not None:
             self.callback(not_controller_outcomes(self.partitions))
 
 
-@message
+@event(ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE)
 class UncleanLeaderElectionEnable(ControllerEvent):
     """This broker's default was turned from false to true."""
 
-    state = ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE
 
-
-@message
+@event(ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE)
 class TopicUncleanLeaderElectionEnable(ControllerEvent):
     topic: str
-    state = ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE
 
 
 # --- in-sync replicas, features
 
 
-@message
+@event(ControllerState.ISR_CHANGE)
 class IsrChangeNotification(ControllerEvent):
     """Children of ``/isr_change_notification`` changed."""
 
-    state = ControllerState.ISR_CHANGE
 
-
-@message
+@event(ControllerState.ISR_CHANGE)
 class AlterIsrReceived(ControllerEvent):
     """Preempted silently: the sender never hears of it (docs/kafka/controller-state.md#events)."""
 
     request: AlterIsrRequest
     callback: Callable[[AlterIsrResponse], object]
-    state = ControllerState.ISR_CHANGE
 
 
-@message
+@event(ControllerState.UPDATE_FEATURES)
 class UpdateFeatures(ControllerEvent):
     """Preempted silently, as AlterIsr."""
 
     updates: tuple[FeatureUpdate, ...]
     callback: FeaturesCallback
-    state = ControllerState.UPDATE_FEATURES
 
 
-@message
+@event(ControllerState.IDLE)
 class AllocateProducerIds(ControllerEvent):
     """Preempted silently, as AlterIsr."""
 

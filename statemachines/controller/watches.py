@@ -1,4 +1,5 @@
-"""Watches of the controller in ZooKeeper: each handler only puts an event into the queue.
+"""Watches of the controller in ZooKeeper, and its session: each handler only puts an event into the
+queue.
 
 Source: the handler classes of Kafka's ``KafkaController``. A watch is armed by the read that
 follows the registration of its handler; a watch that fires for a handler no longer registered is
@@ -12,17 +13,20 @@ from dataclasses import dataclass
 
 from ...protocol import znode_paths
 from ...protocol.values import TopicPartition
+from ...protocol.versions import Behaviour
 from ..zookeeper.client import KafkaZkClient
 from .events import (
     BrokerChange,
     BrokerModifications,
     ControllerChange,
     ControllerEvent,
+    Expire,
     IsrChangeNotification,
     LogDirEventNotification,
     PartitionModifications,
     PartitionReassignmentIsrChange,
     Reelect,
+    RegisterBrokerAndReelect,
     ReplicaLeaderElection,
     TopicChange,
     TopicDeletion,
@@ -225,3 +229,26 @@ class ControllerWatches:
 
 def _zk_triggered_election() -> ControllerEvent:
     return ReplicaLeaderElection(None)
+
+
+class SessionWatcher:
+    """Turns the replacement of an expired ZooKeeper session into events
+    (docs/kafka/controller-failover.md#session-expiry)."""
+
+    __slots__ = ("_behaviour", "_events")
+
+    def __init__(self, behaviour: Behaviour, events: ControllerEventManager) -> None:
+        self._behaviour = behaviour
+        self._events = events
+
+    async def before_initializing_session(self) -> None:
+        """Drop what is queued and wait until the resignation begins; not so in 0.10."""
+        if self._behaviour.pipelined_zookeeper:
+            expiring = self._events.clear_and_put(Expire())
+            await expiring.await_processing()
+
+    def after_initializing_session(self) -> None:
+        self._events.put(RegisterBrokerAndReelect())
+
+    def on_auth_failure(self) -> None:
+        """There is no authentication to fail."""

@@ -7,11 +7,12 @@ round trips, not requests, are what ZooKeeper costs (KAFKA-5642). Controller wri
 
 from __future__ import annotations
 
+from ...protocol import znode_paths
+from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .admin import ZkAdmin
 from .brokers import ZkBrokers
-from .consumers import ZkConsumers
-from .requests import AsyncZooKeeperClient, ZkRequests
+from .requests import MATCH_ANY_VERSION, AsyncZooKeeperClient, ZkRequests
 from .timed_work import Work, ignore_work
 from .topics import ZkTopics
 
@@ -37,3 +38,26 @@ class KafkaZkClient:
         """Configurations, requests made by znode, notifications."""
         self.consumers: ZkConsumers = ZkConsumers(self.requests)
         """Offsets of old consumers."""
+
+
+class ZkConsumers:
+    """``/consumers/<group>/offsets/<topic>/<partition>``: offsets that old consumers keep in
+    ZooKeeper, with versions 0 of OffsetCommit and OffsetFetch."""
+
+    __slots__ = ("_requests",)
+
+    def __init__(self, requests: ZkRequests) -> None:
+        self._requests = requests
+
+    async def get_consumer_offset(self, group_id: str, partition: TopicPartition) -> int | None:
+        """The offset of a group; None where there is none."""
+        path = znode_paths.consumer_offset_path(group_id, partition)
+        data, _ = await self._requests.get_data_and_stat(path)
+        return int(data) if data else None
+
+    async def set_or_create_consumer_offset(
+        self, group_id: str, partition: TopicPartition, offset: int
+    ) -> None:
+        """Keep the offset of a group; parents are created."""
+        path = znode_paths.consumer_offset_path(group_id, partition)
+        await self._requests.set_or_create(path, str(offset).encode(), MATCH_ANY_VERSION)
