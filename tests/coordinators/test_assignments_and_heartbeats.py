@@ -6,7 +6,7 @@ import pytest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import LeavingMember
 from fakekafka.protocol.versions import JUDGED_VERSIONS
-from fakekafka.tests.support.group_desk import NONE, GroupDesk, error_of
+from fakekafka.tests.support.group_rig import NONE, GroupRig, error_of
 
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
@@ -16,30 +16,30 @@ MODERN = ("2.8", "3.9")
 # -- syncing ------------------------------------------------------------------------------------
 
 
-def test_all_wait_for_the_leaders_assignment(desk: GroupDesk) -> None:
+def test_all_wait_for_the_leaders_assignment(rig: GroupRig) -> None:
     """DP-135: members that it forgot get nothing, strangers that it names are ignored."""
-    desk.join("a")
-    desk.join("b")
-    desk.host.advance(0)
-    assert desk.sync("b") is None
-    answer = desk.sync("a", {"a": b"all", "stranger": b"x"})
+    rig.join("a")
+    rig.join("b")
+    rig.host.advance(0)
+    assert rig.sync("b") is None
+    answer = rig.sync("a", {"a": b"all", "stranger": b"x"})
     assert answer is not None
     assert (answer.error, answer.assignment) == (NONE, b"all")
-    assert desk.answers["b"].assignment == b""
+    assert rig.answers["b"].assignment == b""
     assert (answer.protocol_type, answer.protocol) == ("consumer", "range")
-    assert desk.state == "Stable"
-    again = desk.sync("a")
+    assert rig.state == "Stable"
+    again = rig.sync("a")
     assert again == answer
 
 
-def test_the_assignment_is_out_once_it_is_replicated(desk: GroupDesk) -> None:
-    desk.join("a")
-    desk.host.advance(0)
-    desk.replicas.is_held = True
-    assert desk.sync("a", {"a": b"all"}) is None
-    assert desk.state == "CompletingRebalance"
-    desk.replicas.answer()
-    assert desk.answers["a"].assignment == b"all"
+def test_the_assignment_is_out_once_it_is_replicated(rig: GroupRig) -> None:
+    rig.join("a")
+    rig.host.advance(0)
+    rig.replicas.is_held = True
+    assert rig.sync("a", {"a": b"all"}) is None
+    assert rig.state == "CompletingRebalance"
+    rig.replicas.answer()
+    assert rig.answers["a"].assignment == b"all"
 
 
 @pytest.mark.parametrize(
@@ -53,53 +53,53 @@ def test_the_assignment_is_out_once_it_is_replicated(desk: GroupDesk) -> None:
     ],
 )
 def test_an_assignment_that_cannot_be_stored_starts_a_rebalance(
-    desk: GroupDesk, from_log: ErrorCode, to_members: ErrorCode
+    rig: GroupRig, from_log: ErrorCode, to_members: ErrorCode
 ) -> None:
-    desk.join("a")
-    desk.join("b")
-    desk.host.advance(0)
-    desk.replicas.error = from_log
-    desk.sync("b")
-    desk.sync("a", {"a": b"all"})
-    assert (desk.answers["a"].error, desk.answers["b"].error) == (to_members, to_members)
-    assert desk.state == "PreparingRebalance"
+    rig.join("a")
+    rig.join("b")
+    rig.host.advance(0)
+    rig.replicas.error = from_log
+    rig.sync("b")
+    rig.sync("a", {"a": b"all"})
+    assert (rig.answers["a"].error, rig.answers["b"].error) == (to_members, to_members)
+    assert rig.state == "PreparingRebalance"
 
 
-def test_an_assignment_of_a_generation_that_is_over_is_dropped(desk: GroupDesk) -> None:
-    desk.join("a")
-    desk.host.advance(0)
-    desk.replicas.is_held = True
-    desk.sync("a", {"a": b"all"})
-    desk.join("b")
-    assert desk.answers["a"].error == REBALANCE
-    desk.replicas.answer()
-    assert desk.state == "PreparingRebalance"
+def test_an_assignment_of_a_generation_that_is_over_is_dropped(rig: GroupRig) -> None:
+    rig.join("a")
+    rig.host.advance(0)
+    rig.replicas.is_held = True
+    rig.sync("a", {"a": b"all"})
+    rig.join("b")
+    assert rig.answers["a"].error == REBALANCE
+    rig.replicas.answer()
+    assert rig.state == "PreparingRebalance"
 
 
 def test_an_assignment_of_an_older_generation_is_not_handed_out_in_the_next(
-    desk: GroupDesk,
+    rig: GroupRig,
 ) -> None:
     """It was stored too late: all have joined again, and the leader has still to assign."""
-    desk.join("a")
-    desk.host.advance(0)
-    desk.replicas.is_held = True
-    desk.sync("a", {"a": b"all"})
-    desk.join("b")
-    desk.join("a")
-    assert (desk.state, desk.group.generation) == ("CompletingRebalance", 2)
-    assert desk.sync("b") is None
-    desk.replicas.answer()
-    assert desk.state == "CompletingRebalance"
-    assert "b" not in desk.answers
+    rig.join("a")
+    rig.host.advance(0)
+    rig.replicas.is_held = True
+    rig.sync("a", {"a": b"all"})
+    rig.join("b")
+    rig.join("a")
+    assert (rig.state, rig.group.generation) == ("CompletingRebalance", 2)
+    assert rig.sync("b") is None
+    rig.replicas.answer()
+    assert rig.state == "CompletingRebalance"
+    assert "b" not in rig.answers
 
 
-def test_a_newcomer_while_the_assignment_is_awaited_sends_all_back(desk: GroupDesk) -> None:
-    desk.join("a")
-    desk.join("b")
-    desk.host.advance(0)
-    desk.sync("b")
-    desk.join("c")
-    assert desk.answers["b"].error == REBALANCE
+def test_a_newcomer_while_the_assignment_is_awaited_sends_all_back(rig: GroupRig) -> None:
+    rig.join("a")
+    rig.join("b")
+    rig.host.advance(0)
+    rig.sync("b")
+    rig.join("c")
+    assert rig.answers["b"].error == REBALANCE
 
 
 @pytest.mark.parametrize(
@@ -113,44 +113,44 @@ def test_a_newcomer_while_the_assignment_is_awaited_sends_all_back(desk: GroupDe
     ],
 )
 def test_a_sync_names_member_generation_and_protocol(
-    desk: GroupDesk, asked: dict[str, object], error: ErrorCode
+    rig: GroupRig, asked: dict[str, object], error: ErrorCode
 ) -> None:
     """KIP-559 for the protocol."""
-    desk.stable("a")
-    assert error_of(desk.sync("a", **asked)) == error  # type: ignore[arg-type]
+    rig.stable("a")
+    assert error_of(rig.sync("a", **asked)) == error  # type: ignore[arg-type]
 
 
-def test_a_sync_while_others_join_is_told_of_the_rebalance(desk: GroupDesk) -> None:
-    desk.stable("a")
-    desk.join("b")
-    assert error_of(desk.sync("a")) == REBALANCE
+def test_a_sync_while_others_join_is_told_of_the_rebalance(rig: GroupRig) -> None:
+    rig.stable("a")
+    rig.join("b")
+    assert error_of(rig.sync("a")) == REBALANCE
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_who_does_not_sync_in_time_is_removed_since_2_8_1(version: str) -> None:
     """KAFKA-12890: a leader that beats but never assigns would keep the group for ever."""
-    desk = GroupDesk(version)
-    desk.join("a", rebalance_ms=5000, session_ms=100_000)
-    desk.join("b", rebalance_ms=5000, session_ms=100_000)
-    desk.host.advance(0)
+    rig = GroupRig(version)
+    rig.join("a", rebalance_ms=5000, session_ms=100_000)
+    rig.join("b", rebalance_ms=5000, session_ms=100_000)
+    rig.host.advance(0)
     if version == "0.10":
-        desk.join("a", rebalance_ms=5000, session_ms=100_000)
-    desk.sync("b")
-    desk.host.advance(5000)
+        rig.join("a", rebalance_ms=5000, session_ms=100_000)
+    rig.sync("b")
+    rig.host.advance(5000)
     if version in MODERN:
-        assert desk.answers["b"].error == REBALANCE
-        assert list(desk.group.members) == [desk.ids["b"]]
-        assert desk.state == "PreparingRebalance"
+        assert rig.answers["b"].error == REBALANCE
+        assert list(rig.group.members) == [rig.ids["b"]]
+        assert rig.state == "PreparingRebalance"
     else:
-        assert desk.state == "CompletingRebalance"
+        assert rig.state == "CompletingRebalance"
 
 
-def test_who_has_an_assignment_need_not_sync_in_time(desk: GroupDesk) -> None:
-    desk.stable("a", rebalance_ms=5000)
+def test_who_has_an_assignment_need_not_sync_in_time(rig: GroupRig) -> None:
+    rig.stable("a", rebalance_ms=5000)
     for _ in range(5):
-        desk.host.advance(5000)
-        assert desk.heartbeat("a") == NONE
-    assert desk.host.clock.timers[-1] > 5000
+        rig.host.advance(5000)
+        assert rig.heartbeat("a") == NONE
+    assert rig.host.clock.timers[-1] > 5000
 
 
 # -- heartbeats ---------------------------------------------------------------------------------
@@ -159,86 +159,86 @@ def test_who_has_an_assignment_need_not_sync_in_time(desk: GroupDesk) -> None:
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_heartbeats_are_answered_by_the_state(version: str) -> None:
     """KAFKA-10134: before 2.6.1 those who awaited their assignment were told of a rebalance."""
-    desk = GroupDesk(version)
-    assert desk.heartbeat("a") == UNKNOWN
-    desk.join("a")
-    desk.host.advance(0)
+    rig = GroupRig(version)
+    assert rig.heartbeat("a") == UNKNOWN
+    rig.join("a")
+    rig.host.advance(0)
     is_new = version in MODERN
-    assert desk.heartbeat("a") == (NONE if is_new else REBALANCE)
-    assert desk.heartbeat("a", generation=0) == (ILLEGAL if is_new else REBALANCE)
-    desk.sync("a", {})
-    assert desk.heartbeat("a") == NONE
-    assert desk.heartbeat("a", generation=0) == ILLEGAL
-    assert desk.heartbeat("x") == UNKNOWN
-    desk.join("b")
-    assert desk.heartbeat("a") == REBALANCE
-    assert desk.heartbeat("a", generation=0) == ILLEGAL
+    assert rig.heartbeat("a") == (NONE if is_new else REBALANCE)
+    assert rig.heartbeat("a", generation=0) == (ILLEGAL if is_new else REBALANCE)
+    rig.sync("a", {})
+    assert rig.heartbeat("a") == NONE
+    assert rig.heartbeat("a", generation=0) == ILLEGAL
+    assert rig.heartbeat("x") == UNKNOWN
+    rig.join("b")
+    assert rig.heartbeat("a") == REBALANCE
+    assert rig.heartbeat("a", generation=0) == ILLEGAL
 
 
-def test_a_member_that_is_silent_for_its_session_is_removed(desk: GroupDesk) -> None:
-    desk.stable("a", "b")
-    desk.host.advance(9000)
-    desk.heartbeat("b")
-    desk.host.advance(999)
-    assert len(desk.group.members) == 2
-    desk.host.advance(1)
-    assert list(desk.group.members) == [desk.ids["b"]]
-    assert desk.state == "PreparingRebalance"
-    assert desk.group.leader == desk.ids["b"]
-    assert "has failed" in desk.lines[-2]
+def test_a_member_that_is_silent_for_its_session_is_removed(rig: GroupRig) -> None:
+    rig.stable("a", "b")
+    rig.host.advance(9000)
+    rig.heartbeat("b")
+    rig.host.advance(999)
+    assert len(rig.group.members) == 2
+    rig.host.advance(1)
+    assert list(rig.group.members) == [rig.ids["b"]]
+    assert rig.state == "PreparingRebalance"
+    assert rig.group.leader == rig.ids["b"]
+    assert "has failed" in rig.lines[-2]
 
 
-def test_no_heartbeat_is_due_of_a_member_that_waits(desk: GroupDesk) -> None:
+def test_no_heartbeat_is_due_of_a_member_that_waits(rig: GroupRig) -> None:
     """Its open join, or sync, is proof enough."""
-    desk.stable("a", "b", rebalance_ms=60_000)
-    desk.join("b", protocols=(("range", b"new"),))
+    rig.stable("a", "b", rebalance_ms=60_000)
+    rig.join("b", protocols=(("range", b"new"),))
     for _ in range(5):
-        desk.host.advance(9000)
-        desk.heartbeat("a")
-    assert len(desk.group.members) == 2
-    assert desk.join("a", protocols=(("range", b"new"),)) is not None
-    assert desk.answers["b"].error == NONE
+        rig.host.advance(9000)
+        rig.heartbeat("a")
+    assert len(rig.group.members) == 2
+    assert rig.join("a", protocols=(("range", b"new"),)) is not None
+    assert rig.answers["b"].error == NONE
 
 
-def test_the_last_member_to_fail_leaves_an_empty_group(desk: GroupDesk) -> None:
-    desk.stable("a")
-    desk.host.advance(10_000)
-    assert (desk.state, desk.group.generation) == ("Empty", 2)
-    assert desk.host.clock.timers == [600_000 - 10_000]
+def test_the_last_member_to_fail_leaves_an_empty_group(rig: GroupRig) -> None:
+    rig.stable("a")
+    rig.host.advance(10_000)
+    assert (rig.state, rig.group.generation) == ("Empty", 2)
+    assert rig.host.clock.timers == [600_000 - 10_000]
 
 
 # -- leaving ------------------------------------------------------------------------------------
 
 
-def test_a_member_that_leaves_starts_a_rebalance(desk: GroupDesk) -> None:
-    desk.stable("a", "b")
-    response = desk.leave(LeavingMember(desk.ids["a"], None, "closed"))
+def test_a_member_that_leaves_starts_a_rebalance(rig: GroupRig) -> None:
+    rig.stable("a", "b")
+    response = rig.leave(LeavingMember(rig.ids["a"], None, "closed"))
     assert (response.error, response.members[0].error) == (NONE, NONE)
-    assert desk.state == "PreparingRebalance"
-    assert desk.lines[-1].endswith("on LeaveGroup (closed)")
-    assert desk.heartbeat("a") == UNKNOWN
+    assert rig.state == "PreparingRebalance"
+    assert rig.lines[-1].endswith("on LeaveGroup (closed)")
+    assert rig.heartbeat("a") == UNKNOWN
 
 
-def test_who_leaves_while_others_join_is_not_waited_for(desk: GroupDesk) -> None:
-    desk.stable("a", "b")
-    desk.join("c")
-    desk.join("a")
-    desk.leave("b")
-    assert desk.answers["a"].generation == desk.answers["c"].generation
+def test_who_leaves_while_others_join_is_not_waited_for(rig: GroupRig) -> None:
+    rig.stable("a", "b")
+    rig.join("c")
+    rig.join("a")
+    rig.leave("b")
+    assert rig.answers["a"].generation == rig.answers["c"].generation
 
 
-def test_each_of_many_that_leave_has_its_own_answer(desk: GroupDesk) -> None:
-    desk.stable("a", "b")
-    response = desk.leave("a", "nobody", LeavingMember("", "nowhere"))
+def test_each_of_many_that_leave_has_its_own_answer(rig: GroupRig) -> None:
+    rig.stable("a", "b")
+    response = rig.leave("a", "nobody", LeavingMember("", "nowhere"))
     assert [member.error for member in response.members] == [NONE, UNKNOWN, UNKNOWN]
-    assert [m.error for m in GroupDesk().leave("a").members] == [UNKNOWN]
+    assert [m.error for m in GroupRig().leave("a").members] == [UNKNOWN]
 
 
 def test_a_member_of_a_stable_group_that_syncs_again_is_heard_of() -> None:
     """It has lost the answer, and its session begins anew (``doSyncGroup``, Stable)."""
-    desk = GroupDesk()
-    desk.stable("a")
+    rig = GroupRig()
+    rig.stable("a")
     for _ in range(3):
-        desk.host.advance(6000)
-        assert error_of(desk.sync("a")) is NONE
-    assert desk.heartbeat("a") is NONE
+        rig.host.advance(6000)
+        assert error_of(rig.sync("a")) is NONE
+    assert rig.heartbeat("a") is NONE

@@ -17,34 +17,34 @@ from fakekafka.protocol.groups import (
 )
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.protocol.versions import JUDGED_VERSIONS
-from fakekafka.tests.support.group_desk import AUDIT, NONE, ORDERS, GroupDesk
+from fakekafka.tests.support.group_rig import AUDIT, NONE, ORDERS, GroupRig
 
 NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
 NOT_MINE = ErrorCode.NOT_COORDINATOR
 
 
-def described(desk: GroupDesk, group_id: str = "group") -> DescribedGroup:
+def described(rig: GroupRig, group_id: str = "group") -> DescribedGroup:
     request = DescribeGroupsRequest((group_id,))
-    (group,) = desk.coordinator.describe_groups(request).groups
+    (group,) = rig.coordinator.describe_groups(request).groups
     return group
 
 
-def listed(desk: GroupDesk, *states: str, types: tuple[str, ...] = ()) -> list[str]:
-    response = desk.coordinator.list_groups(ListGroupsRequest(states, types))
+def listed(rig: GroupRig, *states: str, types: tuple[str, ...] = ()) -> list[str]:
+    response = rig.coordinator.list_groups(ListGroupsRequest(states, types))
     assert response.error == NONE
     return [group.group_id for group in response.groups]
 
 
-def deleted(desk: GroupDesk, *group_ids: str) -> dict[str, ErrorCode]:
+def deleted(rig: GroupRig, *group_ids: str) -> dict[str, ErrorCode]:
     request = DeleteGroupsRequest(group_ids)
-    return dict(desk.coordinator.delete_groups(request).groups)
+    return dict(rig.coordinator.delete_groups(request).groups)
 
 
-def test_a_group_that_nobody_knows_is_dead_which_is_no_error(desk: GroupDesk) -> None:
-    assert described(desk) == DescribedGroup(NONE, "group", "Dead")
-    assert described(desk, "").error == NONE
-    desk.follow()
-    assert described(desk) == DescribedGroup(NOT_MINE, "group")
+def test_a_group_that_nobody_knows_is_dead_which_is_no_error(rig: GroupRig) -> None:
+    assert described(rig) == DescribedGroup(NONE, "group", "Dead")
+    assert described(rig, "").error == NONE
+    rig.follow()
+    assert described(rig) == DescribedGroup(NOT_MINE, "group")
 
 
 def test_a_list_does_not_look_at_each_state_for_each_group() -> None:
@@ -61,55 +61,53 @@ def test_a_list_does_not_look_at_each_state_for_each_group() -> None:
 
         __hash__ = str.__hash__
 
-    desk = GroupDesk("2.8")
-    desk.join("a")
-    assert listed(desk, *(Counted(f"no state {number}") for number in range(100))) == []
+    rig = GroupRig("2.8")
+    rig.join("a")
+    assert listed(rig, *(Counted(f"no state {number}") for number in range(100))) == []
     assert compared < 10
 
 
 @pytest.mark.parametrize("version", JUDGED_VERSIONS)
 def test_only_a_stable_group_shows_protocol_metadata_and_assignments(version: str) -> None:
     """CompletingRebalance was called AwaitingSync until 1.1."""
-    desk = GroupDesk(version)
-    desk.join("a")
-    desk.host.advance(0)
-    member = DescribedMember(desk.ids["a"], None, "a", "/127.0.0.1")
+    rig = GroupRig(version)
+    rig.join("a")
+    rig.host.advance(0)
+    member = DescribedMember(rig.ids["a"], None, "a", "/127.0.0.1")
     name = "AwaitingSync" if version == "0.10" else "CompletingRebalance"
-    assert described(desk) == DescribedGroup(NONE, "group", name, "consumer", "", (member,))
-    desk.sync("a", {"a": b"all"})
-    stable = DescribedMember(desk.ids["a"], None, "a", "/127.0.0.1", b"m", b"all")
-    assert described(desk) == DescribedGroup(
-        NONE, "group", "Stable", "consumer", "range", (stable,)
-    )
-    desk.leave("a")
-    assert described(desk) == DescribedGroup(NONE, "group", "Empty", "consumer", "")
+    assert described(rig) == DescribedGroup(NONE, "group", name, "consumer", "", (member,))
+    rig.sync("a", {"a": b"all"})
+    stable = DescribedMember(rig.ids["a"], None, "a", "/127.0.0.1", b"m", b"all")
+    assert described(rig) == DescribedGroup(NONE, "group", "Stable", "consumer", "range", (stable,))
+    rig.leave("a")
+    assert described(rig) == DescribedGroup(NONE, "group", "Empty", "consumer", "")
 
 
-def test_groups_are_listed_by_state_and_type(desk: GroupDesk) -> None:
+def test_groups_are_listed_by_state_and_type(rig: GroupRig) -> None:
     """KIP-518, KIP-848: classic groups are the only ones."""
-    desk.stable("a")
-    desk.commit(group="simple")
-    answer = desk.coordinator.list_groups(ListGroupsRequest())
+    rig.stable("a")
+    rig.commit(group="simple")
+    answer = rig.coordinator.list_groups(ListGroupsRequest())
     assert answer.groups == (
         ListedGroup("group", "consumer", "Stable"),
         ListedGroup("simple", "", "Empty"),
     )
-    assert listed(desk, "Empty", "Dead") == ["simple"]
-    assert listed(desk, types=("Classic",)) == ["group", "simple"]
-    assert listed(desk, types=("consumer",)) == []
+    assert listed(rig, "Empty", "Dead") == ["simple"]
+    assert listed(rig, types=("Classic",)) == ["group", "simple"]
+    assert listed(rig, types=("consumer",)) == []
 
 
 @pytest.mark.parametrize(("version", "found"), [("3.9", ["group"]), ("2.8", [])])
 def test_states_are_asked_for_in_any_case_since_3_8(version: str, found: list[str]) -> None:
     """KAFKA-16095."""
-    desk = GroupDesk(version)
-    desk.commit()
-    assert listed(desk, "eMPTY") == found
+    rig = GroupRig(version)
+    rig.commit()
+    assert listed(rig, "eMPTY") == found
 
 
-def test_a_list_while_groups_are_loaded_may_lack_some(desk: GroupDesk) -> None:
-    other = GroupDesk(lead=False, log=desk.log)
-    desk.commit()
+def test_a_list_while_groups_are_loaded_may_lack_some(rig: GroupRig) -> None:
+    other = GroupRig(lead=False, log=rig.log)
+    rig.commit()
     hosted = other.replicas.lead(0, 0, other.log)
     seen = []
     other.coordinator.leadership_changed([hosted], [])
@@ -119,34 +117,34 @@ def test_a_list_while_groups_are_loaded_may_lack_some(desk: GroupDesk) -> None:
     assert seen[0].error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_only_groups_without_members_are_deleted(desk: GroupDesk) -> None:
+def test_only_groups_without_members_are_deleted(rig: GroupRig) -> None:
     """KIP-229: with their offsets, for the next coordinator, too."""
-    desk.stable("a")
-    desk.commit(member="a", generation=1)
-    desk.commit(group="simple")
-    assert deleted(desk, "group", "simple", "nobody", "simple") == {
+    rig.stable("a")
+    rig.commit(member="a", generation=1)
+    rig.commit(group="simple")
+    assert deleted(rig, "group", "simple", "nobody", "simple") == {
         "group": ErrorCode.NON_EMPTY_GROUP,
         "simple": NONE,
         "nobody": NOT_FOUND,
     }
-    assert desk.offset(group="simple") == -1
-    desk.leave("a")
-    assert deleted(desk, "group") == {"group": NONE}
-    assert GroupDesk(log=desk.log).coordinator.groups == {}
-    desk.follow()
-    assert deleted(desk, "group") == {"group": NOT_MINE}
+    assert rig.offset(group="simple") == -1
+    rig.leave("a")
+    assert deleted(rig, "group") == {"group": NONE}
+    assert GroupRig(log=rig.log).coordinator.groups == {}
+    rig.follow()
+    assert deleted(rig, "group") == {"group": NOT_MINE}
 
 
 @pytest.mark.parametrize(
     ("version", "error"), [("3.9", NOT_FOUND), ("1.1", ErrorCode.INVALID_GROUP_ID)]
 )
 def test_the_group_without_a_name_can_be_deleted_since_2_0(version: str, error: ErrorCode) -> None:
-    assert deleted(GroupDesk(version), "") == {"": error}
+    assert deleted(GroupRig(version), "") == {"": error}
 
 
-def delete_offsets(desk: GroupDesk, *partitions: TopicPartition) -> OffsetDeleteResponse:
+def delete_offsets(rig: GroupRig, *partitions: TopicPartition) -> OffsetDeleteResponse:
     request = OffsetDeleteRequest("group", partitions)
-    return desk.coordinator.delete_offsets(request)
+    return rig.coordinator.delete_offsets(request)
 
 
 def subscription(topic: str) -> bytes:
@@ -154,33 +152,33 @@ def subscription(topic: str) -> bytes:
     return b"\x00\x01\x00\x00\x00\x01" + name + b"\xff\xff\xff\xff"
 
 
-def test_offsets_of_topics_that_members_read_are_not_deleted(desk: GroupDesk) -> None:
+def test_offsets_of_topics_that_members_read_are_not_deleted(rig: GroupRig) -> None:
     """KIP-496."""
-    desk.stable("a", protocols=(("range", subscription("orders")),))
+    rig.stable("a", protocols=(("range", subscription("orders")),))
     both = (OffsetCommitPartition(ORDERS, 7), OffsetCommitPartition(AUDIT, 8))
-    desk.commit(*both, member="a", generation=1)
+    rig.commit(*both, member="a", generation=1)
     unknown = TopicPartition("nope", 0)
-    response = delete_offsets(desk, ORDERS, AUDIT, unknown)
+    response = delete_offsets(rig, ORDERS, AUDIT, unknown)
     assert response.error == NONE
     assert dict(response.partitions) == {
         ORDERS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
         AUDIT: NONE,
         unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
-    assert [c.topic_partition for c in desk.fetch()] == [ORDERS]
-    desk.leave("a")
-    assert dict(delete_offsets(desk, ORDERS).partitions) == {ORDERS: NONE}
-    assert desk.coordinator.groups == {}
+    assert [c.topic_partition for c in rig.fetch()] == [ORDERS]
+    rig.leave("a")
+    assert dict(delete_offsets(rig, ORDERS).partitions) == {ORDERS: NONE}
+    assert rig.coordinator.groups == {}
 
 
-def test_offsets_of_groups_that_are_no_consumers_need_an_empty_group(desk: GroupDesk) -> None:
-    assert delete_offsets(desk, ORDERS).error == NOT_FOUND
-    desk.join("a", protocol_type="connect")
-    assert delete_offsets(desk, ORDERS) == OffsetDeleteResponse(ErrorCode.NON_EMPTY_GROUP)
+def test_offsets_of_groups_that_are_no_consumers_need_an_empty_group(rig: GroupRig) -> None:
+    assert delete_offsets(rig, ORDERS).error == NOT_FOUND
+    rig.join("a", protocol_type="connect")
+    assert delete_offsets(rig, ORDERS) == OffsetDeleteResponse(ErrorCode.NON_EMPTY_GROUP)
 
 
-def test_members_whose_metadata_nobody_understands_may_read_anything(desk: GroupDesk) -> None:
-    desk.stable("a")
-    desk.commit(member="a", generation=1)
-    response = delete_offsets(desk, ORDERS)
+def test_members_whose_metadata_nobody_understands_may_read_anything(rig: GroupRig) -> None:
+    rig.stable("a")
+    rig.commit(member="a", generation=1)
+    response = delete_offsets(rig, ORDERS)
     assert dict(response.partitions) == {ORDERS: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}

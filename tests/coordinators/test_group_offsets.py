@@ -23,12 +23,12 @@ from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
 from fakekafka.protocol.java_hashing import java_string_hash
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.batches import parse_batches
-from fakekafka.tests.support.group_desk import (
+from fakekafka.tests.support.group_rig import (
     AUDIT,
     NONE,
     ORDERS,
     START_MS,
-    GroupDesk,
+    GroupRig,
     StubLog,
     log_of,
 )
@@ -37,28 +37,28 @@ DAY_MS = 86_400_000
 VALUE = encode_value(OffsetValue(4, 1, "", START_MS))
 
 
-def test_a_commit_is_visible_once_it_is_replicated(desk: GroupDesk) -> None:
-    desk.replicas.is_held = True
-    assert desk.commit(OffsetCommitPartition(ORDERS, 7, 2, "note")) is None
-    assert desk.fetch(ORDERS) == (CommittedOffset(ORDERS, NONE),)
-    desk.replicas.answer()
-    assert desk.commits == [OffsetCommitResponse(((ORDERS, NONE),))]
-    assert desk.fetch(ORDERS) == (CommittedOffset(ORDERS, NONE, 7, 2, "note"),)
+def test_a_commit_is_visible_once_it_is_replicated(rig: GroupRig) -> None:
+    rig.replicas.is_held = True
+    assert rig.commit(OffsetCommitPartition(ORDERS, 7, 2, "note")) is None
+    assert rig.fetch(ORDERS) == (CommittedOffset(ORDERS, NONE),)
+    rig.replicas.answer()
+    assert rig.commits == [OffsetCommitResponse(((ORDERS, NONE),))]
+    assert rig.fetch(ORDERS) == (CommittedOffset(ORDERS, NONE, 7, 2, "note"),)
 
 
-def test_a_reader_that_wants_stable_offsets_waits_for_commits_under_way(desk: GroupDesk) -> None:
+def test_a_reader_that_wants_stable_offsets_waits_for_commits_under_way(rig: GroupRig) -> None:
     """KIP-447: UNSTABLE_OFFSET_COMMIT until the record is replicated."""
-    desk.replicas.is_held = True
-    desk.commit()
-    (told,) = desk.fetch(ORDERS, stable=True)
+    rig.replicas.is_held = True
+    rig.commit()
+    (told,) = rig.fetch(ORDERS, stable=True)
     assert told.error == ErrorCode.UNSTABLE_OFFSET_COMMIT
-    desk.replicas.answer()
-    assert desk.fetch(ORDERS, stable=True) == (CommittedOffset(ORDERS, NONE, 7),)
+    rig.replicas.answer()
+    assert rig.fetch(ORDERS, stable=True) == (CommittedOffset(ORDERS, NONE, 7),)
 
 
-def test_what_is_appended_is_one_batch_for_all_replicas(desk: GroupDesk) -> None:
-    desk.commit(OffsetCommitPartition(ORDERS, 7, 2), OffsetCommitPartition(AUDIT, 9))
-    (request,) = desk.replicas.appended
+def test_what_is_appended_is_one_batch_for_all_replicas(rig: GroupRig) -> None:
+    rig.commit(OffsetCommitPartition(ORDERS, 7, 2), OffsetCommitPartition(AUDIT, 9))
+    (request,) = rig.replicas.appended
     assert request.acks == ACKS_ALL
     (part,) = request.partitions
     assert part.topic_partition == TopicPartition(OFFSETS_TOPIC, 0)
@@ -72,60 +72,58 @@ def test_what_is_appended_is_one_batch_for_all_replicas(desk: GroupDesk) -> None
 def test_all_of_a_group_come_in_order_and_no_other_groups() -> None:
     mine = [OffsetKey("group", "orders", 0), OffsetKey("group", "audit", 3)]
     keys = [*mine, OffsetKey("other", "orders", 0)]
-    desk = GroupDesk(log=log_of(*((encode_key(key), VALUE) for key in keys)))
-    assert [(c.topic_partition, c.offset) for c in desk.fetch()] == [(AUDIT, 4), (ORDERS, 4)]
+    rig = GroupRig(log=log_of(*((encode_key(key), VALUE) for key in keys)))
+    assert [(c.topic_partition, c.offset) for c in rig.fetch()] == [(AUDIT, 4), (ORDERS, 4)]
 
 
 def test_loading_takes_the_last_record_of_a_key_and_forgets_deleted_ones() -> None:
     key, gone = encode_key(OffsetKey("group", *ORDERS)), encode_key(OffsetKey("group", *AUDIT))
     newer = encode_value(OffsetValue(5, 1, "", 0))
-    desk = GroupDesk(
-        log=log_of((key, VALUE), (gone, VALUE), (None, b""), (key, newer), (gone, None))
-    )
-    assert [(c.topic_partition, c.offset) for c in desk.fetch()] == [(ORDERS, 5)]
+    rig = GroupRig(log=log_of((key, VALUE), (gone, VALUE), (None, b""), (key, newer), (gone, None)))
+    assert [(c.topic_partition, c.offset) for c in rig.fetch()] == [(ORDERS, 5)]
 
 
 def test_records_that_nobody_can_read_are_passed_over() -> None:
     """As 3.9 does with keys of versions to come."""
     key = encode_key(OffsetKey("group", *ORDERS))
-    desk = GroupDesk(log=log_of((b"\x00\x09g", b""), (key, b"\x00\x09"), (key, VALUE)))
-    assert desk.offset() == 4
+    rig = GroupRig(log=log_of((b"\x00\x09g", b""), (key, b"\x00\x09"), (key, VALUE)))
+    assert rig.offset() == 4
 
 
-def test_without_leadership_it_is_not_the_coordinator(desk: GroupDesk) -> None:
-    desk.follow()
-    assert desk.commit() == ErrorCode.NOT_COORDINATOR
-    response = desk.coordinator.fetch_offsets(OffsetFetchRequest("group", None))
+def test_without_leadership_it_is_not_the_coordinator(rig: GroupRig) -> None:
+    rig.follow()
+    assert rig.commit() == ErrorCode.NOT_COORDINATOR
+    response = rig.coordinator.fetch_offsets(OffsetFetchRequest("group", None))
     assert (response.error, response.partitions) == (ErrorCode.NOT_COORDINATOR, ())
 
 
 def test_other_topics_do_not_make_a_coordinator() -> None:
-    desk = GroupDesk(lead=False)
-    hosted = desk.replicas.lead(0, 0, StubLog())
+    rig = GroupRig(lead=False)
+    hosted = rig.replicas.lead(0, 0, StubLog())
     hosted.topic_partition = ORDERS
-    desk.coordinator.leadership_changed([hosted], [])
-    desk.host.advance(0)
-    assert desk.commit() == ErrorCode.NOT_COORDINATOR
+    rig.coordinator.leadership_changed([hosted], [])
+    rig.host.advance(0)
+    assert rig.commit() == ErrorCode.NOT_COORDINATOR
 
 
-def test_a_stopped_partition_of_the_offsets_topic_is_coordinated_no_more(desk: GroupDesk) -> None:
-    desk.coordinator.partitions_stopped([ORDERS, AUDIT])
-    desk.host.advance(0)
-    assert desk.commit() == NONE
-    desk.coordinator.partitions_stopped([TopicPartition(OFFSETS_TOPIC, 0)])
-    desk.host.advance(0)
-    assert desk.commit() == ErrorCode.NOT_COORDINATOR
+def test_a_stopped_partition_of_the_offsets_topic_is_coordinated_no_more(rig: GroupRig) -> None:
+    rig.coordinator.partitions_stopped([ORDERS, AUDIT])
+    rig.host.advance(0)
+    assert rig.commit() == NONE
+    rig.coordinator.partitions_stopped([TopicPartition(OFFSETS_TOPIC, 0)])
+    rig.host.advance(0)
+    assert rig.commit() == ErrorCode.NOT_COORDINATOR
 
 
-def test_news_of_an_older_leadership_change_nothing(desk: GroupDesk) -> None:
+def test_news_of_an_older_leadership_change_nothing(rig: GroupRig) -> None:
     """A coordinator acts on leader epochs in their order (``maybeUpdateCoordinatorEpoch``)."""
-    desk.follow(epoch=5)
-    desk.lead(epoch=4)
-    assert desk.commit() == ErrorCode.NOT_COORDINATOR
-    desk.lead(epoch=6)
-    assert desk.commit() == NONE
-    desk.follow(epoch=5)
-    assert desk.commit() == NONE
+    rig.follow(epoch=5)
+    rig.lead(epoch=4)
+    assert rig.commit() == ErrorCode.NOT_COORDINATOR
+    rig.lead(epoch=6)
+    assert rig.commit() == NONE
+    rig.follow(epoch=5)
+    assert rig.commit() == NONE
 
 
 @pytest.mark.parametrize(
@@ -139,23 +137,23 @@ def test_news_of_an_older_leadership_change_nothing(desk: GroupDesk) -> None:
 )
 def test_while_it_loads_it_says_so_since_2_0(version: str, error: ErrorCode) -> None:
     """Before, a group that was not loaded yet counted as coordinated elsewhere."""
-    desk = GroupDesk(version, lead=False, log=log_of((encode_key(OffsetKey("g", *ORDERS)), VALUE)))
-    hosted = desk.replicas.lead(0, 0, desk.log)
+    rig = GroupRig(version, lead=False, log=log_of((encode_key(OffsetKey("g", *ORDERS)), VALUE)))
+    hosted = rig.replicas.lead(0, 0, rig.log)
     seen = []
-    desk.host.call_later_ms(0, lambda: None)
-    desk.coordinator.leadership_changed([hosted], [])
-    desk.host.call_later_ms(0, lambda: seen.append(desk.commit()))
-    desk.host.advance(0)
+    rig.host.call_later_ms(0, lambda: None)
+    rig.coordinator.leadership_changed([hosted], [])
+    rig.host.call_later_ms(0, lambda: seen.append(rig.commit()))
+    rig.host.advance(0)
     assert seen == [error]
-    assert desk.offset(group="g") == 4
+    assert rig.offset(group="g") == 4
 
 
-def test_a_commit_under_way_while_leadership_is_lost_is_not_kept(desk: GroupDesk) -> None:
-    desk.replicas.is_held = True
-    desk.commit()
-    desk.follow()
-    desk.replicas.answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert desk.commits == [OffsetCommitResponse(((ORDERS, ErrorCode.NOT_COORDINATOR),))]
+def test_a_commit_under_way_while_leadership_is_lost_is_not_kept(rig: GroupRig) -> None:
+    rig.replicas.is_held = True
+    rig.commit()
+    rig.follow()
+    rig.replicas.answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert rig.commits == [OffsetCommitResponse(((ORDERS, ErrorCode.NOT_COORDINATOR),))]
 
 
 @pytest.mark.parametrize(
@@ -170,37 +168,37 @@ def test_a_commit_under_way_while_leadership_is_lost_is_not_kept(desk: GroupDesk
     ],
 )
 def test_errors_of_the_log_become_errors_of_a_coordinator(
-    desk: GroupDesk, from_log: ErrorCode, to_client: ErrorCode
+    rig: GroupRig, from_log: ErrorCode, to_client: ErrorCode
 ) -> None:
-    desk.replicas.error = from_log
-    assert desk.commit() == to_client
-    assert desk.offset() == -1
-    assert desk.fetch(ORDERS, stable=True)[0].error == NONE
+    rig.replicas.error = from_log
+    assert rig.commit() == to_client
+    assert rig.offset() == -1
+    assert rig.fetch(ORDERS, stable=True)[0].error == NONE
 
 
 def test_a_refused_partition_leaves_the_others_alone() -> None:
-    desk = GroupDesk(offset_metadata_max_bytes=10)
+    rig = GroupRig(offset_metadata_max_bytes=10)
     unknown = TopicPartition("nope", 0)
-    desk.commit(
+    rig.commit(
         OffsetCommitPartition(unknown, 1),
         OffsetCommitPartition(ORDERS, 2, -1, "x" * 11),
         OffsetCommitPartition(AUDIT, 3, -1, "x" * 10),
     )
-    assert dict(desk.commits[0].partitions) == {
+    assert dict(rig.commits[0].partitions) == {
         unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ORDERS: ErrorCode.OFFSET_METADATA_TOO_LARGE,
         AUDIT: NONE,
     }
-    assert [c.topic_partition for c in desk.fetch()] == [AUDIT]
+    assert [c.topic_partition for c in rig.fetch()] == [AUDIT]
 
 
 @pytest.mark.parametrize("version", ["0.10.1", "1.1", "2.4"])
 def test_before_2_5_no_reader_can_wait_for_commits_under_way(version: str) -> None:
     """OffsetFetch has no such field before its version 7 (KIP-447)."""
-    desk = GroupDesk(version)
-    desk.replicas.is_held = True
-    desk.commit()
-    assert desk.fetch(ORDERS, stable=True) == (CommittedOffset(ORDERS, NONE),)
+    rig = GroupRig(version)
+    rig.replicas.is_held = True
+    rig.commit()
+    assert rig.fetch(ORDERS, stable=True) == (CommittedOffset(ORDERS, NONE),)
 
 
 @pytest.mark.parametrize(("version", "stays"), [("3.9", False), ("2.8", True), ("2.5", True)])
@@ -208,45 +206,45 @@ def test_until_3_8_an_offset_refused_for_its_metadata_stayed_pending(
     version: str, stays: bool
 ) -> None:
     """KAFKA-16371: who wants stable offsets waited for ever."""
-    desk = GroupDesk(version, offset_metadata_max_bytes=10)
-    desk.commit(OffsetCommitPartition(ORDERS, 2, -1, "x" * 11), OffsetCommitPartition(AUDIT, 3))
-    (told,) = desk.fetch(ORDERS, stable=True)
+    rig = GroupRig(version, offset_metadata_max_bytes=10)
+    rig.commit(OffsetCommitPartition(ORDERS, 2, -1, "x" * 11), OffsetCommitPartition(AUDIT, 3))
+    (told,) = rig.fetch(ORDERS, stable=True)
     assert told.error == (ErrorCode.UNSTABLE_OFFSET_COMMIT if stays else NONE)
 
 
-def test_nothing_is_appended_when_nothing_is_accepted(desk: GroupDesk) -> None:
+def test_nothing_is_appended_when_nothing_is_accepted(rig: GroupRig) -> None:
     """Unknown partitions are told before anybody asks whose group it is."""
-    desk.follow()
-    error = desk.commit(OffsetCommitPartition(TopicPartition("nope", 0), 1))
+    rig.follow()
+    error = rig.commit(OffsetCommitPartition(TopicPartition("nope", 0), 1))
     assert error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert desk.replicas.appended == []
+    assert rig.replicas.appended == []
 
 
-def test_a_generation_of_a_group_that_nobody_knows_is_illegal(desk: GroupDesk) -> None:
-    assert desk.commit(generation=0) == ErrorCode.ILLEGAL_GENERATION
-    assert desk.replicas.appended == []
+def test_a_generation_of_a_group_that_nobody_knows_is_illegal(rig: GroupRig) -> None:
+    assert rig.commit(generation=0) == ErrorCode.ILLEGAL_GENERATION
+    assert rig.replicas.appended == []
 
 
-def test_a_group_without_a_name_may_commit(desk: GroupDesk) -> None:
-    assert desk.commit(group="") == NONE
-    assert desk.offset(group="") == 7
+def test_a_group_without_a_name_may_commit(rig: GroupRig) -> None:
+    assert rig.commit(group="") == NONE
+    assert rig.offset(group="") == 7
 
 
-def test_nothing_is_committed_for_an_unknown_group_which_is_no_error(desk: GroupDesk) -> None:
-    assert desk.fetch(ORDERS) == (CommittedOffset(ORDERS, NONE),)
-    assert desk.fetch() == ()
+def test_nothing_is_committed_for_an_unknown_group_which_is_no_error(rig: GroupRig) -> None:
+    assert rig.fetch(ORDERS) == (CommittedOffset(ORDERS, NONE),)
+    assert rig.fetch() == ()
 
 
 @pytest.mark.parametrize(("version", "count"), [("3.9", 0), ("2.8", 0), ("1.1", 0), ("0.10", 1)])
 def test_an_empty_list_asked_for_all_offsets_in_0_10(version: str, count: int) -> None:
-    desk = GroupDesk(version)
-    desk.commit()
-    response = desk.coordinator.fetch_offsets(OffsetFetchRequest("group", ()))
+    rig = GroupRig(version)
+    rig.commit()
+    response = rig.coordinator.fetch_offsets(OffsetFetchRequest("group", ()))
     assert len(response.partitions) == count
 
 
 def test_groups_spread_by_the_hash_java_gives_their_names() -> None:
-    coordinator = GroupDesk(partition_count=50).coordinator
+    coordinator = GroupRig(partition_count=50).coordinator
     assert coordinator.partition_for("group") == abs(java_string_hash("group")) % 50
     # The one hash without a positive counterpart goes to partition 0, as Utils.abs has it.
     assert java_string_hash("polygenelubricants") == -(1 << 31)
@@ -254,7 +252,7 @@ def test_groups_spread_by_the_hash_java_gives_their_names() -> None:
 
 
 def test_before_the_topic_exists_its_configured_size_counts() -> None:
-    coordinator = GroupDesk(partition_count=0, lead=False).coordinator
+    coordinator = GroupRig(partition_count=0, lead=False).coordinator
     found = {coordinator.partition_for(f"group-{number}") for number in range(500)}
     assert found == set(range(50))
 
@@ -262,40 +260,40 @@ def test_before_the_topic_exists_its_configured_size_counts() -> None:
 # -- who may commit -----------------------------------------------------------------------------
 
 
-def test_members_of_the_generation_commit_and_nobody_else(desk: GroupDesk) -> None:
-    desk.stable("a", "b")
-    generation = desk.group.generation
-    assert desk.commit(member="a", generation=generation) == NONE
-    assert desk.commit(member="a", generation=generation - 1) == ErrorCode.ILLEGAL_GENERATION
-    assert desk.commit(member="x", generation=generation) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.commit() == ErrorCode.UNKNOWN_MEMBER_ID
-    desk.join("c")
-    assert desk.state == "PreparingRebalance"
-    assert desk.commit(member="b", generation=generation) == NONE
+def test_members_of_the_generation_commit_and_nobody_else(rig: GroupRig) -> None:
+    rig.stable("a", "b")
+    generation = rig.group.generation
+    assert rig.commit(member="a", generation=generation) == NONE
+    assert rig.commit(member="a", generation=generation - 1) == ErrorCode.ILLEGAL_GENERATION
+    assert rig.commit(member="x", generation=generation) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert rig.commit() == ErrorCode.UNKNOWN_MEMBER_ID
+    rig.join("c")
+    assert rig.state == "PreparingRebalance"
+    assert rig.commit(member="b", generation=generation) == NONE
 
 
 @pytest.mark.parametrize("version", ["3.9", "2.8", "1.1", "0.10"])
 def test_no_commit_is_taken_while_the_assignment_is_awaited(version: str) -> None:
     """KAFKA-8487: until 2.3 anybody was told of the rebalance."""
-    desk = GroupDesk(version)
-    desk.join("a")
-    desk.host.advance(0)
-    assert desk.state == "CompletingRebalance"
+    rig = GroupRig(version)
+    rig.join("a")
+    rig.host.advance(0)
+    assert rig.state == "CompletingRebalance"
     rebalance = ErrorCode.REBALANCE_IN_PROGRESS
-    assert desk.commit(member="a", generation=1) == rebalance
+    assert rig.commit(member="a", generation=1) == rebalance
     is_new = version in ("3.9", "2.8")
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.commit(member="x", generation=1) == (unknown if is_new else rebalance)
+    assert rig.commit(member="x", generation=1) == (unknown if is_new else rebalance)
     illegal = ErrorCode.ILLEGAL_GENERATION
-    assert desk.commit(member="a", generation=0) == (illegal if is_new else rebalance)
+    assert rig.commit(member="a", generation=0) == (illegal if is_new else rebalance)
 
 
-def test_a_commit_is_as_good_as_a_heartbeat(desk: GroupDesk) -> None:
-    desk.stable("a")
+def test_a_commit_is_as_good_as_a_heartbeat(rig: GroupRig) -> None:
+    rig.stable("a")
     for _ in range(3):
-        desk.host.advance(9000)
-        assert desk.commit(member="a", generation=1) == NONE
-    assert desk.state == "Stable"
+        rig.host.advance(9000)
+        assert rig.commit(member="a", generation=1) == NONE
+    assert rig.state == "Stable"
 
 
 @pytest.mark.parametrize(
@@ -303,7 +301,7 @@ def test_a_commit_is_as_good_as_a_heartbeat(desk: GroupDesk) -> None:
 )
 def test_an_offset_of_a_partition_that_is_not_there(version: str, error: ErrorCode) -> None:
     """Before 2.0 ``KafkaApis.handleOffsetCommitRequest`` looked at the topic only."""
-    desk = GroupDesk(version)
+    rig = GroupRig(version)
     nowhere = TopicPartition("orders", 9)
-    assert desk.commit(OffsetCommitPartition(nowhere, 7)) == error
-    assert desk.offset(nowhere) == (7 if error == NONE else -1)
+    assert rig.commit(OffsetCommitPartition(nowhere, 7)) == error
+    assert rig.offset(nowhere) == (7 if error == NONE else -1)

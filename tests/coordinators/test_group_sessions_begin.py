@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.tests.support.group_desk import GroupDesk
+from fakekafka.tests.support.group_rig import GroupRig
 
 SESSION_MS = 10_000
 
 
-def test_the_session_of_who_waited_begins_with_the_answer(desk: GroupDesk) -> None:
+def test_the_session_of_who_waited_begins_with_the_answer(rig: GroupRig) -> None:
     """A member that waited for others is not missed for the time in which no heartbeat was due
     (``GroupCoordinator.onCompleteJoin``)."""
-    desk.stable("a", session_ms=SESSION_MS)
-    desk.join("b", session_ms=SESSION_MS)
+    rig.stable("a", session_ms=SESSION_MS)
+    rig.join("b", session_ms=SESSION_MS)
     for _ in range(8):
-        desk.host.advance(5_000)
-        desk.heartbeat("a")
-    assert desk.state == "PreparingRebalance"
-    desk.join("a", session_ms=SESSION_MS)
-    assert desk.state == "CompletingRebalance"
-    desk.host.advance(SESSION_MS - 1)
-    assert set(desk.group.members) == {desk.ids["a"], desk.ids["b"]}
-    desk.host.advance(1)
-    assert not desk.group.members
+        rig.host.advance(5_000)
+        rig.heartbeat("a")
+    assert rig.state == "PreparingRebalance"
+    rig.join("a", session_ms=SESSION_MS)
+    assert rig.state == "CompletingRebalance"
+    rig.host.advance(SESSION_MS - 1)
+    assert set(rig.group.members) == {rig.ids["a"], rig.ids["b"]}
+    rig.host.advance(1)
+    assert not rig.group.members
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-def test_the_session_begins_anew_with_the_assignment(desk: GroupDesk, name: str) -> None:
+def test_the_session_begins_anew_with_the_assignment(rig: GroupRig, name: str) -> None:
     """Also of the leader, whose own request brought it."""
     for one in ("a", "b"):
-        desk.join(one, session_ms=SESSION_MS)
-    desk.host.advance(0)
-    desk.sync("b")
-    desk.host.advance(SESSION_MS - 1)
-    desk.sync("a", {"a": b"x", "b": b"y"})
-    assert desk.state == "Stable"
-    desk.host.advance(SESSION_MS - 1)
-    assert desk.ids[name] in desk.group.members
-    desk.host.advance(1)
-    assert desk.state == "Empty"
+        rig.join(one, session_ms=SESSION_MS)
+    rig.host.advance(0)
+    rig.sync("b")
+    rig.host.advance(SESSION_MS - 1)
+    rig.sync("a", {"a": b"x", "b": b"y"})
+    assert rig.state == "Stable"
+    rig.host.advance(SESSION_MS - 1)
+    assert rig.ids[name] in rig.group.members
+    rig.host.advance(1)
+    assert rig.state == "Empty"

@@ -7,7 +7,7 @@ from fakekafka.coordinators.groups.records import OffsetKey, OffsetValue, encode
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import build_batch, build_control_marker
 from fakekafka.protocol.records.format import Record
-from fakekafka.tests.support.group_desk import NONE, ORDERS, START_MS, GroupDesk, StubLog
+from fakekafka.tests.support.group_rig import NONE, ORDERS, START_MS, GroupRig, StubLog
 
 KEY = encode_key(OffsetKey("group", *ORDERS))
 PRODUCER_ID = 9
@@ -38,9 +38,9 @@ def test_offsets_of_a_transaction_count_if_it_was_committed(is_commit: bool, off
     commit(log, 4)
     commit(log, 7, is_transactional=True)
     end(log, is_commit)
-    desk = GroupDesk(log=log)
-    assert desk.offset() == offset
-    assert desk.fetch(ORDERS, stable=True)[0].error is NONE
+    rig = GroupRig(log=log)
+    assert rig.offset() == offset
+    assert rig.fetch(ORDERS, stable=True)[0].error is NONE
 
 
 def test_a_commit_after_that_of_a_transaction_outlives_its_end() -> None:
@@ -50,7 +50,7 @@ def test_a_commit_after_that_of_a_transaction_outlives_its_end() -> None:
     commit(log, 7, is_transactional=True)
     commit(log, 4)
     end(log, is_commit=True)
-    assert GroupDesk(log=log).offset() == 4
+    assert GroupRig(log=log).offset() == 4
 
 
 def test_offsets_of_an_open_transaction_are_unstable_for_a_new_coordinator() -> None:
@@ -58,9 +58,9 @@ def test_offsets_of_an_open_transaction_are_unstable_for_a_new_coordinator() -> 
     log = StubLog()
     commit(log, 4)
     commit(log, 7, is_transactional=True)
-    desk = GroupDesk(log=log)
-    assert desk.offset() == 4
-    assert desk.fetch(ORDERS, stable=True)[0].error is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    rig = GroupRig(log=log)
+    assert rig.offset() == 4
+    assert rig.fetch(ORDERS, stable=True)[0].error is ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 
 def test_a_broken_record_spoils_no_other_of_its_batch() -> None:
@@ -68,7 +68,7 @@ def test_a_broken_record_spoils_no_other_of_its_batch() -> None:
     log = StubLog()
     records = [Record(0, 0, KEY, b"\x00\x09", ()), Record(1, 0, KEY, value(4), ())]
     log.append(build_batch(records))
-    assert GroupDesk(log=log).offset() == 4
+    assert GroupRig(log=log).offset() == 4
 
 
 def test_an_offset_keeps_the_expiry_that_its_commit_named() -> None:
@@ -77,8 +77,8 @@ def test_an_offset_keeps_the_expiry_that_its_commit_named() -> None:
     log = StubLog()
     expire_ms = START_MS + 30 * 60_000
     log.append(build_batch([Record(0, 0, KEY, value(4, expire_ms), ())]))
-    desk = GroupDesk("1.1", log=log, offsets_retention_minutes=10_000)
-    desk.host.advance(20 * 60_000)
-    assert desk.offset() == 4
-    desk.host.advance(20 * 60_000)
-    assert desk.offset() == -1
+    rig = GroupRig("1.1", log=log, offsets_retention_minutes=10_000)
+    rig.host.advance(20 * 60_000)
+    assert rig.offset() == 4
+    rig.host.advance(20 * 60_000)
+    assert rig.offset() == -1

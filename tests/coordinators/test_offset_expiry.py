@@ -16,16 +16,16 @@ from fakekafka.coordinators.groups.records import (
 from fakekafka.protocol.groups import OffsetCommitPartition
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.batches import parse_batches
-from fakekafka.tests.support.group_desk import AUDIT, NONE, ORDERS, START_MS, GroupDesk, log_of
+from fakekafka.tests.support.group_rig import AUDIT, NONE, ORDERS, START_MS, GroupRig, log_of
 
 DAY_MS = 86_400_000
 VALUE = encode_value(OffsetValue(4, 1, "", START_MS))
 
 
-def tombstones(desk: GroupDesk) -> list[list[OffsetKey | GroupKey]]:
+def tombstones(rig: GroupRig) -> list[list[OffsetKey | GroupKey]]:
     """The keys deleted without an acknowledgement, append by append."""
     found = []
-    for request in desk.replicas.appended:
+    for request in rig.replicas.appended:
         if request.acks == 0:
             (batch,) = parse_batches(request.partitions[0].records)
             assert all(record.value is None for record in batch.records())
@@ -41,60 +41,60 @@ def test_offsets_of_deleted_partitions_go_with_a_tombstone_for_each() -> None:
         OffsetKey("group", "audit", 3),
         OffsetKey("group", "orders", 1),
     ]
-    desk = GroupDesk(log=log_of(*((encode_key(key), VALUE) for key in keys)))
-    desk.coordinator.partitions_deleted([ORDERS, TopicPartition("orders", 1)])
-    assert [(c.topic_partition, c.offset) for c in desk.fetch()] == [(AUDIT, 4)]
-    assert tombstones(desk) == [[keys[0], keys[3]], [keys[1]]]
-    assert list(desk.coordinator.groups) == ["group"]
+    rig = GroupRig(log=log_of(*((encode_key(key), VALUE) for key in keys)))
+    rig.coordinator.partitions_deleted([ORDERS, TopicPartition("orders", 1)])
+    assert [(c.topic_partition, c.offset) for c in rig.fetch()] == [(AUDIT, 4)]
+    assert tombstones(rig) == [[keys[0], keys[3]], [keys[1]]]
+    assert list(rig.coordinator.groups) == ["group"]
 
 
-def test_deleted_partitions_without_offsets_write_nothing(desk: GroupDesk) -> None:
-    desk.coordinator.partitions_deleted([ORDERS])
-    assert desk.replicas.appended == []
+def test_deleted_partitions_without_offsets_write_nothing(rig: GroupRig) -> None:
+    rig.coordinator.partitions_deleted([ORDERS])
+    assert rig.replicas.appended == []
 
 
 def test_in_0_10_offsets_outlived_their_topic() -> None:
     """KAFKA-2000 is of 0.10.2."""
-    desk = GroupDesk("0.10")
-    desk.commit()
-    desk.coordinator.partitions_deleted([ORDERS])
-    assert desk.offset() == 7
+    rig = GroupRig("0.10")
+    rig.commit()
+    rig.coordinator.partitions_deleted([ORDERS])
+    assert rig.offset() == 7
 
 
 @pytest.mark.parametrize(("version", "kept_days"), [("3.9", 7), ("2.8", 7), ("1.1", 1)])
 def test_offsets_of_a_group_that_only_commits_expire(version: str, kept_days: int) -> None:
     """``offsets.retention.minutes`` after the commit; the group goes with the last of them."""
-    desk = GroupDesk(version)
-    desk.commit()
-    desk.host.advance(kept_days * DAY_MS - 600_000)
-    assert desk.offset() == 7
-    desk.host.advance(1_200_001)
-    assert desk.coordinator.groups == {}
-    assert tombstones(desk) == [[OffsetKey("group", "orders", 0)]]
+    rig = GroupRig(version)
+    rig.commit()
+    rig.host.advance(kept_days * DAY_MS - 600_000)
+    assert rig.offset() == 7
+    rig.host.advance(1_200_001)
+    assert rig.coordinator.groups == {}
+    assert tombstones(rig) == [[OffsetKey("group", "orders", 0)]]
 
 
-def test_an_offset_expires_when_it_is_as_old_as_the_retention(desk: GroupDesk) -> None:
+def test_an_offset_expires_when_it_is_as_old_as_the_retention(rig: GroupRig) -> None:
     """KIP-211: not a millisecond earlier, not one later."""
-    desk.commit()
-    group = desk.coordinator.groups["group"]
+    rig.commit()
+    group = rig.coordinator.groups["group"]
     assert group.remove_expired_offsets(START_MS + DAY_MS - 1, DAY_MS) == []
     assert group.remove_expired_offsets(START_MS + DAY_MS, DAY_MS) == [ORDERS]
 
 
-def test_offsets_of_an_empty_group_live_from_when_it_became_empty(desk: GroupDesk) -> None:
+def test_offsets_of_an_empty_group_live_from_when_it_became_empty(rig: GroupRig) -> None:
     """KIP-211: not from their commit; the group's own record goes, too."""
-    desk.stable("a")
-    desk.commit(member="a", generation=1)
+    rig.stable("a")
+    rig.commit(member="a", generation=1)
     for _ in range(1000):
-        desk.host.advance(9000)
-        assert desk.heartbeat("a") == NONE
-    desk.leave("a")
-    assert desk.state == "Empty"
-    desk.host.advance(7 * DAY_MS - 600_000)
-    assert desk.offset() == 7
-    desk.host.advance(1_200_000)
-    assert desk.coordinator.groups == {}
-    assert tombstones(desk) == [[OffsetKey("group", "orders", 0), GroupKey("group")]]
+        rig.host.advance(9000)
+        assert rig.heartbeat("a") == NONE
+    rig.leave("a")
+    assert rig.state == "Empty"
+    rig.host.advance(7 * DAY_MS - 600_000)
+    assert rig.offset() == 7
+    rig.host.advance(1_200_000)
+    assert rig.coordinator.groups == {}
+    assert tombstones(rig) == [[OffsetKey("group", "orders", 0), GroupKey("group")]]
 
 
 def subscription(*topics: str) -> bytes:
@@ -110,36 +110,36 @@ def test_offsets_of_topics_that_a_stable_group_reads_are_kept(
     version: str, left: list[TopicPartition]
 ) -> None:
     """KIP-211; before, readers of quiet topics lost their place."""
-    desk = GroupDesk(version, offsets_retention_minutes=20)
-    desk.stable("a", protocols=(("range", subscription("orders")),), session_ms=300_000)
+    rig = GroupRig(version, offsets_retention_minutes=20)
+    rig.stable("a", protocols=(("range", subscription("orders")),), session_ms=300_000)
     both = (OffsetCommitPartition(ORDERS, 7), OffsetCommitPartition(AUDIT, 8))
-    desk.commit(*both, member="a", generation=1)
+    rig.commit(*both, member="a", generation=1)
     for _ in range(9):
-        desk.host.advance(200_000)
-        assert desk.heartbeat("a") == NONE
-    assert [c.topic_partition for c in desk.fetch()] == left
+        rig.host.advance(200_000)
+        assert rig.heartbeat("a") == NONE
+    assert [c.topic_partition for c in rig.fetch()] == left
 
 
 @pytest.mark.parametrize("version", ["3.9", "2.8", "1.1"])
 def test_a_commit_may_say_how_long_it_is_to_be_kept(version: str) -> None:
     """Versions 2 to 4 of OffsetCommit; the time is stored with the offset."""
-    desk = GroupDesk(version)
-    desk.commit(retention_ms=1000)
-    (record,) = desk.log.records()
+    rig = GroupRig(version)
+    rig.commit(retention_ms=1000)
+    (record,) = rig.log.records()
     assert decode_value(record.value or b"").expire_timestamp_ms == START_MS + 1000
-    desk.host.advance(600_000)
-    assert desk.offset() == -1
+    rig.host.advance(600_000)
+    assert rig.offset() == -1
 
 
-def test_an_offset_with_a_commit_under_way_does_not_expire(desk: GroupDesk) -> None:
-    desk.commit()
-    desk.host.advance(7 * DAY_MS - 600_000)
-    desk.replicas.is_held = True
-    desk.commit(OffsetCommitPartition(ORDERS, 9))
-    desk.host.advance(1_200_000)
-    assert desk.offset() == 7
-    desk.replicas.answer()
-    assert desk.offset() == 9
+def test_an_offset_with_a_commit_under_way_does_not_expire(rig: GroupRig) -> None:
+    rig.commit()
+    rig.host.advance(7 * DAY_MS - 600_000)
+    rig.replicas.is_held = True
+    rig.commit(OffsetCommitPartition(ORDERS, 9))
+    rig.host.advance(1_200_000)
+    assert rig.offset() == 7
+    rig.replicas.answer()
+    assert rig.offset() == 9
 
 
 @pytest.mark.parametrize("version", ["3.9", "1.1"])
@@ -147,14 +147,14 @@ def test_old_records_get_the_time_of_the_broker(version: str) -> None:
     """Value version 0 knew no expiry."""
     old = b"\x00\x00" + (5).to_bytes(8, "big") + b"\x00\x00" + START_MS.to_bytes(8, "big")
     log = log_of((encode_key(OffsetKey("group", *ORDERS)), old))
-    desk = GroupDesk(version, log=log, offsets_retention_minutes=5)
-    assert desk.offset() == 5
-    desk.host.advance(600_000)
-    assert desk.coordinator.groups == {}
+    rig = GroupRig(version, log=log, offsets_retention_minutes=5)
+    assert rig.offset() == 5
+    rig.host.advance(600_000)
+    assert rig.coordinator.groups == {}
 
 
 def test_a_deleted_group_is_not_loaded() -> None:
     key = encode_key(OffsetKey("group", *ORDERS))
     group = encode_group_key(GroupKey("group"))
-    desk = GroupDesk(log=log_of((key, VALUE), (key, None), (group, None)))
-    assert desk.coordinator.groups == {}
+    rig = GroupRig(log=log_of((key, VALUE), (key, None), (group, None)))
+    assert rig.coordinator.groups == {}

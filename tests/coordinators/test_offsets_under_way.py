@@ -8,7 +8,7 @@ import pytest
 from fakekafka.coordinators.groups.offsets import CommitRecord, GroupOffsets
 from fakekafka.coordinators.groups.records import OffsetValue
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.tests.support.group_desk import AUDIT, ORDERS
+from fakekafka.tests.support.group_rig import AUDIT, ORDERS
 
 PRODUCER, OTHER = 4711, 4712
 

@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.tests.support.consumer_group_desk import ConsumerGroupDesk
+from fakekafka.tests.support.consumer_group_rig import ConsumerGroupRig
 
 NONE = ErrorCode.NONE
 
@@ -29,30 +29,30 @@ def assignment(*numbers: int) -> bytes:
 NOTHING = struct.pack(">hi", 1, 0) + b"\xff\xff\xff\xff"
 
 
-def classic_pair(policy: str, **config: Any) -> ConsumerGroupDesk:
+def classic_pair(policy: str, **config: Any) -> ConsumerGroupRig:
     """A stable classic group of ``c`` and ``d`` with two partitions each."""
-    desk = ConsumerGroupDesk(group_consumer_migration_policy=policy, **config)
+    rig = ConsumerGroupRig(group_consumer_migration_policy=policy, **config)
     for name in "cd":
-        desk.join(name, protocols=subscription())
-    desk.host.advance(0)
-    desk.join("c", protocols=subscription())
-    desk.host.advance(0)
-    desk.sync("d")
-    desk.sync("c", {"c": assignment(0, 1), "d": assignment(2, 3)})
-    assert desk.state == "Stable"
-    return desk
+        rig.join(name, protocols=subscription())
+    rig.host.advance(0)
+    rig.join("c", protocols=subscription())
+    rig.host.advance(0)
+    rig.sync("d")
+    rig.sync("c", {"c": assignment(0, 1), "d": assignment(2, 3)})
+    assert rig.state == "Stable"
+    return rig
 
 
-def epoch_of(desk: ConsumerGroupDesk, name: str) -> int:
-    return int(desk.consumer_group.members[desk.ids[name]].member_epoch)
+def epoch_of(rig: ConsumerGroupRig, name: str) -> int:
+    return int(rig.consumer_group.members[rig.ids[name]].member_epoch)
 
 
-def rejoin(desk: ConsumerGroupDesk, name: str, *owned: int) -> bytes:
+def rejoin(rig: ConsumerGroupRig, name: str, *owned: int) -> bytes:
     """Join and sync as a classic member in the new group; its assignment."""
-    joined = desk.join(name, protocols=subscription(*owned))
+    joined = rig.join(name, protocols=subscription(*owned))
     assert joined is not None
     assert joined.error is NONE, joined
-    synced = desk.sync(name, generation=joined.generation, protocol_type="consumer")
+    synced = rig.sync(name, generation=joined.generation, protocol_type="consumer")
     assert synced is not None
     assert synced.error is NONE
     return synced.assignment

@@ -15,8 +15,8 @@ from fakekafka.tests.support.classic_in_consumer_groups import (
     rejoin,
     subscription,
 )
-from fakekafka.tests.support.consumer_group_desk import ConsumerGroupDesk
-from fakekafka.tests.support.group_desk import error_of
+from fakekafka.tests.support.consumer_group_rig import ConsumerGroupRig
+from fakekafka.tests.support.group_rig import error_of
 
 NONE = ErrorCode.NONE
 REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
@@ -24,82 +24,82 @@ UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.fixture
-def desk() -> ConsumerGroupDesk:
+def rig() -> ConsumerGroupRig:
     """The consumer ``a`` is in a group with the classic members ``c`` and ``d``."""
-    desk = classic_pair("upgrade")
-    assert desk.member("a").join().error is NONE
-    return desk
+    rig = classic_pair("upgrade")
+    assert rig.member("a").join().error is NONE
+    return rig
 
 
-def beat(desk: ConsumerGroupDesk, name: str, count: int) -> ErrorCode:
+def beat(rig: ConsumerGroupRig, name: str, count: int) -> ErrorCode:
     """Heartbeats of a member every nine seconds; the last answer."""
     error = NONE
     for _ in range(count):
-        desk.host.advance(9000)
-        error = desk.heartbeat(name, epoch_of(desk, name) if name in known(desk) else 1)
+        rig.host.advance(9000)
+        error = rig.heartbeat(name, epoch_of(rig, name) if name in known(rig) else 1)
     return error
 
 
-def known(desk: ConsumerGroupDesk) -> list[str]:
+def known(rig: ConsumerGroupRig) -> list[str]:
     """Names of the members that there are."""
-    ids = {member.member_id for member in desk.described().members}
-    return [name for name, member_id in desk.ids.items() if member_id in ids]
+    ids = {member.member_id for member in rig.described().members}
+    return [name for name, member_id in rig.ids.items() if member_id in ids]
 
 
-def test_who_joins_and_syncs_in_time_stays(desk: ConsumerGroupDesk) -> None:
+def test_who_joins_and_syncs_in_time_stays(rig: ConsumerGroupRig) -> None:
     """Neither time to join nor time to sync runs on (``cancelConsumerGroupJoinTimeout``,
     ``cancelConsumerGroupSyncTimeout``)."""
-    assert desk.heartbeat("c", 1) is REBALANCE
-    rejoin(desk, "c", 0, 1)
-    assert beat(desk, "c", 1) is NONE
-    desk.host.advance(5000)  # d and a fell silent: c is to join again
-    assert desk.heartbeat("c", epoch_of(desk, "c")) is REBALANCE
-    rejoin(desk, "c", 0, 1)
+    assert rig.heartbeat("c", 1) is REBALANCE
+    rejoin(rig, "c", 0, 1)
+    assert beat(rig, "c", 1) is NONE
+    rig.host.advance(5000)  # d and a fell silent: c is to join again
+    assert rig.heartbeat("c", epoch_of(rig, "c")) is REBALANCE
+    rejoin(rig, "c", 0, 1)
     for _ in range(8):
-        beat(desk, "c", 1)
-        assert known(desk) == ["c"]
+        beat(rig, "c", 1)
+        assert known(rig) == ["c"]
 
 
-def test_who_joins_and_never_syncs_is_removed(desk: ConsumerGroupDesk) -> None:
+def test_who_joins_and_never_syncs_is_removed(rig: ConsumerGroupRig) -> None:
     """After its rebalance timeout, though it beats (``scheduleConsumerGroupSyncTimeout``)."""
-    joined = desk.join("c", protocols=subscription(0, 1))
+    joined = rig.join("c", protocols=subscription(0, 1))
     assert error_of(joined) is NONE
-    beat(desk, "c", 6)
-    assert known(desk) == ["c"]
-    beat(desk, "c", 1)
-    assert known(desk) == []
+    beat(rig, "c", 6)
+    assert known(rig) == ["c"]
+    beat(rig, "c", 1)
+    assert known(rig) == []
 
 
-def test_a_member_has_its_own_session(desk: ConsumerGroupDesk) -> None:
+def test_a_member_has_its_own_session(rig: ConsumerGroupRig) -> None:
     """Not that of the broker, after each of its heartbeats (``classicGroupHeartbeat``)."""
-    desk.join("e", member_id="", protocols=subscription(), session_ms=30_000)
-    desk.sync("e", generation=epoch_of(desk, "e"))
-    desk.heartbeat("e", epoch_of(desk, "e"))
-    desk.host.advance(29_999)
-    assert known(desk) == ["e"]
-    desk.host.advance(1)
-    assert known(desk) == []
+    rig.join("e", member_id="", protocols=subscription(), session_ms=30_000)
+    rig.sync("e", generation=epoch_of(rig, "e"))
+    rig.heartbeat("e", epoch_of(rig, "e"))
+    rig.host.advance(29_999)
+    assert known(rig) == ["e"]
+    rig.host.advance(1)
+    assert known(rig) == []
 
 
-def test_a_member_is_told_when_others_gave_up_what_it_waits_for(desk: ConsumerGroupDesk) -> None:
+def test_a_member_is_told_when_others_gave_up_what_it_waits_for(rig: ConsumerGroupRig) -> None:
     """REBALANCE_IN_PROGRESS, though the epoch is the newest (``classicGroupHeartbeat``)."""
-    assert rejoin(desk, "d", 2, 3) == assignment(2)
-    joined = desk.join("e", member_id="", protocols=subscription())
+    assert rejoin(rig, "d", 2, 3) == assignment(2)
+    joined = rig.join("e", member_id="", protocols=subscription())
     assert error_of(joined) is NONE
-    synced = desk.sync("e", generation=epoch_of(desk, "e"))
+    synced = rig.sync("e", generation=epoch_of(rig, "e"))
     assert synced is not None
     assert synced.assignment == NOTHING
-    assert desk.heartbeat("e", epoch_of(desk, "e")) is NONE
-    assert rejoin(desk, "c", 0, 1) == assignment(0)
-    rejoin(desk, "c", 0)
-    assert desk.heartbeat("e", epoch_of(desk, "e")) is REBALANCE
-    assert rejoin(desk, "e") == assignment(1)
+    assert rig.heartbeat("e", epoch_of(rig, "e")) is NONE
+    assert rejoin(rig, "c", 0, 1) == assignment(0)
+    rejoin(rig, "c", 0)
+    assert rig.heartbeat("e", epoch_of(rig, "e")) is REBALANCE
+    assert rejoin(rig, "e") == assignment(1)
 
 
-def test_the_record_of_the_classic_group_is_removed(desk: ConsumerGroupDesk) -> None:
+def test_the_record_of_the_classic_group_is_removed(rig: ConsumerGroupRig) -> None:
     """Else it would be back once the group is deleted (``convertToConsumerGroup``)."""
     key = encode_group_key(GroupKey("group"))
-    values = [record.value for record in desk.log.records() if record.key == key]
+    values = [record.value for record in rig.log.records() if record.key == key]
     assert len(values) > 1
     assert values[-1] is None
 
@@ -107,25 +107,25 @@ def test_the_record_of_the_classic_group_is_removed(desk: ConsumerGroupDesk) -> 
 def test_a_group_of_other_workers_is_not_converted() -> None:
     """Only consumers are, whatever the others' bytes look like
     (``validateOnlineUpgrade``, ``usesConsumerGroupProtocol``)."""
-    desk = ConsumerGroupDesk(group_consumer_migration_policy="bidirectional")
-    desk.join("c", protocol_type="connect", protocols=subscription())
-    desk.host.advance(0)
-    desk.sync("c", {"c": assignment(0, 1)})
-    assert desk.member("a").join().error is ErrorCode.GROUP_ID_NOT_FOUND
-    assert desk.state == "Stable"
+    rig = ConsumerGroupRig(group_consumer_migration_policy="bidirectional")
+    rig.join("c", protocol_type="connect", protocols=subscription())
+    rig.host.advance(0)
+    rig.sync("c", {"c": assignment(0, 1)})
+    assert rig.member("a").join().error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert rig.state == "Stable"
 
 
 def test_a_group_stays_while_one_member_speaks_the_consumer_protocol() -> None:
     """The last one alone leaves a classic group behind, with the epoch as its generation
     (``validateOnlineDowngradeWithFencedMember``)."""
-    desk = classic_pair("bidirectional")
-    a, b = desk.member("a").join(), desk.member("b").join()
+    rig = classic_pair("bidirectional")
+    a, b = rig.member("a").join(), rig.member("b").join()
     assert a.leave().error is NONE
-    assert desk.described().error is NONE
-    epoch = desk.described().group_epoch
+    assert rig.described().error is NONE
+    epoch = rig.described().group_epoch
     b.leave()
-    assert "group" in desk.coordinator.groups
-    assert desk.group.generation >= epoch
+    assert "group" in rig.coordinator.groups
+    assert rig.group.generation >= epoch
 
 
 # -- what is not of classic members alone -------------------------------------------------------
@@ -133,22 +133,22 @@ def test_a_group_stays_while_one_member_speaks_the_consumer_protocol() -> None:
 
 def test_who_was_to_give_up_is_awaited_by_the_next_coordinator_too() -> None:
     """For its rebalance timeout (``GroupMetadataManager.onLoaded``)."""
-    desk = ConsumerGroupDesk()
-    a = desk.member("a", rebalance_timeout_ms=3000).join()
-    desk.member("b").join()
+    rig = ConsumerGroupRig()
+    a = rig.member("a", rebalance_timeout_ms=3000).join()
+    rig.member("b").join()
     a.beat()
-    a.desk = ConsumerGroupDesk(log=desk.log)
-    a.desk.host.advance(2999)
+    a.rig = ConsumerGroupRig(log=rig.log)
+    a.rig.host.advance(2999)
     assert a.send(1).error is NONE
-    a.desk.host.advance(1)
+    a.rig.host.advance(1)
     assert a.send(1).error is UNKNOWN
 
 
 def test_one_of_several_changed_topics_is_enough() -> None:
     """Who reads it looks at its topics."""
-    desk = ConsumerGroupDesk()
-    a = desk.member("a").join()
-    desk.announce(orders=6, audit=3)
+    rig = ConsumerGroupRig()
+    a = rig.member("a").join()
+    rig.announce(orders=6, audit=3)
     assert (a.beat().epoch, len(a.owned)) == (2, 6)
 
 

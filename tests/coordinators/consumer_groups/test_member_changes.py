@@ -9,44 +9,44 @@ from fakekafka.coordinators.groups.offsets import CommitRecord
 from fakekafka.coordinators.groups.records import OffsetValue
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
-from fakekafka.tests.support.consumer_group_desk import ConsumerGroupDesk, owners, topic_id
+from fakekafka.tests.support.consumer_group_rig import ConsumerGroupRig, owners, topic_id
 
 NONE = ErrorCode.NONE
 
 
 @pytest.fixture
-def desk() -> ConsumerGroupDesk:
-    return ConsumerGroupDesk()
+def rig() -> ConsumerGroupRig:
+    return ConsumerGroupRig()
 
 
-def written(desk: ConsumerGroupDesk) -> int:
+def written(rig: ConsumerGroupRig) -> int:
     """Number of records in the log."""
-    return sum(len(batch.records()) for batch in desk.log.batches)
+    return sum(len(batch.records()) for batch in rig.log.batches)
 
 
 # -- epochs -------------------------------------------------------------------------------------
 
 
-def test_only_the_last_of_the_former_epochs_is_taken(desk: ConsumerGroupDesk) -> None:
+def test_only_the_last_of_the_former_epochs_is_taken(rig: ConsumerGroupRig) -> None:
     """A member two epochs behind is fenced, though it reads no more than it may
     (``ConsumerGroup``'s ``throwIfConsumerGroupMemberEpochIsInvalid``)."""
-    a = desk.member("a").join()
+    a = rig.member("a").join()
     for count in (5, 6):
-        desk.announce(orders=count)
+        rig.announce(orders=count)
         a.beat()
     assert a.epoch == 3
     assert a.send(2, owned=()).error is NONE
     assert a.send(1, owned=()).error is ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_a_second_revocation_is_of_the_next_epoch(desk: ConsumerGroupDesk) -> None:
+def test_a_second_revocation_is_of_the_next_epoch(rig: ConsumerGroupRig) -> None:
     """What was given up brings a member one epoch on, even if it has more to give up
     (``CurrentAssignmentBuilder``, UNREVOKED_PARTITIONS)."""
-    a = desk.member("a").join()
-    desk.member("b").join()
+    a = rig.member("a").join()
+    rig.member("b").join()
     assert (a.beat().epoch, len(a.owned)) == (1, 2)
-    desk.member("c").join()
-    desk.member("d").join()
+    rig.member("c").join()
+    rig.member("d").join()
     assert (a.beat().epoch, len(a.owned)) == (2, 1)
     assert a.beat().epoch == 4
 
@@ -54,97 +54,97 @@ def test_a_second_revocation_is_of_the_next_epoch(desk: ConsumerGroupDesk) -> No
 # -- subscriptions and metadata -----------------------------------------------------------------
 
 
-def test_a_regular_expression_that_changes_is_assigned(desk: ConsumerGroupDesk) -> None:
+def test_a_regular_expression_that_changes_is_assigned(rig: ConsumerGroupRig) -> None:
     """Like other names of topics, it raises the group's epoch."""
-    a = desk.member("a", topics=None, topic_regex="ord.*").join()
+    a = rig.member("a", topics=None, topic_regex="ord.*").join()
     a.beat(topic_regex="aud.*")
     a.beat()
     assert (a.epoch, a.owned) == (2, {("audit", 0), ("audit", 1)})
 
 
-def test_a_rack_alone_is_stored_and_raises_no_epoch(desk: ConsumerGroupDesk) -> None:
+def test_a_rack_alone_is_stored_and_raises_no_epoch(rig: ConsumerGroupRig) -> None:
     """Another coordinator finds it, and the member in the epoch it had: the records of metadata
     and of the assignment stand alone."""
-    a = desk.member("a").join()
+    a = rig.member("a").join()
     assert a.beat(rack="r1").epoch == 1
-    other = ConsumerGroupDesk(log=desk.log)
+    other = ConsumerGroupRig(log=rig.log)
     (found,) = other.described().members
     assert (found.rack, found.member_epoch) == ("r1", 1)
-    a.desk = other
+    a.rig = other
     assert a.beat().error is NONE
 
 
-def test_an_assignor_counts_from_the_heartbeat_that_names_it(desk: ConsumerGroupDesk) -> None:
+def test_an_assignor_counts_from_the_heartbeat_that_names_it(rig: ConsumerGroupRig) -> None:
     """The very one that leads to the assignment (``consumerGroupHeartbeat`` passes the updated
     member to ``computePreferredServerAssignor``)."""
     both = ("orders", "audit")
-    a = desk.member("a", topics=both).join()
-    b = desk.member("b", topics=both, server_assignor="range").join()
-    desk.settle(a, b)
+    a = rig.member("a", topics=both).join()
+    b = rig.member("b", topics=both, server_assignor="range").join()
+    rig.settle(a, b)
     assert a.owned == {("audit", 0), ("orders", 0), ("orders", 1)}
 
 
-def test_a_target_that_stays_is_not_written_again(desk: ConsumerGroupDesk) -> None:
+def test_a_target_that_stays_is_not_written_again(rig: ConsumerGroupRig) -> None:
     """An assignment writes only the targets that it changes (``TargetAssignmentBuilder``)."""
-    desk.member("a").join()
-    b = desk.member("b", topics=("audit",)).join()
-    before = written(desk)
+    rig.member("a").join()
+    b = rig.member("b", topics=("audit",)).join()
+    before = written(rig)
     b.beat(topics=("audit", "later"))
     # The member, the group's epoch and that of the targets, and where b is now.
-    assert written(desk) - before == 4
+    assert written(rig) - before == 4
 
 
-def test_topics_of_one_that_left_are_none_of_the_groups(desk: ConsumerGroupDesk) -> None:
+def test_topics_of_one_that_left_are_none_of_the_groups(rig: ConsumerGroupRig) -> None:
     """Its departure writes that: another look at the topics finds nothing new."""
-    a = desk.member("a").join()
-    b = desk.member("b", topics=("audit",)).join()
+    a = rig.member("a").join()
+    b = rig.member("b", topics=("audit",)).join()
     b.leave()
     assert a.beat().epoch == 3
-    desk.announce(orders=4)
+    rig.announce(orders=4)
     assert a.beat().epoch == 3
 
 
 # -- static members -----------------------------------------------------------------------------
 
 
-def test_a_static_member_that_is_back_has_its_target(desk: ConsumerGroupDesk) -> None:
+def test_a_static_member_that_is_back_has_its_target(rig: ConsumerGroupRig) -> None:
     """Under its new id it shall have what it had: the next assignment begins with that."""
-    a = desk.member("a", group_instance_id="i-a").join()
+    a = rig.member("a", group_instance_id="i-a").join()
     a.leave(-2)
-    desk.member("a2", group_instance_id="i-a").join()
-    (back,) = desk.described().members
+    rig.member("a2", group_instance_id="i-a").join()
+    (back,) = rig.described().members
     assert [part.partitions for part in back.target_assignment] == [(0, 1, 2, 3)]
 
 
-def test_what_a_static_member_was_to_give_up_is_free_when_it_goes(desk: ConsumerGroupDesk) -> None:
+def test_what_a_static_member_was_to_give_up_is_free_when_it_goes(rig: ConsumerGroupRig) -> None:
     """It reads nothing while it is away: others need not wait until it is back
     (``consumerGroupStaticMemberGroupLeave``)."""
-    a = desk.member("a", group_instance_id="i-a").join()
-    b = desk.member("b").join()
+    a = rig.member("a", group_instance_id="i-a").join()
+    b = rig.member("b").join()
     a.beat()
     assert b.beat().owned == set()
     a.leave(-2)
     assert b.beat().owned == {("orders", 2), ("orders", 3)}
 
 
-def test_a_static_member_that_leaves_for_good_keeps_nothing(desk: ConsumerGroupDesk) -> None:
+def test_a_static_member_that_leaves_for_good_keeps_nothing(rig: ConsumerGroupRig) -> None:
     """Epoch -1 ends a membership, with an instance id, too."""
-    a = desk.member("a", group_instance_id="i-a").join()
-    b = desk.member("b").join()
-    desk.settle(a, b)
+    a = rig.member("a", group_instance_id="i-a").join()
+    b = rig.member("b").join()
+    rig.settle(a, b)
     assert a.leave(-1).error is NONE
-    assert len(desk.described().members) == 1
+    assert len(rig.described().members) == 1
     assert len(b.beat().owned) == 4
     assert owners(b)["orders", 0] == "b"
 
 
-def test_the_former_id_of_a_static_member_is_assigned_nothing(desk: ConsumerGroupDesk) -> None:
+def test_the_former_id_of_a_static_member_is_assigned_nothing(rig: ConsumerGroupRig) -> None:
     """Not even if the member comes back with another subscription."""
-    a = desk.member("a", group_instance_id="i-a").join()
+    a = rig.member("a", group_instance_id="i-a").join()
     a.leave(-2)
-    again = desk.member("a2", group_instance_id="i-a", topics=("orders", "audit")).join()
+    again = rig.member("a2", group_instance_id="i-a", topics=("orders", "audit")).join()
     assert len(again.owned) == 6
-    assert topic_id("orders") in desk.consumer_group.target["id-a2"]
+    assert topic_id("orders") in rig.consumer_group.target["id-a2"]
 
 
 # -- offsets ------------------------------------------------------------------------------------

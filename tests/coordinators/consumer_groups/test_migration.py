@@ -13,8 +13,8 @@ from fakekafka.tests.support.classic_in_consumer_groups import (
     rejoin,
     subscription,
 )
-from fakekafka.tests.support.consumer_group_desk import ConsumerGroupDesk
-from fakekafka.tests.support.group_desk import error_of
+from fakekafka.tests.support.consumer_group_rig import ConsumerGroupRig
+from fakekafka.tests.support.group_rig import error_of
 
 NONE = ErrorCode.NONE
 REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
@@ -22,133 +22,133 @@ REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 def test_an_empty_classic_group_changes_with_its_first_member() -> None:
     """Whatever the policy is; the offsets stay."""
-    desk = ConsumerGroupDesk()
-    desk.commit()
-    assert desk.member("a").join().error is NONE
-    assert (desk.described().state, desk.offset()) == ("Stable", 7)
-    other = ConsumerGroupDesk(log=desk.log)
+    rig = ConsumerGroupRig()
+    rig.commit()
+    assert rig.member("a").join().error is NONE
+    assert (rig.described().state, rig.offset()) == ("Stable", 7)
+    other = ConsumerGroupRig(log=rig.log)
     assert (other.described().state, other.offset()) == ("Stable", 7)
 
 
 def test_an_empty_group_of_the_consumer_protocol_changes_back() -> None:
-    desk = ConsumerGroupDesk()
-    a = desk.member("a").join()
-    desk.commit_as(a)
+    rig = ConsumerGroupRig()
+    a = rig.member("a").join()
+    rig.commit_as(a)
     assert a.leave().error is NONE
-    desk.join("c")
-    desk.host.advance(0)
-    desk.sync("c", {"c": b""})
-    assert (desk.state, desk.offset()) == ("Stable", 5)
-    assert desk.described().error is ErrorCode.GROUP_ID_NOT_FOUND
-    other = ConsumerGroupDesk(log=desk.log)
+    rig.join("c")
+    rig.host.advance(0)
+    rig.sync("c", {"c": b""})
+    assert (rig.state, rig.offset()) == ("Stable", 5)
+    assert rig.described().error is ErrorCode.GROUP_ID_NOT_FOUND
+    other = ConsumerGroupRig(log=rig.log)
     assert (other.state, other.offset()) == ("Stable", 5)
 
 
 def test_classic_members_of_an_upgraded_group_keep_their_sessions() -> None:
     """Each is to be heard of within its own, and the group that it came from misses it no more."""
-    desk = classic_pair("upgrade")
-    a = desk.member("a").join()
-    desk.host.advance(5_000)
+    rig = classic_pair("upgrade")
+    a = rig.member("a").join()
+    rig.host.advance(5_000)
     a.beat()
-    desk.host.advance(4_999)
-    assert len(desk.consumer_group.members) == 3
-    desk.host.advance(1)
-    assert list(desk.consumer_group.members) == ["id-a"]
-    assert not [line for line in desk.lines if line.endswith("has failed")]
+    rig.host.advance(4_999)
+    assert len(rig.consumer_group.members) == 3
+    rig.host.advance(1)
+    assert list(rig.consumer_group.members) == ["id-a"]
+    assert not [line for line in rig.lines if line.endswith("has failed")]
 
 
 @pytest.mark.parametrize(("max_size", "is_full"), [(2, True), (1, False)])
 def test_a_group_of_just_the_greatest_size_is_upgraded(max_size: int, is_full: bool) -> None:
     """It is full then, which its new member is told; a larger one is not upgraded."""
-    desk = classic_pair("upgrade", group_consumer_max_size=max_size)
-    error = desk.member("a").join().error
+    rig = classic_pair("upgrade", group_consumer_max_size=max_size)
+    error = rig.member("a").join().error
     assert error is (ErrorCode.GROUP_MAX_SIZE_REACHED if is_full else ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
 def test_without_the_policy_a_classic_group_stays(policy: str) -> None:
-    desk = classic_pair(policy)
-    assert desk.member("a").join().error is ErrorCode.GROUP_ID_NOT_FOUND
-    assert desk.state == "Stable"
-    assert desk.heartbeat("c") is NONE
+    rig = classic_pair(policy)
+    assert rig.member("a").join().error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert rig.state == "Stable"
+    assert rig.heartbeat("c") is NONE
 
 
 @pytest.mark.parametrize("policy", ["upgrade", "Bidirectional"])
 def test_a_member_of_the_consumer_protocol_upgrades_the_group(policy: str) -> None:
     """The others keep what they have until they join again, and then share with it."""
-    desk = classic_pair(policy)
-    a = desk.member("a").join()
+    rig = classic_pair(policy)
+    a = rig.member("a").join()
     assert (a.error, a.epoch, a.owned) == (NONE, 2, set())
-    assert desk.heartbeat("c", 1) is REBALANCE
-    assert rejoin(desk, "c", 0, 1) == assignment(0, 1)
-    assert desk.heartbeat("c", epoch_of(desk, "c")) is NONE
-    assert desk.heartbeat("d", 1) is REBALANCE
-    assert rejoin(desk, "d", 2, 3) == assignment(2)
-    assert desk.heartbeat("d", 1) is REBALANCE
+    assert rig.heartbeat("c", 1) is REBALANCE
+    assert rejoin(rig, "c", 0, 1) == assignment(0, 1)
+    assert rig.heartbeat("c", epoch_of(rig, "c")) is NONE
+    assert rig.heartbeat("d", 1) is REBALANCE
+    assert rejoin(rig, "d", 2, 3) == assignment(2)
+    assert rig.heartbeat("d", 1) is REBALANCE
     a.beat()
     assert a.owned == set()
-    assert rejoin(desk, "d", 2) == assignment(2)
+    assert rejoin(rig, "d", 2) == assignment(2)
     a.beat()
     assert a.owned == {("orders", 3)}
-    assert desk.described().state == "Stable"
-    assert desk.heartbeat("d", 2) is NONE
-    other = ConsumerGroupDesk(log=desk.log)
-    assert other.described() == desk.described()
+    assert rig.described().state == "Stable"
+    assert rig.heartbeat("d", 2) is NONE
+    other = ConsumerGroupRig(log=rig.log)
+    assert other.described() == rig.described()
 
 
 def test_a_classic_member_joins_such_a_group() -> None:
     """It is told its id first, if it understands that; static ones take their place."""
-    desk = classic_pair("upgrade")
-    a = desk.member("a").join()
-    answer = desk.join("e", member_id="", protocols=subscription(), needs_id=True)
+    rig = classic_pair("upgrade")
+    a = rig.member("a").join()
+    answer = rig.join("e", member_id="", protocols=subscription(), needs_id=True)
     assert answer is not None
     assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
-    assert rejoin(desk, "e") == NOTHING
-    assert len(desk.described().members) == 4
-    refused = desk.join("f", member_id="", protocols=(("sticky", b""),))
+    assert rejoin(rig, "e") == NOTHING
+    assert len(rig.described().members) == 4
+    refused = rig.join("f", member_id="", protocols=(("sticky", b""),))
     assert error_of(refused) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert a.beat().error is NONE
 
 
 def test_a_classic_member_needs_a_protocol_that_all_of_them_know() -> None:
     """One that some know is not enough (``ConsumerGroup.supportsClassicProtocols``)."""
-    desk = classic_pair("upgrade")
-    desk.member("a").join()
+    rig = classic_pair("upgrade")
+    rig.member("a").join()
     ((_, data),) = subscription()
-    both = desk.join("e", member_id="", protocols=(("range", data), ("sticky", data)))
+    both = rig.join("e", member_id="", protocols=(("range", data), ("sticky", data)))
     assert error_of(both) is NONE
-    other = desk.join("f", member_id="", protocols=(("sticky", data),))
+    other = rig.join("f", member_id="", protocols=(("sticky", data),))
     assert error_of(other) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_classic_members_are_checked_as_ever() -> None:
-    desk = classic_pair("upgrade")
-    a = desk.member("a").join()
+    rig = classic_pair("upgrade")
+    a = rig.member("a").join()
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
-    assert desk.heartbeat("c", 7) is ErrorCode.ILLEGAL_GENERATION
-    assert desk.heartbeat("x", 1) is unknown
-    assert desk.heartbeat("x", 1, member_id=a.member_id) is unknown
-    assert error_of(desk.sync("c", generation=1)) is REBALANCE
-    assert error_of(desk.sync("c", generation=5)) is ErrorCode.ILLEGAL_GENERATION
-    mixed = desk.sync("c", generation=1, protocol="sticky")
+    assert rig.heartbeat("c", 7) is ErrorCode.ILLEGAL_GENERATION
+    assert rig.heartbeat("x", 1) is unknown
+    assert rig.heartbeat("x", 1, member_id=a.member_id) is unknown
+    assert error_of(rig.sync("c", generation=1)) is REBALANCE
+    assert error_of(rig.sync("c", generation=5)) is ErrorCode.ILLEGAL_GENERATION
+    mixed = rig.sync("c", generation=1, protocol="sticky")
     assert error_of(mixed) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert desk.leave("x").members[0].error is unknown
+    assert rig.leave("x").members[0].error is unknown
 
 
 def test_a_classic_member_that_does_not_join_again_is_fenced() -> None:
     """Within its rebalance timeout from when it was told to; it may beat meanwhile."""
-    desk = classic_pair("upgrade")
-    desk.member("a").join()
+    rig = classic_pair("upgrade")
+    rig.member("a").join()
     for _ in range(7):
-        assert desk.heartbeat("c", 1) is REBALANCE
-        desk.host.advance(9_000)
-    assert desk.heartbeat("c", 1) is ErrorCode.UNKNOWN_MEMBER_ID
+        assert rig.heartbeat("c", 1) is REBALANCE
+        rig.host.advance(9_000)
+    assert rig.heartbeat("c", 1) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_classic_member_leaves() -> None:
-    desk = classic_pair("upgrade")
-    a = desk.member("a").join()
-    left = desk.leave("c", LeavingMember("nobody"))
+    rig = classic_pair("upgrade")
+    a = rig.member("a").join()
+    left = rig.leave("c", LeavingMember("nobody"))
     assert [member.error for member in left.members] == [NONE, ErrorCode.UNKNOWN_MEMBER_ID]
     a.beat()
     assert (a.epoch, a.owned) == (3, {("orders", 1)})  # d still has what else is meant for it
@@ -159,22 +159,22 @@ def test_the_last_member_of_the_consumer_protocol_downgrades_the_group(
     policy: str, state: str
 ) -> None:
     """The classic members go on with a rebalance, if the policy allows it."""
-    desk = classic_pair(policy)
-    a = desk.member("a").join()
-    desk.commit_as(a)
+    rig = classic_pair(policy)
+    a = rig.member("a").join()
+    rig.commit_as(a)
     assert a.leave().error is NONE
     if not state:
-        assert desk.described().state == "Assigning"
+        assert rig.described().state == "Assigning"
         return
-    assert desk.state == "PreparingRebalance"
-    assert desk.described().error is ErrorCode.GROUP_ID_NOT_FOUND
-    assert desk.heartbeat("c", desk.group.generation) is REBALANCE
+    assert rig.state == "PreparingRebalance"
+    assert rig.described().error is ErrorCode.GROUP_ID_NOT_FOUND
+    assert rig.heartbeat("c", rig.group.generation) is REBALANCE
     for name in "cd":
-        desk.join(name, protocols=subscription())
-    desk.host.advance(0)
-    desk.sync("c", {"c": assignment(0, 1), "d": assignment(2, 3)})
-    assert (desk.state, desk.offset()) == ("Stable", 5)
-    describe = desk.coordinator.describe_groups
+        rig.join(name, protocols=subscription())
+    rig.host.advance(0)
+    rig.sync("c", {"c": assignment(0, 1), "d": assignment(2, 3)})
+    assert (rig.state, rig.offset()) == ("Stable", 5)
+    describe = rig.coordinator.describe_groups
     assert len(describe(DescribeGroupsRequest(("group",))).groups[0].members) == 2
-    other = ConsumerGroupDesk(log=desk.log)
+    other = ConsumerGroupRig(log=rig.log)
     assert (other.state, len(other.group.members), other.offset()) == ("Stable", 2, 5)

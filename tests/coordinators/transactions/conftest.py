@@ -1,14 +1,14 @@
-"""A transaction coordinator on a desk."""
+"""A transaction coordinator in a test rig."""
 
 from __future__ import annotations
 
 import pytest
-from fakekafka.tests.support.transaction_desk import Desk
+from fakekafka.tests.support.transaction_rig import TransactionRig
 
 
 @pytest.fixture
-def desk() -> Desk:
+def rig() -> TransactionRig:
     """A coordinator of 3.9 that has loaded the only partition of its log."""
-    desk = Desk()
-    desk.lead()
-    return desk
+    rig = TransactionRig()
+    rig.lead()
+    return rig

@@ -9,7 +9,7 @@ from fakekafka.coordinators.transactions.states import TransactionState
 from fakekafka.protocol.data import InitProducerIdResponse
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.transactions import ListTransactionsRequest
-from fakekafka.tests.support.transaction_desk import AUDIT, ID, ORDERS, TIMEOUT_MS, Desk
+from fakekafka.tests.support.transaction_rig import AUDIT, ID, ORDERS, TIMEOUT_MS, TransactionRig
 
 S = TransactionState
 E = ErrorCode
@@ -18,19 +18,19 @@ E = ErrorCode
 # -- InitProducerId ------------------------------------------------------------------------------
 
 
-def test_a_new_id_gets_a_producer_id_and_epoch_zero(desk: Desk) -> None:
+def test_a_new_id_gets_a_producer_id_and_epoch_zero(rig: TransactionRig) -> None:
     """Each further call raises the epoch, and writes it."""
-    assert desk.init() == InitProducerIdResponse(E.NONE, 100, 0)
-    assert desk.init() == InitProducerIdResponse(E.NONE, 100, 1)
-    assert desk.written() == ["Empty 0", "Empty 1"]
+    assert rig.init() == InitProducerIdResponse(E.NONE, 100, 0)
+    assert rig.init() == InitProducerIdResponse(E.NONE, 100, 1)
+    assert rig.written() == ["Empty 0", "Empty 1"]
 
 
-def test_without_an_id_nothing_is_written(desk: Desk) -> None:
+def test_without_an_id_nothing_is_written(rig: TransactionRig) -> None:
     """An idempotent producer gets a fresh producer id from any broker."""
-    desk.resign()
-    assert desk.init(None) == InitProducerIdResponse(E.NONE, 100, 0)
-    assert desk.init(None) == InitProducerIdResponse(E.NONE, 101, 0)
-    assert desk.written() == []
+    rig.resign()
+    assert rig.init(None) == InitProducerIdResponse(E.NONE, 100, 0)
+    assert rig.init(None) == InitProducerIdResponse(E.NONE, 101, 0)
+    assert rig.written() == []
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_without_an_id_nothing_is_written(desk: Desk) -> None:
     ],
 )
 def test_requests_for_an_id_that_make_no_sense(
-    desk: Desk, request_of: dict[str, Any], error: ErrorCode
+    rig: TransactionRig, request_of: dict[str, Any], error: ErrorCode
 ) -> None:
-    assert desk.init(**request_of).error is error
+    assert rig.init(**request_of).error is error
 
 
 @pytest.mark.parametrize(
@@ -61,59 +61,59 @@ def test_requests_for_an_id_that_make_no_sense(
     ],
 )
 def test_a_producer_names_what_it_has(
-    desk: Desk, producer_id: int, epoch: int, answer: tuple[ErrorCode, int, int]
+    rig: TransactionRig, producer_id: int, epoch: int, answer: tuple[ErrorCode, int, int]
 ) -> None:
     """KIP-360: only the present epoch is raised."""
-    desk.init()
-    desk.init()
-    assert desk.init(producer_id=producer_id, epoch=epoch) == InitProducerIdResponse(*answer)
+    rig.init()
+    rig.init()
+    assert rig.init(producer_id=producer_id, epoch=epoch) == InitProducerIdResponse(*answer)
 
 
-def test_a_request_repeated_after_its_answer_was_lost(desk: Desk) -> None:
+def test_a_request_repeated_after_its_answer_was_lost(rig: TransactionRig) -> None:
     """KIP-360: the epoch before the present one gets the present one again."""
-    desk.init()
-    assert desk.init(producer_id=100, epoch=0).producer_epoch == 1
-    assert desk.init(producer_id=100, epoch=0).producer_epoch == 1
-    assert desk.init().producer_epoch == 2
-    assert desk.init(producer_id=100, epoch=1).error is E.PRODUCER_FENCED
+    rig.init()
+    assert rig.init(producer_id=100, epoch=0).producer_epoch == 1
+    assert rig.init(producer_id=100, epoch=0).producer_epoch == 1
+    assert rig.init().producer_epoch == 2
+    assert rig.init(producer_id=100, epoch=1).error is E.PRODUCER_FENCED
 
 
-def test_a_request_is_not_repeated_across_a_fence(desk: Desk) -> None:
+def test_a_request_is_not_repeated_across_a_fence(rig: TransactionRig) -> None:
     """KIP-360: once a transaction was taken away, the epoch before the present one is nobody's."""
-    desk.init()
-    assert desk.init(producer_id=100, epoch=0).producer_epoch == 1
-    assert desk.add(ORDERS, epoch=1) is E.NONE
-    desk.clock.advance(TIMEOUT_MS + 10_000)
-    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 2)
-    desk.sent()
-    desk.answer_markers()
-    assert desk.state == "CompleteAbort"
-    assert desk.init(producer_id=100, epoch=0).error is E.PRODUCER_FENCED
+    rig.init()
+    assert rig.init(producer_id=100, epoch=0).producer_epoch == 1
+    assert rig.add(ORDERS, epoch=1) is E.NONE
+    rig.clock.advance(TIMEOUT_MS + 10_000)
+    assert (rig.state, rig.metadata.producer_epoch) == ("PrepareAbort", 2)
+    rig.sent()
+    rig.answer_markers()
+    assert rig.state == "CompleteAbort"
+    assert rig.init(producer_id=100, epoch=0).error is E.PRODUCER_FENCED
 
 
-def test_epochs_that_are_used_up(desk: Desk) -> None:
+def test_epochs_that_are_used_up(rig: TransactionRig) -> None:
     """A new producer id begins at 0; the old one may be named once more, with its last epoch."""
-    desk.init()
-    desk.metadata.producer_epoch = 32766
-    assert desk.init() == InitProducerIdResponse(E.NONE, 101, 0)
-    desk.metadata.producer_epoch = 32766
-    assert desk.init(producer_id=101, epoch=32766) == InitProducerIdResponse(E.NONE, 102, 0)
-    assert desk.init(producer_id=101, epoch=32766) == InitProducerIdResponse(E.NONE, 102, 0)
-    assert desk.init(producer_id=101, epoch=3).error is E.PRODUCER_FENCED
+    rig.init()
+    rig.metadata.producer_epoch = 32766
+    assert rig.init() == InitProducerIdResponse(E.NONE, 101, 0)
+    rig.metadata.producer_epoch = 32766
+    assert rig.init(producer_id=101, epoch=32766) == InitProducerIdResponse(E.NONE, 102, 0)
+    assert rig.init(producer_id=101, epoch=32766) == InitProducerIdResponse(E.NONE, 102, 0)
+    assert rig.init(producer_id=101, epoch=3).error is E.PRODUCER_FENCED
 
 
-def test_an_open_transaction_is_aborted_first(desk: Desk) -> None:
+def test_an_open_transaction_is_aborted_first(rig: TransactionRig) -> None:
     """DP-133: the producer is told to come back; then it gets an epoch of its own."""
-    desk.open_transaction()
-    assert desk.init().error is E.CONCURRENT_TRANSACTIONS
-    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
-    assert desk.init().error is E.CONCURRENT_TRANSACTIONS
-    desk.sent()
-    desk.answer_markers()
-    desk.answer_markers()
-    assert desk.state == "CompleteAbort"
-    assert desk.init() == InitProducerIdResponse(E.NONE, 100, 2)
-    assert desk.end(epoch=0) is E.PRODUCER_FENCED
+    rig.open_transaction()
+    assert rig.init().error is E.CONCURRENT_TRANSACTIONS
+    assert (rig.state, rig.metadata.producer_epoch) == ("PrepareAbort", 1)
+    assert rig.init().error is E.CONCURRENT_TRANSACTIONS
+    rig.sent()
+    rig.answer_markers()
+    rig.answer_markers()
+    assert rig.state == "CompleteAbort"
+    assert rig.init() == InitProducerIdResponse(E.NONE, 100, 2)
+    assert rig.end(epoch=0) is E.PRODUCER_FENCED
 
 
 # -- AddPartitionsToTxn --------------------------------------------------------------------------
@@ -130,30 +130,32 @@ def test_an_open_transaction_is_aborted_first(desk: Desk) -> None:
         ({"epoch": -1}, E.PRODUCER_FENCED),
     ],
 )
-def test_who_may_add_partitions(desk: Desk, request_of: dict[str, Any], error: ErrorCode) -> None:
-    desk.init()
-    assert desk.add(ORDERS, **request_of) is error
+def test_who_may_add_partitions(
+    rig: TransactionRig, request_of: dict[str, Any], error: ErrorCode
+) -> None:
+    rig.init()
+    assert rig.add(ORDERS, **request_of) is error
 
 
-def test_partitions_that_are_there_are_not_written_again(desk: Desk) -> None:
-    desk.open_transaction()
-    assert desk.add(AUDIT) is E.NONE
-    assert desk.written() == ["Empty 0", "Ongoing 0"]
-    assert list(desk.metadata.partitions) == [ORDERS, AUDIT]
+def test_partitions_that_are_there_are_not_written_again(rig: TransactionRig) -> None:
+    rig.open_transaction()
+    assert rig.add(AUDIT) is E.NONE
+    assert rig.written() == ["Empty 0", "Ongoing 0"]
+    assert list(rig.metadata.partitions) == [ORDERS, AUDIT]
 
 
-def test_a_change_that_is_being_written_holds_up_others(desk: Desk) -> None:
+def test_a_change_that_is_being_written_holds_up_others(rig: TransactionRig) -> None:
     """DP-134: everything else is CONCURRENT_TRANSACTIONS, until the record is replicated."""
-    desk.init()
-    desk.holds_appends = True
-    adding = desk.begin_adding(ORDERS)
+    rig.init()
+    rig.holds_appends = True
+    adding = rig.begin_adding(ORDERS)
     assert not adding.done
-    assert desk.add(AUDIT) is E.CONCURRENT_TRANSACTIONS
-    assert desk.end() is E.CONCURRENT_TRANSACTIONS
-    assert desk.init().error is E.CONCURRENT_TRANSACTIONS
-    desk.answer_append()
+    assert rig.add(AUDIT) is E.CONCURRENT_TRANSACTIONS
+    assert rig.end() is E.CONCURRENT_TRANSACTIONS
+    assert rig.init().error is E.CONCURRENT_TRANSACTIONS
+    rig.answer_append()
     assert adding.result() is E.NONE
-    assert desk.state == "Ongoing"
+    assert rig.state == "Ongoing"
 
 
 @pytest.mark.parametrize(
@@ -171,43 +173,45 @@ def test_a_change_that_is_being_written_holds_up_others(desk: Desk) -> None:
     ],
 )
 def test_a_record_that_cannot_be_written_changes_nothing(
-    desk: Desk, appended: ErrorCode, answered: ErrorCode
+    rig: TransactionRig, appended: ErrorCode, answered: ErrorCode
 ) -> None:
     """The next request finds the state before."""
-    desk.init()
-    desk.append_error = appended
-    assert desk.add(ORDERS) is answered
-    assert (desk.state, desk.metadata.pending_state) == ("Empty", None)
-    desk.append_error = E.NONE
-    assert desk.add(ORDERS) is E.NONE
+    rig.init()
+    rig.append_error = appended
+    assert rig.add(ORDERS) is answered
+    assert (rig.state, rig.metadata.pending_state) == ("Empty", None)
+    rig.append_error = E.NONE
+    assert rig.add(ORDERS) is E.NONE
 
 
 # -- EndTxn --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
-def test_an_end_is_answered_before_its_markers_are_written(desk: Desk, is_commit: bool) -> None:
+def test_an_end_is_answered_before_its_markers_are_written(
+    rig: TransactionRig, is_commit: bool
+) -> None:
     """The decision in the log counts; closing follows when every partition has its marker."""
-    desk.open_transaction()
-    assert desk.end(is_commit) is E.NONE
+    rig.open_transaction()
+    assert rig.end(is_commit) is E.NONE
     word = "Commit" if is_commit else "Abort"
-    assert desk.state == f"Prepare{word}"
-    assert desk.add(ORDERS) is E.CONCURRENT_TRANSACTIONS
-    assert desk.init().error is E.CONCURRENT_TRANSACTIONS
-    assert desk.end(is_commit) is E.CONCURRENT_TRANSACTIONS
-    assert desk.end(not is_commit) is E.CONCURRENT_TRANSACTIONS
-    ((first, request), (second, _)) = desk.sent()
+    assert rig.state == f"Prepare{word}"
+    assert rig.add(ORDERS) is E.CONCURRENT_TRANSACTIONS
+    assert rig.init().error is E.CONCURRENT_TRANSACTIONS
+    assert rig.end(is_commit) is E.CONCURRENT_TRANSACTIONS
+    assert rig.end(not is_commit) is E.CONCURRENT_TRANSACTIONS
+    ((first, request), (second, _)) = rig.sent()
     (marker,) = request.markers
     assert (first, second) == (1, 2)
     assert (marker.producer_id, marker.producer_epoch, marker.is_commit) == (100, 0, is_commit)
     assert (marker.partitions, marker.coordinator_epoch) == ((ORDERS,), 5)
-    desk.answer_markers()
-    assert desk.state == f"Prepare{word}"
-    desk.answer_markers()
-    assert desk.state == f"Complete{word}"
-    assert desk.end(is_commit) is E.NONE
-    assert desk.end(not is_commit) is E.INVALID_TXN_STATE
-    assert desk.written()[-2:] == [f"Prepare{word} 0", f"Complete{word} 0"]
+    rig.answer_markers()
+    assert rig.state == f"Prepare{word}"
+    rig.answer_markers()
+    assert rig.state == f"Complete{word}"
+    assert rig.end(is_commit) is E.NONE
+    assert rig.end(not is_commit) is E.INVALID_TXN_STATE
+    assert rig.written()[-2:] == [f"Prepare{word} 0", f"Complete{word} 0"]
 
 
 @pytest.mark.parametrize(
@@ -221,119 +225,125 @@ def test_an_end_is_answered_before_its_markers_are_written(desk: Desk, is_commit
     ],
 )
 def test_who_may_end_a_transaction(
-    desk: Desk, request_of: dict[str, Any], error: ErrorCode
+    rig: TransactionRig, request_of: dict[str, Any], error: ErrorCode
 ) -> None:
-    desk.open_transaction()
-    assert desk.end(**request_of) is error
-    assert desk.state == "Ongoing"
+    rig.open_transaction()
+    assert rig.end(**request_of) is error
+    assert rig.state == "Ongoing"
 
 
-def test_nothing_to_end(desk: Desk) -> None:
-    desk.init()
-    assert desk.end() is E.INVALID_TXN_STATE
+def test_nothing_to_end(rig: TransactionRig) -> None:
+    rig.init()
+    assert rig.end() is E.INVALID_TXN_STATE
 
 
 def test_old_releases_let_a_later_epoch_end_a_transaction() -> None:
     """KAFKA-9600; and they call a fenced producer INVALID_PRODUCER_EPOCH (KIP-588)."""
-    desk = Desk("1.1")
-    desk.lead()
-    desk.open_transaction()
-    assert desk.add(epoch=1) is E.INVALID_PRODUCER_EPOCH
-    assert desk.end(epoch=-1) is E.INVALID_PRODUCER_EPOCH
-    assert desk.end(epoch=1) is E.NONE
+    rig = TransactionRig("1.1")
+    rig.lead()
+    rig.open_transaction()
+    assert rig.add(epoch=1) is E.INVALID_PRODUCER_EPOCH
+    assert rig.end(epoch=-1) is E.INVALID_PRODUCER_EPOCH
+    assert rig.end(epoch=1) is E.NONE
 
 
 # -- timeouts ------------------------------------------------------------------------------------
 
 
-def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(desk: Desk) -> None:
+def test_a_transaction_that_takes_too_long_is_aborted_under_the_next_epoch(
+    rig: TransactionRig,
+) -> None:
     """DP-133: looked for every ten seconds; the producer is fenced then."""
-    desk.open_transaction()
-    desk.clock.advance(TIMEOUT_MS)
-    assert desk.state == "Ongoing"
-    desk.clock.advance(10_000)
-    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
-    assert desk.end() is E.PRODUCER_FENCED
-    assert [request.markers[0].producer_epoch for _, request in desk.sent()] == [1, 1]
-    assert desk.failures == []
+    rig.open_transaction()
+    rig.clock.advance(TIMEOUT_MS)
+    assert rig.state == "Ongoing"
+    rig.clock.advance(10_000)
+    assert (rig.state, rig.metadata.producer_epoch) == ("PrepareAbort", 1)
+    assert rig.end() is E.PRODUCER_FENCED
+    assert [request.markers[0].producer_epoch for _, request in rig.sent()] == [1, 1]
+    assert rig.failures == []
 
 
-def test_a_transaction_that_has_ended_takes_no_longer(desk: Desk) -> None:
+def test_a_transaction_that_has_ended_takes_no_longer(rig: TransactionRig) -> None:
     """Neither one whose markers are under way nor a closed one is aborted when its time is up."""
-    desk.open_transaction()
-    assert desk.end() is E.NONE
-    desk.clock.advance(TIMEOUT_MS + 20_000)
-    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareCommit", 0)
-    while desk.markers:
-        desk.answer_markers()
-    assert desk.state == "CompleteCommit"
-    written = desk.written()
-    desk.clock.advance(TIMEOUT_MS + 20_000)
-    assert (desk.state, desk.metadata.producer_epoch) == ("CompleteCommit", 0)
-    assert desk.written() == written
-    assert desk.failures == []
+    rig.open_transaction()
+    assert rig.end() is E.NONE
+    rig.clock.advance(TIMEOUT_MS + 20_000)
+    assert (rig.state, rig.metadata.producer_epoch) == ("PrepareCommit", 0)
+    while rig.markers:
+        rig.answer_markers()
+    assert rig.state == "CompleteCommit"
+    written = rig.written()
+    rig.clock.advance(TIMEOUT_MS + 20_000)
+    assert (rig.state, rig.metadata.producer_epoch) == ("CompleteCommit", 0)
+    assert rig.written() == written
+    assert rig.failures == []
 
 
-def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(desk: Desk) -> None:
+def test_the_timeout_counts_from_the_first_partition_whatever_is_added_later(
+    rig: TransactionRig,
+) -> None:
     """DP-133: ``abortTimedOutTransactions`` asks when the transaction began."""
-    desk.init()
-    assert desk.add(ORDERS) is E.NONE
-    began_ms = desk.clock.now_ms
+    rig.init()
+    assert rig.add(ORDERS) is E.NONE
+    began_ms = rig.clock.now_ms
     for number in (2, 3, 4):
-        desk.clock.advance(TIMEOUT_MS // 3 - 1)
-        assert desk.add(AUDIT._replace(partition=number)) is E.NONE
-    assert (desk.metadata.start_ms, desk.state) == (began_ms, "Ongoing")
-    assert desk.metadata.updated_ms > began_ms + TIMEOUT_MS // 2
-    desk.clock.advance(10_003)
-    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
+        rig.clock.advance(TIMEOUT_MS // 3 - 1)
+        assert rig.add(AUDIT._replace(partition=number)) is E.NONE
+    assert (rig.metadata.start_ms, rig.state) == (began_ms, "Ongoing")
+    assert rig.metadata.updated_ms > began_ms + TIMEOUT_MS // 2
+    rig.clock.advance(10_003)
+    assert (rig.state, rig.metadata.producer_epoch) == ("PrepareAbort", 1)
 
 
-def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(desk: Desk) -> None:
+def test_a_transaction_is_not_aborted_for_time_that_the_process_missed(rig: TransactionRig) -> None:
     """Its start is a date all the same, as a later stall does not concern the next transaction."""
-    desk.open_transaction()
-    desk.clock.advance(TIMEOUT_MS - 10_000)
-    desk.clock.missed_ms += 10 * TIMEOUT_MS
-    desk.clock.advance(10_000)
-    assert desk.state == "Ongoing"
-    desk.clock.advance(10_000)
-    assert desk.state == "PrepareAbort"
-    desk.answer_markers()
-    desk.answer_markers()
-    began_ms = desk.clock.now_ms + desk.clock.missed_ms
-    assert desk.add(ORDERS, epoch=desk.init().producer_epoch) is E.NONE
-    assert desk.coordinator.describe(ID).start_time_ms == began_ms
-    desk.clock.advance(TIMEOUT_MS)
-    assert desk.state == "Ongoing"
+    rig.open_transaction()
+    rig.clock.advance(TIMEOUT_MS - 10_000)
+    rig.clock.missed_ms += 10 * TIMEOUT_MS
+    rig.clock.advance(10_000)
+    assert rig.state == "Ongoing"
+    rig.clock.advance(10_000)
+    assert rig.state == "PrepareAbort"
+    rig.answer_markers()
+    rig.answer_markers()
+    began_ms = rig.clock.now_ms + rig.clock.missed_ms
+    assert rig.add(ORDERS, epoch=rig.init().producer_epoch) is E.NONE
+    assert rig.coordinator.describe(ID).start_time_ms == began_ms
+    rig.clock.advance(TIMEOUT_MS)
+    assert rig.state == "Ongoing"
 
 
-def test_a_transaction_that_another_coordinator_reads_goes_on_counting(desk: Desk) -> None:
+def test_a_transaction_that_another_coordinator_reads_goes_on_counting(rig: TransactionRig) -> None:
     """Its start is a date in the log: a stall since then is left out only while it is known."""
-    desk.clock.missed_ms += 10 * TIMEOUT_MS
-    desk.open_transaction()
-    began_ms = desk.metadata.start_ms
-    desk.clock.advance(TIMEOUT_MS // 2)
-    desk.resign()
-    desk.lead(7)
-    desk.clock.advance(TIMEOUT_MS // 2)
-    assert (desk.metadata.start_ms, desk.state) == (began_ms, "Ongoing")
-    desk.clock.advance(10_000)
-    assert desk.state == "PrepareAbort"
+    rig.clock.missed_ms += 10 * TIMEOUT_MS
+    rig.open_transaction()
+    began_ms = rig.metadata.start_ms
+    rig.clock.advance(TIMEOUT_MS // 2)
+    rig.resign()
+    rig.lead(7)
+    rig.clock.advance(TIMEOUT_MS // 2)
+    assert (rig.metadata.start_ms, rig.state) == (began_ms, "Ongoing")
+    rig.clock.advance(10_000)
+    assert rig.state == "PrepareAbort"
 
 
-def test_a_transaction_whose_change_is_being_written_is_aborted_afterwards(desk: Desk) -> None:
+def test_a_transaction_whose_change_is_being_written_is_aborted_afterwards(
+    rig: TransactionRig,
+) -> None:
     """DP-133: a pending change goes first; the next look finds the transaction."""
-    desk.open_transaction()
-    desk.holds_appends = True
-    adding = desk.begin_adding(AUDIT._replace(partition=7))
-    desk.clock.advance(TIMEOUT_MS + 10_000)
-    assert (desk.metadata.pending_state, desk.metadata.producer_epoch) == (S.ONGOING, 0)
-    assert len(desk.appends) == 1
-    desk.holds_appends = False
-    desk.answer_append()
-    assert (adding.result(), desk.state) == (E.NONE, "Ongoing")
-    desk.clock.advance(10_000)
-    assert (desk.state, desk.metadata.producer_epoch) == ("PrepareAbort", 1)
-    assert desk.failures == []
+    rig.open_transaction()
+    rig.holds_appends = True
+    adding = rig.begin_adding(AUDIT._replace(partition=7))
+    rig.clock.advance(TIMEOUT_MS + 10_000)
+    assert (rig.metadata.pending_state, rig.metadata.producer_epoch) == (S.ONGOING, 0)
+    assert len(rig.appends) == 1
+    rig.holds_appends = False
+    rig.answer_append()
+    assert (adding.result(), rig.state) == (E.NONE, "Ongoing")
+    rig.clock.advance(10_000)
+    assert (rig.state, rig.metadata.producer_epoch) == ("PrepareAbort", 1)
+    assert rig.failures == []
 
 
 @pytest.mark.parametrize(("version", "epochs"), [("3.9", [1, 1]), ("1.1", [1, 2])])
@@ -341,87 +351,87 @@ def test_a_fence_that_cannot_be_written_raises_the_epoch_once(
     version: str, epochs: list[int]
 ) -> None:
     """KAFKA-9666: before, each attempt raised it."""
-    desk = Desk(version)
-    desk.lead()
-    desk.open_transaction()
+    rig = TransactionRig(version)
+    rig.lead()
+    rig.open_transaction()
     seen = []
     for _ in range(2):
-        desk.append_error = E.NOT_ENOUGH_REPLICAS
-        assert desk.init().error is E.COORDINATOR_NOT_AVAILABLE
-        seen.append(desk.metadata.producer_epoch)
-    assert (seen, desk.state) == (epochs, "Ongoing")
-    desk.append_error = E.NONE
-    assert desk.init().error is E.CONCURRENT_TRANSACTIONS
-    assert desk.state == "PrepareAbort"
+        rig.append_error = E.NOT_ENOUGH_REPLICAS
+        assert rig.init().error is E.COORDINATOR_NOT_AVAILABLE
+        seen.append(rig.metadata.producer_epoch)
+    assert (seen, rig.state) == (epochs, "Ongoing")
+    rig.append_error = E.NONE
+    assert rig.init().error is E.CONCURRENT_TRANSACTIONS
+    assert rig.state == "PrepareAbort"
 
 
 def test_ids_that_nobody_uses_are_forgotten() -> None:
     """After a week, with tombstones of at most a batch each; an open one is kept."""
-    desk = Desk()
-    desk.lead()
+    rig = TransactionRig()
+    rig.lead()
     names = [f"id-{number}-{'x' * 80}" for number in range(20)]
     for name in names:
-        desk.init(name)
-    open_transaction_of_another = desk.init()
+        rig.init(name)
+    open_transaction_of_another = rig.init()
     assert open_transaction_of_another.error is E.NONE
-    desk.add(producer_id=120, epoch=0)
-    desk.metadata.timeout_ms = 10**10
-    before = len(desk.log.stored)
-    desk.clock.advance(604_800_000 + 3_600_000)
-    assert [d.transactional_id for _, d in desk.coordinator.states.transactions()] == [ID]
-    assert desk.written().count("-") == 20
-    assert 1 < len(desk.log.stored) - before < 20
-    assert desk.coordinator.describe(names[0]).error is E.TRANSACTIONAL_ID_NOT_FOUND
+    rig.add(producer_id=120, epoch=0)
+    rig.metadata.timeout_ms = 10**10
+    before = len(rig.log.stored)
+    rig.clock.advance(604_800_000 + 3_600_000)
+    assert [d.transactional_id for _, d in rig.coordinator.states.transactions()] == [ID]
+    assert rig.written().count("-") == 20
+    assert 1 < len(rig.log.stored) - before < 20
+    assert rig.coordinator.describe(names[0]).error is E.TRANSACTIONAL_ID_NOT_FOUND
 
 
-def test_an_id_is_forgotten_exactly_when_its_time_is_up(desk: Desk) -> None:
+def test_an_id_is_forgotten_exactly_when_its_time_is_up(rig: TransactionRig) -> None:
     """A change at this very moment keeps it (``TransactionStateManager.shouldExpire``)."""
-    desk.init()
-    desk.metadata.updated_ms = desk.host.wall_ms() - 604_800_000 + 1
-    desk.coordinator.states.expire()
-    assert desk.state == "Empty"
-    desk.metadata.updated_ms -= 1
-    desk.metadata.pending_state = S.ONGOING
-    desk.coordinator.states.expire()
-    assert desk.state == "Empty"
-    desk.metadata.pending_state = None
-    desk.coordinator.states.expire()
-    assert desk.coordinator.describe(ID).error is E.TRANSACTIONAL_ID_NOT_FOUND
+    rig.init()
+    rig.metadata.updated_ms = rig.host.wall_ms() - 604_800_000 + 1
+    rig.coordinator.states.expire()
+    assert rig.state == "Empty"
+    rig.metadata.updated_ms -= 1
+    rig.metadata.pending_state = S.ONGOING
+    rig.coordinator.states.expire()
+    assert rig.state == "Empty"
+    rig.metadata.pending_state = None
+    rig.coordinator.states.expire()
+    assert rig.coordinator.describe(ID).error is E.TRANSACTIONAL_ID_NOT_FOUND
 
 
-def test_an_id_stays_when_its_tombstone_cannot_be_written(desk: Desk) -> None:
-    desk.init()
-    desk.append_error = E.NOT_ENOUGH_REPLICAS
-    desk.clock.advance(604_800_000 + 3_600_000)
-    assert (desk.state, desk.metadata.pending_state) == ("Empty", None)
+def test_an_id_stays_when_its_tombstone_cannot_be_written(rig: TransactionRig) -> None:
+    rig.init()
+    rig.append_error = E.NOT_ENOUGH_REPLICAS
+    rig.clock.advance(604_800_000 + 3_600_000)
+    assert (rig.state, rig.metadata.pending_state) == ("Empty", None)
 
 
 # -- verification and descriptions ---------------------------------------------------------------
 
 
-def test_verification(desk: Desk) -> None:
+def test_verification(rig: TransactionRig) -> None:
     """KIP-890: partitions of the transaction may be written, others are not its own."""
-    desk.open_transaction()
-    assert desk.verify(ORDERS) == [E.NONE]
+    rig.open_transaction()
+    assert rig.verify(ORDERS) == [E.NONE]
     other = AUDIT._replace(partition=9)
-    assert desk.verify(ORDERS, other) == [E.NONE, E.TRANSACTION_ABORTABLE]
-    assert desk.verify(name="") == [E.INVALID_REQUEST]
-    assert desk.verify(name="other") == [E.INVALID_PRODUCER_ID_MAPPING]
-    assert desk.verify(producer_id=7) == [E.INVALID_PRODUCER_ID_MAPPING]
-    assert desk.verify(epoch=1) == [E.PRODUCER_FENCED]
-    desk.end()
-    assert desk.verify(ORDERS) == [E.CONCURRENT_TRANSACTIONS]
+    assert rig.verify(ORDERS, other) == [E.NONE, E.TRANSACTION_ABORTABLE]
+    assert rig.verify(name="") == [E.INVALID_REQUEST]
+    assert rig.verify(name="other") == [E.INVALID_PRODUCER_ID_MAPPING]
+    assert rig.verify(producer_id=7) == [E.INVALID_PRODUCER_ID_MAPPING]
+    assert rig.verify(epoch=1) == [E.PRODUCER_FENCED]
+    rig.end()
+    assert rig.verify(ORDERS) == [E.CONCURRENT_TRANSACTIONS]
 
 
-def test_an_open_transaction_is_described(desk: Desk) -> None:
+def test_an_open_transaction_is_described(rig: TransactionRig) -> None:
     """KIP-664: state, producer, timeout, start and partitions of a transaction are described."""
-    desk.open_transaction()
-    found = desk.coordinator.describe(ID)
+    rig.open_transaction()
+    found = rig.coordinator.describe(ID)
     assert (found.error, found.state, found.producer_id) == (E.NONE, "Ongoing", 100)
-    assert (found.timeout_ms, found.start_time_ms) == (TIMEOUT_MS, desk.clock.now_ms)
+    assert (found.timeout_ms, found.start_time_ms) == (TIMEOUT_MS, rig.clock.now_ms)
     assert found.partitions == (ORDERS, AUDIT)
-    assert desk.coordinator.describe("").error is E.INVALID_REQUEST
-    assert desk.coordinator.describe("other").error is E.TRANSACTIONAL_ID_NOT_FOUND
+    assert rig.coordinator.describe("").error is E.INVALID_REQUEST
+    assert rig.coordinator.describe("other").error is E.TRANSACTIONAL_ID_NOT_FOUND
 
 
 @pytest.mark.parametrize(
@@ -439,18 +449,18 @@ def test_an_open_transaction_is_described(desk: Desk) -> None:
     ],
 )
 def test_lists(
-    desk: Desk, request_of: dict[str, Any], names: list[str], unknown: tuple[str, ...]
+    rig: TransactionRig, request_of: dict[str, Any], names: list[str], unknown: tuple[str, ...]
 ) -> None:
     """KIP-664, KIP-994: by state, producer, and how long a transaction is open."""
-    desk.open_transaction()
-    desk.init("second")
-    desk.clock.advance(1000)
-    answer = desk.coordinator.list_transactions(ListTransactionsRequest(**request_of))
+    rig.open_transaction()
+    rig.init("second")
+    rig.clock.advance(1000)
+    answer = rig.coordinator.list_transactions(ListTransactionsRequest(**request_of))
     assert [found.transactional_id for found in answer.transactions] == names
     assert answer.unknown_states == unknown
 
 
-def test_a_list_does_not_look_at_each_filter_for_each_transaction(desk: Desk) -> None:
+def test_a_list_does_not_look_at_each_filter_for_each_transaction(rig: TransactionRig) -> None:
     """Thousands of filters and of transactions would be millions of comparisons."""
     compared = 0
 
@@ -462,19 +472,19 @@ def test_a_list_does_not_look_at_each_filter_for_each_transaction(desk: Desk) ->
 
         __hash__ = int.__hash__
 
-    desk.init("first")
-    desk.init("second")
+    rig.init("first")
+    rig.init("second")
     wanted = tuple(Counted(number) for number in range(1000, 1100))
-    answer = desk.coordinator.list_transactions(ListTransactionsRequest(producer_ids=wanted))
+    answer = rig.coordinator.list_transactions(ListTransactionsRequest(producer_ids=wanted))
     assert (answer.transactions, compared) == ((), 0)
 
 
-def test_changes_of_state_are_told(desk: Desk) -> None:
+def test_changes_of_state_are_told(rig: TransactionRig) -> None:
     """The listener hears each state, once it counts."""
     told: list[tuple[str, Any, Any]] = []
-    desk.host.state_listener = lambda *change: told.append(change)
-    desk.open_transaction()
-    desk.end()
+    rig.host.state_listener = lambda *change: told.append(change)
+    rig.open_transaction()
+    rig.end()
     assert [change for change in told if change[0] == f"transaction/{ID}"] == [
         (f"transaction/{ID}", None, "Empty"),
         (f"transaction/{ID}", "Empty", "Ongoing"),

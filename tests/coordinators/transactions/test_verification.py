@@ -24,7 +24,7 @@ ORDERS = TopicPartition("orders", 0)
 AUDIT = TopicPartition("audit", 0)
 
 
-class Desk:
+class TransactionRig:
     """A verifier, its requests, and what it told."""
 
     def __init__(self) -> None:
@@ -69,13 +69,13 @@ class Desk:
 
 
 def test_verified_partitions_have_no_error() -> None:
-    desk = Desk()
-    desk.ask("id", ORDERS, AUDIT)
-    desk.turn()
-    ((broker, request, _),) = desk.requests
+    rig = TransactionRig()
+    rig.ask("id", ORDERS, AUDIT)
+    rig.turn()
+    ((broker, request, _),) = rig.requests
     assert (broker, request.transactions[0].verify_only) == (2, True)
-    desk.answer_with(E.NONE, E.NONE)
-    assert desk.told == [("id 0", {})]
+    rig.answer_with(E.NONE, E.NONE)
+    assert rig.told == [("id 0", {})]
 
 
 @pytest.mark.parametrize(
@@ -91,20 +91,20 @@ def test_errors_by_what_the_client_knows(
     answered: ErrorCode, modern: ErrorCode, old: ErrorCode
 ) -> None:
     for knows, expected in ((True, modern), (False, old)):
-        desk = Desk()
-        desk.ask(modern=knows)
-        desk.turn()
-        desk.answer_with(answered)
-        assert desk.told == [("id 0", {ORDERS: expected})]
+        rig = TransactionRig()
+        rig.ask(modern=knows)
+        rig.turn()
+        rig.answer_with(answered)
+        assert rig.told == [("id 0", {ORDERS: expected})]
 
 
 @pytest.mark.parametrize("coordinator", [None, 9])
 def test_without_a_coordinator(coordinator: int | None) -> None:
     """Nobody is known to lead the partition of the log, or it is dead."""
-    desk = Desk()
-    desk.coordinator = coordinator
-    desk.ask()
-    assert desk.told == [("id 0", {ORDERS: E.COORDINATOR_NOT_AVAILABLE})]
+    rig = TransactionRig()
+    rig.coordinator = coordinator
+    rig.ask()
+    assert rig.told == [("id 0", {ORDERS: E.COORDINATOR_NOT_AVAILABLE})]
 
 
 @pytest.mark.parametrize(
@@ -118,25 +118,25 @@ def test_without_a_coordinator(coordinator: int | None) -> None:
 def test_a_request_that_fails_as_a_whole(
     response: AddPartitionsToTxnResponse | None, error: ErrorCode
 ) -> None:
-    desk = Desk()
-    desk.ask("a")
-    desk.ask("b", AUDIT)
-    desk.turn()
-    desk.answer(response)
-    assert desk.told == [("a 0", {ORDERS: error}), ("b 0", {AUDIT: error})]
+    rig = TransactionRig()
+    rig.ask("a")
+    rig.ask("b", AUDIT)
+    rig.turn()
+    rig.answer(response)
+    assert rig.told == [("a 0", {ORDERS: error}), ("b 0", {AUDIT: error})]
 
 
 def test_one_request_to_a_coordinator_at_a_time() -> None:
     """What comes meanwhile goes out together."""
-    desk = Desk()
-    desk.ask("a")
-    desk.turn()
-    desk.ask("b")
-    desk.ask("c")
-    desk.turn()
-    assert len(desk.requests) == 1
-    desk.answer_with(E.NONE)
-    ((_, request, _),) = desk.requests
+    rig = TransactionRig()
+    rig.ask("a")
+    rig.turn()
+    rig.ask("b")
+    rig.ask("c")
+    rig.turn()
+    assert len(rig.requests) == 1
+    rig.answer_with(E.NONE)
+    ((_, request, _),) = rig.requests
     assert [asked.transactional_id for asked in request.transactions] == ["b", "c"]
 
 
@@ -152,10 +152,10 @@ def test_the_same_id_again_before_it_was_asked_for(
     second: int, told: list[tuple[str, dict[TopicPartition, ErrorCode]]]
 ) -> None:
     """A repetition takes its place, a newer epoch fences it, an older one is a zombie's."""
-    desk = Desk()
-    desk.ask()
-    desk.ask(epoch=second)
-    assert desk.told == told
-    desk.turn()
-    ((_, request, _),) = desk.requests
+    rig = TransactionRig()
+    rig.ask()
+    rig.ask(epoch=second)
+    assert rig.told == told
+    rig.turn()
+    ((_, request, _),) = rig.requests
     assert [asked.producer_epoch for asked in request.transactions] == [max(0, second)]

@@ -1,4 +1,4 @@
-"""A coordinator on a desk that speaks the consumer protocol (KIP-848), and members that a test
+"""A coordinator in a test rig that speaks the consumer protocol (KIP-848), and members that a test
 moves step by step."""
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from fakekafka.protocol.groups import (
 from fakekafka.protocol.internal_topics import OFFSETS_TOPIC
 from fakekafka.protocol.values import BrokerInfo, TopicPartition, uuid_text
 from fakekafka.replication.partition.metadata_cache import MetadataCache
-from fakekafka.tests.support.group_desk import GroupDesk, StubLog
+from fakekafka.tests.support.group_rig import GroupRig, StubLog
 
 Partitions = set[tuple[str, int]]
 
 
 def topic_id(name: str) -> str:
-    """The id that a topic has on a desk."""
+    """The id that a topic has in a test rig."""
     return uuid_text(name.encode().ljust(16, b"."))
 
 
 class Member:
     """What a client of the protocol keeps: its id, its epoch and what it reads."""
 
-    def __init__(self, desk: ConsumerGroupDesk, name: str, **said: Any) -> None:
-        self.desk = desk
+    def __init__(self, rig: ConsumerGroupRig, name: str, **said: Any) -> None:
+        self.rig = rig
         self.name = name
         self.member_id = f"id-{name}"
         self.epoch = 0
@@ -53,7 +53,7 @@ class Member:
     def send(self, epoch: int, **more: Any) -> Member:
         """Send a heartbeat as it is written here."""
         self.answer = None
-        self.desk.send(self, ConsumerGroupHeartbeatRequest("group", self.member_id, epoch, **more))
+        self.rig.send(self, ConsumerGroupHeartbeatRequest("group", self.member_id, epoch, **more))
         return self
 
     def join(self) -> Member:
@@ -77,7 +77,7 @@ class Member:
             self.epoch = answer.member_epoch
             if answer.assignment is not None:
                 self.owned = {
-                    (self.desk.names[topic], number)
+                    (self.rig.names[topic], number)
                     for topic, numbers in answer.assignment
                     for number in numbers
                 }
@@ -89,7 +89,7 @@ class Member:
         return self.send(epoch, group_instance_id=instance_id)
 
 
-class ConsumerGroupDesk(GroupDesk):
+class ConsumerGroupRig(GroupRig):
     """A coordinator with the topics ``orders`` (4 partitions) and ``audit`` (2)."""
 
     def __init__(self, *, log: StubLog | None = None, **config: Any) -> None:

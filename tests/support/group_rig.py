@@ -1,4 +1,4 @@
-"""A group coordinator on a desk: its clock, its log and its members are in the test's hands."""
+"""A group coordinator in a test rig: its clock, its log and its members are in the test's hands."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Replicas:
         return hosted
 
 
-class GroupDesk:
+class GroupRig:
     """A coordinator that leads the only partition of the offsets topic, and its answers."""
 
     def __init__(

@@ -46,7 +46,7 @@ class FakeLog:
         return self.stored
 
 
-class Desk:
+class TransactionRig:
     """Broker 1 leads the only partition of the log; ``leaders`` says who leads the others."""
 
     def __init__(self, version: str = "3.9", **config: Any) -> None:
