@@ -163,17 +163,17 @@ class Node(pykka.Actor):
         """A session expires: what is done now is due to whatever silenced its client."""
         client = self.runtime.owners.get(session_id, "")
         text = f"session {session_id:#x} of {client or 'an unknown client'} expires"
-        self.runtime.blame_silence(self.name, client, timeout_ms, text)
+        self.runtime.report_silence(self.name, client, timeout_ms, text)
 
     def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
         """Listener of the offsets of a log."""
         return self.runtime.log_listener(self.name, paths)
 
-    def blame_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
+    def report_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
         """Note that what is done now is due to whatever silenced a peer."""
         owners = self.runtime.owners
         client = owners.get(member_id) or owners.get(peer, peer)
-        self.runtime.blame_silence(self.name, client, silent_ms, text)
+        self.runtime.report_silence(self.name, client, silent_ms, text)
 
     def log(self, level: str, text: str) -> None:
         """Write a line of the log under this node's name."""

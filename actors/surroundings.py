@@ -298,6 +298,6 @@ class Surroundings(Protocol):
     owners: dict[int | str, str]
     """Whose ZooKeeper sessions and transactions these are, while the run is recorded."""
 
-    def blame_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
+    def report_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
         """An actor gives a silent peer up; what follows is due to what silenced it."""
         ...

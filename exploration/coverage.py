@@ -84,7 +84,7 @@ class Coverage:
         self._step("replica" if "/" in subject else "partition", old, new)
 
     def _group_state(self, _group: str, old: str | None, new: str | None) -> None:
-        if not self._target.world.has_modern_groups:
+        if not self._target.world.has_consumer_protocol:
             self._step("group", old, new)
 
     def _transaction_state(self, _name: str, old: str | None, new: str | None) -> None:

@@ -17,7 +17,7 @@ from ..testing.views import PartitionView
 class World:
     """A running cluster, as far as steps and choices have to know it."""
 
-    has_modern_groups = False
+    has_consumer_protocol = False
     """Whether its groups are of the consumer protocol (KIP-848)."""
 
     def __init__(self, simulation: Simulation, alive_min: int = 0) -> None:
@@ -111,7 +111,7 @@ class World:
         may be heard by none (docs/kafka/controller-failover.md#election)."""
         known = [self.controller_of(broker_id) for broker_id in self.simulation.broker_ids]
         active = self.simulation.controller.id
-        return all(one is not None and one.tenure.active_controller_id == active for one in known)
+        return all(one is not None and one.active_controller.id == active for one in known)
 
     def request(self, text: str, message: Any) -> None:
         """Send an admin request to the controller; nobody waits for the outcome."""

@@ -91,7 +91,7 @@ class Host(Protocol):
         """Send a message to another actor through the network; no answer is expected."""
         ...
 
-    def blame_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
+    def report_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
         """Note that what is done now follows from a peer's silence of this many ms, and so from
         what silenced it; told while a run is recorded. Several peers may have one name, so a
         member of a group is known by its id, too."""

@@ -357,7 +357,7 @@ class Runtime(abc.ABC):
         self.timer_chains.fired(actor, name, event, begun_by)
         return event
 
-    def blame_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
+    def report_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
         """A peer was silent for too long: because of a crash, a pause, a cut or a loss."""
         if self.recorder is None:
             return

@@ -139,7 +139,7 @@ class Migration:
         self._store.append(group, pairs, appended, done)
 
     def _classic_of(self, group: ConsumerGroup, leaving: ConsumerMember) -> Group:
-        classic = Group(group.group_id, self._store.surroundings, GroupState.STABLE)
+        classic = Group(group.group_id, self._store.environment, GroupState.STABLE)
         classic.generation = group.epoch
         classic.offsets = group.offsets
         for member in group.members.values():
@@ -160,7 +160,7 @@ class Migration:
         Nobody waits for the records: without them it is found empty, and replaced, once more.
         """
         tombstones = group_records.group_tombstones(group.group_id, ())
-        classic = Group(group.group_id, self._store.surroundings)
+        classic = Group(group.group_id, self._store.environment)
         classic.offsets = group.offsets
         pairs = [*map(group_records.encode, tombstones)]
         self._store.append(

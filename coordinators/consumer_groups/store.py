@@ -11,7 +11,7 @@ from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode
 from ...protocol.versions import Behaviour
 from ..append_errors import APPEND_ERRORS
-from ..groups.group import Group, GroupSurroundings
+from ..groups.group import Group, GroupEnvironment
 from ..groups.loading import AnyGroup, Commits, LoadedPartition
 from ..groups.store import GroupStore
 from . import records as group_records
@@ -41,8 +41,8 @@ Pairs = Sequence[tuple[bytes, bytes | None]]
 class LoadedConsumerGroups(LoadedPartition):
     """State of a partition that may hold records of groups of the consumer protocol."""
 
-    def __init__(self, surroundings: GroupSurroundings, retention_ms: int | None) -> None:
-        super().__init__(surroundings, retention_ms)
+    def __init__(self, environment: GroupEnvironment, retention_ms: int | None) -> None:
+        super().__init__(environment, retention_ms)
         self._records: dict[str, list[GroupRecord]] = {}
 
     def take_record(
@@ -95,7 +95,7 @@ class ConsumerGroupStore(GroupStore):
 
     def new_partition(self) -> LoadedPartition:
         """Return what a partition is read into."""
-        return LoadedConsumerGroups(self.surroundings, self._retention_of_offsets_ms)
+        return LoadedConsumerGroups(self.environment, self._retention_of_offsets_ms)
 
     def keep_loaded(self, group: AnyGroup) -> None:
         """Coordinate a group that was loaded."""

@@ -101,7 +101,7 @@ PREVIOUS_STATES: dict[GroupState, tuple[GroupState, ...]] = {
 """State -> the states it may be entered from (Kafka: ``GroupState.validPreviousStates``)."""
 
 
-class GroupSurroundings(NamedTuple):
+class GroupEnvironment(NamedTuple):
     """Rules, time and chance, as the groups of a broker are given them."""
 
     config: BrokerConfig
@@ -144,12 +144,12 @@ class Group:
     def __init__(
         self,
         group_id: str,
-        surroundings: GroupSurroundings,
+        environment: GroupEnvironment,
         state: GroupState = GroupState.EMPTY,
     ) -> None:
         self.group_id = group_id
         self.state: GroupState = state
-        self.state_timestamp_ms: int = surroundings.wall_ms()
+        self.state_timestamp_ms: int = environment.wall_ms()
         """When the state was entered; -1 if an old record did not say."""
         self.generation: int = 0
         self.protocol_type: str | None = None
@@ -176,10 +176,10 @@ class Group:
         """The times that run, by what ``SetTimer`` names; kept for who carries out effects."""
         self._supported: dict[str, int] = {}
         """Protocol -> how many members support it."""
-        self._config = surroundings.config
-        self._behaviour = surroundings.behaviour
-        self._wall_ms = surroundings.wall_ms
-        self._rng = surroundings.rng
+        self._config = environment.config
+        self._behaviour = environment.behaviour
+        self._wall_ms = environment.wall_ms
+        self._rng = environment.rng
 
     # -- what it is ----------------------------------------------------------------------------
 
@@ -1038,10 +1038,10 @@ class Group:
         )
 
     @classmethod
-    def of_value(cls, group_id: str, value: GroupValue, surroundings: GroupSurroundings) -> Group:
+    def of_value(cls, group_id: str, value: GroupValue, environment: GroupEnvironment) -> Group:
         """The group that a record tells of: stable, or empty without members."""
         state = GroupState.STABLE if value.members else GroupState.EMPTY
-        group = cls(group_id, surroundings, state)
+        group = cls(group_id, environment, state)
         group.state_timestamp_ms = value.state_timestamp_ms
         group.generation = value.generation
         group.protocol_type = value.protocol_type or None

@@ -9,7 +9,7 @@ from typing import Protocol
 from ...protocol.errors import ClientError
 from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition
-from .group import Group, GroupSurroundings
+from .group import Group, GroupEnvironment
 from .offsets import CommitRecord, GroupOffsets
 from .records import (
     GroupValue,
@@ -53,9 +53,9 @@ class AnyGroup(Protocol):
 class LoadedPartition:
     """State of a partition according to the records read so far."""
 
-    def __init__(self, surroundings: GroupSurroundings, retention_ms: int | None) -> None:
+    def __init__(self, environment: GroupEnvironment, retention_ms: int | None) -> None:
         """``retention_ms`` is what offsets live for that do not say, where each has its time."""
-        self._surroundings = surroundings
+        self._environment = environment
         self._retention_ms = retention_ms
         self._offsets: Commits = {}
         self._values: dict[str, GroupValue] = {}
@@ -111,7 +111,7 @@ class LoadedPartition:
     def groups_with_records(self) -> dict[str, AnyGroup]:
         """The groups in the order in which they were stored."""
         return {
-            group_id: Group.of_value(group_id, value, self._surroundings)
+            group_id: Group.of_value(group_id, value, self._environment)
             for group_id, value in self._values.items()
         }
 
@@ -123,7 +123,7 @@ class LoadedPartition:
         def offsets_of(group_id: str) -> GroupOffsets:
             known = groups.get(group_id)
             if known is None:
-                known = groups[group_id] = Group(group_id, self._surroundings)
+                known = groups[group_id] = Group(group_id, self._environment)
             return known.offsets
 
         for key, commit in self._offsets.items():

@@ -32,7 +32,7 @@ from .effects import (
     StoreGroup,
     WriteLine,
 )
-from .group import TIME_LIMITS, Group, GroupSurroundings
+from .group import TIME_LIMITS, Group, GroupEnvironment
 from .loading import AnyGroup, LoadedPartition
 from .offsets import CommitRecord
 from .offsets_log import ACKS_NONE, OffsetsLog
@@ -89,7 +89,7 @@ class GroupStore:
         self.behaviour = behaviour
         self.write_line = write_line
         self.log: OffsetsLog = OffsetsLog(host, config, replica_manager)
-        self.surroundings: GroupSurroundings = GroupSurroundings(
+        self.environment: GroupEnvironment = GroupEnvironment(
             config, behaviour, lambda: host.wall_ms(), host.rng
         )
         self.groups: dict[str, Group] = {}
@@ -111,7 +111,7 @@ class GroupStore:
         """The group; an unknown one is empty."""
         group = self.groups.get(group_id)
         if group is None:
-            group = self.groups[group_id] = Group(group_id, self.surroundings)
+            group = self.groups[group_id] = Group(group_id, self.environment)
         return group
 
     def find(self, group_id: str) -> AnyGroup | None:
@@ -159,7 +159,7 @@ class GroupStore:
                 self.host.state_listener(path, effect.old, effect.new)
         elif isinstance(effect, NoteSilence):
             if self.host.state_listener is not None:
-                self.host.blame_silence(
+                self.host.report_silence(
                     effect.client_id, effect.silent_ms, effect.text, effect.member_id
                 )
         elif self.host.causes is not None:
@@ -316,7 +316,7 @@ class GroupStore:
 
     def new_partition(self) -> LoadedPartition:
         """Return what a partition is read into."""
-        return LoadedPartition(self.surroundings, self._retention_of_offsets_ms)
+        return LoadedPartition(self.environment, self._retention_of_offsets_ms)
 
     def keep_loaded(self, group: AnyGroup) -> None:
         """Coordinate a group that was loaded."""

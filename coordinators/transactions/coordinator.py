@@ -396,7 +396,7 @@ class TransactionCoordinator:
         text = f"the transaction of {name} has been open for more than {timeout_ms} ms"
         assert self._host.causes is not None
         self._host.causes.serve("TransactionCoordinator.abort_timed_out", metadata.begun_by)
-        self._host.blame_silence(f"transaction/{name}", timeout_ms, text)
+        self._host.report_silence(f"transaction/{name}", timeout_ms, text)
 
     # -- descriptions --------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ class LegalTransitions(Invariant):
     def on_group_state(self, group: str, old: str | None, new: str | None) -> None:
         if old is None or new is None or old == new or (old, new) in self._groups:
             return
-        if not self.scene.world.has_modern_groups:
+        if not self.scene.world.has_consumer_protocol:
             self.tell(f"group {group} went from {old} to {new}")
 
     def on_transaction_state(self, name: str, old: str | None, new: str | None) -> None:

@@ -39,7 +39,7 @@ class ClassicGroups(Target):
         HandlersSucceed,
     )
     world: GroupWorld
-    is_modern: ClassVar[bool] = False
+    has_consumer_protocol: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ClassicGroups(Target):
             "group.initial.rebalance.delay.ms": rng.choice((0, 3000)),
         }
         settings: dict[str, Any] = {"assignor": rng.choice(ASSIGNORS)}
-        if self.is_modern:
+        if self.has_consumer_protocol:
             settings = {
                 "group_protocol": "consumer",
                 "group_remote_assignor": rng.choice(SERVER_ASSIGNORS),
@@ -105,4 +105,4 @@ class ConsumerGroups(ClassicGroups):
     """A group of the consumer protocol (KIP-848)."""
 
     name = "consumer-groups"
-    is_modern = True
+    has_consumer_protocol = True

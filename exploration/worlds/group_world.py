@@ -50,7 +50,7 @@ class GroupWorld(World):
         """Of all members that ever joined."""
 
     @property
-    def has_modern_groups(self) -> bool:  # type: ignore[override]
+    def has_consumer_protocol(self) -> bool:  # type: ignore[override]
         return self.settings.get("group_protocol") == "consumer"
 
     def member(self, name: str) -> SimulatedGroupConsumer | None:
@@ -77,7 +77,7 @@ class GroupWorld(World):
             auto_commit_interval_ms=commit_interval_ms,
             group_instance_id=instance,
         )
-        notes = self._assigned if self.has_modern_groups else self._rebalanced
+        notes = self._assigned if self.has_consumer_protocol else self._rebalanced
         consumer.on_rebalance = lambda change: notes(consumer, instance or name, change)
         self.members.append(consumer)
 
@@ -234,7 +234,7 @@ def _die(world: GroupWorld, rng: random.Random) -> Drawn:
         yield Die(member.name)
         instance = member.group_settings.group_instance_id
         if instance is not None:
-            if world.has_modern_groups:
+            if world.has_consumer_protocol:
                 yield steps.Wait(60_000)
             yield from _join(world, rng, instance)
 

@@ -129,7 +129,7 @@ class PartitionContext:
         if self.host.state_listener is None:
             return
         for broker_id in lagging:
-            self.host.blame_silence(
+            self.host.report_silence(
                 broker_name(broker_id),
                 self.lag_ms_max,
                 f"replica {broker_id} of {topic_partition} has been behind for more than "

@@ -47,6 +47,7 @@ from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import ControllerMoved, Log
 from ..zookeeper.timed_work import Work, ignore_work
 from . import events
+from .active_controller import ActiveController
 from .channels import BrokerChannels
 from .control_requests import ControlRequests, ResponsesToEvents
 from .controller_election import ControllerElection
@@ -68,7 +69,6 @@ from .metrics import ControllerMetrics
 from .parts import ControllerParts
 from .queue import ControllerEventManager, Mailbox
 from .registration import BrokerRegistration
-from .tenure import Tenure
 from .topic_deletion_manager import DeletionClient, TopicDeletionManager
 from .watches import ControllerWatches, SessionWatcher
 
@@ -98,7 +98,7 @@ class KafkaController:
         self.broker_id = broker_id
         self.zk = zk
         self.log = log
-        self.tenure: Tenure = Tenure(broker_id)
+        self.active_controller: ActiveController = ActiveController(broker_id)
         self.registration: BrokerRegistration = BrokerRegistration(zk, host, broker_info)
         self.context: ControllerContext = ControllerContext(behaviour, host.state_listener)
         preempts = behaviour.preempt_queued_events
@@ -138,7 +138,7 @@ class KafkaController:
             channels=channels,
             broker_info=broker_info,
             log=log,
-            tenure=self.tenure,
+            active_controller=self.active_controller,
             context=self.context,
             event_manager=self.event_manager,
             watches=watches,
@@ -211,7 +211,7 @@ class KafkaController:
 
     @property
     def is_active(self) -> bool:
-        return self.tenure.is_active
+        return self.active_controller.is_this_broker
 
     @property
     def epoch(self) -> int:
@@ -234,13 +234,13 @@ class KafkaController:
         self.zk.requests.unregister_state_change_handler(STATE_CHANGE_HANDLER)
         await self.event_manager.close()
         self.election.resign()
-        self.tenure.end()
+        self.active_controller.forget()
 
     def crash(self) -> None:
         """The process is killed: stop wherever it is, send nothing."""
         self.event_manager.crash()
         self.rebalance.stop()
-        self.tenure.end()
+        self.active_controller.forget()
 
     async def trigger_controller_move(self) -> None:
         """Give up: resign and delete ``/controller``, so that everyone stands for election."""

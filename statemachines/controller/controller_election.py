@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from ...protocol.awaiting import Cancelled, Pending
 from ..zookeeper.errors import ControllerMoved
+from .active_controller import NO_CONTROLLER
 from .events import ControllerChange, Expire, Reelect, RegisterBrokerAndReelect, Startup
 from .flows.failover import Failover
 from .parts import ControllerParts
 from .registration import BrokerRegistration
-from .tenure import NO_CONTROLLER
 
 
 class ControllerElection:
@@ -40,7 +40,7 @@ class ControllerElection:
         (docs/kafka/controller-failover.md#election)."""
         parts = self._parts
         await self.maybe_resign()
-        is_deleted = parts.tenure.active_controller_id == NO_CONTROLLER
+        is_deleted = parts.active_controller.id == NO_CONTROLLER
         if is_deleted and not parts.behaviour.pipelined_zookeeper:
             await self.elect()
 
@@ -49,7 +49,7 @@ class ControllerElection:
         await self.elect()
 
     async def process_expire(self, _event: Expire) -> None:
-        self._parts.tenure.end()
+        self._parts.active_controller.forget()
         self.resign()
 
     async def process_register_broker_and_reelect(self, _event: RegisterBrokerAndReelect) -> None:
@@ -62,9 +62,9 @@ class ControllerElection:
         # 0.10.1: whoever still finds itself in /controller has resigned and stays so, while the
         # node keeps everybody else from being elected (KAFKA-4229).
         await parts.watches.watch_controller()
-        parts.tenure.end()
+        parts.active_controller.forget()
         self.resign()
-        if await parts.zk.brokers.get_controller_id() != parts.tenure.broker_id:
+        if await parts.zk.brokers.get_controller_id() != parts.active_controller.broker_id:
             await self.elect()
         await self._registration.register_again()
 
@@ -72,11 +72,11 @@ class ControllerElection:
 
     async def elect(self) -> None:
         """Try to become the controller (docs/kafka/controller-failover.md#election)."""
-        parts, tenure, context = self._parts, self._parts.tenure, self._parts.context
+        parts, active, context = self._parts, self._parts.active_controller, self._parts.context
         await self._read_controller_id()
-        if tenure.active_controller_id != NO_CONTROLLER:
+        if active.id != NO_CONTROLLER:
             return
-        broker_id = tenure.broker_id
+        broker_id = active.broker_id
         try:
             (
                 epoch,
@@ -86,7 +86,7 @@ class ControllerElection:
             )
             context.epoch = epoch
             context.epoch_zk_version = zk_version
-            tenure.active_controller_id = broker_id
+            active.id = broker_id
             parts.log("info", f"broker {broker_id} is the controller of epoch {epoch}")
             await self._failover.on_controller_failover()
         except Cancelled:
@@ -94,7 +94,7 @@ class ControllerElection:
         except ControllerMoved as moved:
             parts.log("info", f"broker {broker_id} is not the controller: {moved}")
             await self.maybe_resign()
-            if tenure.is_active and context.epoch == 0:
+            if active.is_this_broker and context.epoch == 0:
                 # Before 2.1 the node may be won and the epoch lost: without an epoch, give way.
                 await self.trigger_controller_move()
         except Exception as error:
@@ -104,22 +104,22 @@ class ControllerElection:
     async def maybe_resign(self) -> None:
         """Look who is the controller; stop being it if it is someone else
         (docs/kafka/controller-failover.md#resignation)."""
-        tenure = self._parts.tenure
-        was_active = tenure.is_active
+        active = self._parts.active_controller
+        was_active = active.is_this_broker
         await self._parts.watches.watch_controller()
         await self._read_controller_id()
-        if was_active and not tenure.is_active:
+        if was_active and not active.is_this_broker:
             self.resign()
 
     async def trigger_controller_move(self) -> None:
         """Give up: resign and delete ``/controller``, so that everyone stands for election."""
         parts = self._parts
         await self._read_controller_id()
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             parts.log("warn", "not the controller any more: there is nothing to give up")
             return
         zk_version = parts.context.epoch_zk_version
-        parts.tenure.end()
+        parts.active_controller.forget()
         self.resign()
         try:
             await parts.zk.brokers.delete_controller(zk_version)
@@ -133,6 +133,4 @@ class ControllerElection:
 
     async def _read_controller_id(self) -> None:
         controller_id = await self._parts.zk.brokers.get_controller_id()
-        self._parts.tenure.active_controller_id = (
-            NO_CONTROLLER if controller_id is None else controller_id
-        )
+        self._parts.active_controller.id = NO_CONTROLLER if controller_id is None else controller_id

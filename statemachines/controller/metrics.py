@@ -20,12 +20,12 @@ class ControllerMetrics:
 
     @property
     def active_controller_count(self) -> int:
-        return int(self._parts.tenure.is_active)
+        return int(self._parts.is_active)
 
     @property
     def offline_partitions_count(self) -> int:
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return 0
         if parts.behaviour.recounts_gauges:
             return parts.context.topics.count_leaderless_partitions()
@@ -34,7 +34,7 @@ class ControllerMetrics:
     @property
     def preferred_replica_imbalance_count(self) -> int:
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return 0
         context = parts.context
         count = context.topics.preferred_replica_imbalance_count
@@ -46,27 +46,23 @@ class ControllerMetrics:
 
     @property
     def global_topic_count(self) -> int:
-        return len(self._parts.context.topics.all_topics) if self._parts.tenure.is_active else 0
+        return len(self._parts.context.topics.all_topics) if self._parts.is_active else 0
 
     @property
     def global_partition_count(self) -> int:
         """Partitions with leadership info."""
         parts = self._parts
-        return len(parts.context.topics.partitions_leadership_info) if parts.tenure.is_active else 0
+        return len(parts.context.topics.partitions_leadership_info) if parts.is_active else 0
 
     @property
     def topics_to_delete_count(self) -> int:
         parts = self._parts
-        return len(parts.context.topics.topics_to_be_deleted) if parts.tenure.is_active else 0
+        return len(parts.context.topics.topics_to_be_deleted) if parts.is_active else 0
 
     @property
     def topics_ineligible_to_delete_count(self) -> int:
         parts = self._parts
-        return (
-            len(parts.context.topics.topics_ineligible_for_deletion)
-            if parts.tenure.is_active
-            else 0
-        )
+        return len(parts.context.topics.topics_ineligible_for_deletion) if parts.is_active else 0
 
     @property
     def replicas_to_delete_count(self) -> int:
@@ -79,7 +75,7 @@ class ControllerMetrics:
 
     def _count_deleting(self, states: frozenset[ReplicaState]) -> int:
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return 0
         context = parts.context
         return sum(
@@ -92,7 +88,7 @@ class ControllerMetrics:
     def active_broker_count(self) -> int:
         """Brokers that are registered, those that are shutting down included."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return 0
         return len(parts.context.brokers.live_or_shutting_down_broker_ids)
 
@@ -112,7 +108,7 @@ class ControllerMetrics:
     def broker_queue_sizes(self) -> dict[int, int]:
         """Requests waiting for each registered broker, by id."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return {}
         ids = parts.context.brokers.live_or_shutting_down_broker_ids
         return {broker_id: parts.channels.queue_size(broker_id) for broker_id in ids}
@@ -121,7 +117,7 @@ class ControllerMetrics:
     def total_queue_size(self) -> int:
         """Requests waiting for brokers; one that a broker has not answered yet does not count."""
         parts = self._parts
-        return parts.channels.total_queue_size if parts.tenure.is_active else 0
+        return parts.channels.total_queue_size if parts.is_active else 0
 
     def clear(self) -> None:
         """Begin to count anew."""

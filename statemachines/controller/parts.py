@@ -15,10 +15,10 @@ from ..machines.replica_machine import ReplicaStateMachine
 from ..machines.request_batch import ControllerBrokerRequestBatch
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log
+from .active_controller import ActiveController
 from .channels import BrokerChannels
 from .control_requests import ControlRequests
 from .queue import ControllerEventManager
-from .tenure import Tenure
 from .topic_deletion_manager import TopicDeletionManager
 from .watches import ControllerWatches
 
@@ -37,7 +37,7 @@ class ControllerParts:
     channels: BrokerChannels
     broker_info: Callable[[], BrokerInfo]
     log: Log
-    tenure: Tenure
+    active_controller: ActiveController
     context: ControllerContext
     event_manager: ControllerEventManager
     watches: ControllerWatches
@@ -49,3 +49,7 @@ class ControllerParts:
     @property
     def batch(self) -> ControllerBrokerRequestBatch:
         return self.requests.batch
+
+    @property
+    def is_active(self) -> bool:
+        return self.active_controller.is_this_broker

@@ -15,7 +15,7 @@ from fakekafka.coordinators.groups.effects import (
     TimeLimit,
     WriteLine,
 )
-from fakekafka.coordinators.groups.group import Group, GroupSurroundings, JoiningClient
+from fakekafka.coordinators.groups.group import Group, GroupEnvironment, JoiningClient
 from fakekafka.protocol.config import BrokerConfig
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import JoinGroupRequest, LeavingMember, SyncGroupRequest
@@ -27,8 +27,8 @@ CLIENT = JoiningClient("app", "/127.0.0.1", may_need_member_id=False, may_skip_a
 
 def new_group() -> Group:
     config = BrokerConfig({"broker.id": 1, "group.initial.rebalance.delay.ms": 3000}, "3.9")
-    surroundings = GroupSurroundings(config, behaviour("3.9"), lambda: 5, random.Random(1))
-    return Group("g", surroundings)
+    environment = GroupEnvironment(config, behaviour("3.9"), lambda: 5, random.Random(1))
+    return Group("g", environment)
 
 
 def taken(group: Group) -> list[Effect]:

@@ -49,7 +49,7 @@ class Stage:
             simulation=SimpleNamespace(behaviour=flags, records=None),
             hosted=lambda broker, _where: self.hosted.get(broker),
             controller_of=lambda _broker: self.controller,
-            has_modern_groups=False,
+            has_consumer_protocol=False,
         )
         load: Any = SimpleNamespace(newest_acknowledged=lambda _where: self.acknowledged)
         known = Known(flags, self.watch, lambda: 0.0)

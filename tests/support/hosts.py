@@ -113,7 +113,7 @@ class FakeHost:
     def blame_session(self, session_id: int, timeout_ms: int) -> None:
         """No run is recorded, so nothing is told."""
 
-    def blame_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
+    def report_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
         """No run is recorded, so nothing is told."""
 
     def send(self, destination: str, message: Any) -> None:

@@ -34,7 +34,7 @@ class ControlledShutdownFlow:
     async def _relieve(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         parts = self._parts
         context = parts.context
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             raise ControllerMoved("this broker is not the controller any more")
         if broker_epoch != -1 and parts.behaviour.broker_epochs:
             known = context.brokers.live_broker_id_and_epochs.get(broker_id)

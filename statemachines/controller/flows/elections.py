@@ -117,7 +117,7 @@ class Elections:
         As in Kafka a known partition without leadership makes this raise; nobody is answered.
         """
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             if event.callback is not None:
                 event.callback(not_controller_outcomes(event.partitions))
             return
@@ -174,12 +174,12 @@ class Elections:
 
     async def process_unclean_enable(self, _event: UncleanLeaderElectionEnable) -> None:
         """Try again wherever there is no leader."""
-        if self._parts.tenure.is_active:
+        if self._parts.is_active:
             await self._parts.partition_state_machine.trigger_online_partition_state_change()
 
     async def process_topic_unclean_enable(self, event: TopicUncleanLeaderElectionEnable) -> None:
         """Try again wherever the topic has no leader."""
-        if self._parts.tenure.is_active:
+        if self._parts.is_active:
             await self._parts.partition_state_machine.trigger_online_partition_state_change(
                 event.topic
             )

@@ -88,7 +88,7 @@ class Features:
     async def process_update_features(self, event: UpdateFeatures) -> None:
         """Answer per feature; valid updates are written together."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)
             return
         target = dict(self.finalized)

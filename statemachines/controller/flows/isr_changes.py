@@ -43,7 +43,7 @@ class IsrChanges:
         """Read the changed states, tell the brokers, finish reassignments
         (docs/kafka/isr.md#changes-through-zookeeper)."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return
         zk, context = parts.zk, parts.context
         numbers = await zk.admin.get_all_isr_change_notifications()
@@ -89,7 +89,7 @@ class IsrChanges:
 
     def _refusal(self, request: AlterIsrRequest) -> ErrorCode | None:
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return ErrorCode.NOT_CONTROLLER
         known = parts.context.brokers.live_broker_id_and_epochs.get(request.broker_id)
         # Newer is as wrong as older: the controller has not seen that registration yet.

@@ -50,7 +50,7 @@ class LegacyReassignments(ReassignmentFlow):
 
     async def process_zk_reassignment(self, _event: ZkPartitionReassignment) -> None:
         parts = self._parts
-        if not parts.tenure.is_active or not await parts.watches.watch_reassignment():
+        if not parts.is_active or not await parts.watches.watch_reassignment():
             return
         asked = await parts.zk.admin.get_partition_reassignment()
         fresh = {tp: target for tp, target in asked.items() if tp not in self._targets}

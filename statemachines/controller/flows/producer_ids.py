@@ -35,7 +35,7 @@ class ProducerIdBlocks:
 
     def _refusal(self, event: AllocateProducerIds) -> ErrorCode | None:
         parts, request = self._parts, event.request
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return ErrorCode.NOT_CONTROLLER
         known = parts.context.brokers.live_broker_id_and_epochs.get(request.broker_id)
         if known is None:

@@ -68,7 +68,7 @@ class Reassignments(ReassignmentFlow):
     async def _process_znode(self) -> dict[TopicPartition, None]:
         """Reassign what ``/admin/reassign_partitions`` asks for; answers what was accepted."""
         parts = self._parts
-        if not parts.tenure.is_active or not await parts.watches.watch_reassignment():
+        if not parts.is_active or not await parts.watches.watch_reassignment():
             return {}
         results: dict[TopicPartition, _Result] = {}
         accepted: dict[TopicPartition, ReplicaAssignment] = {}
@@ -88,7 +88,7 @@ class Reassignments(ReassignmentFlow):
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
         """Answers an error code and message per partition."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)
             return
         results: dict[TopicPartition, _Result] = {}

@@ -57,13 +57,13 @@ class ReassignmentFlow(ABC):
         """Answer an error code and message per partition."""
 
     async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
-        if self._parts.tenure.is_active:
+        if self._parts.is_active:
             await self.maybe_complete(event.topic_partition)
 
     async def process_list(self, event: ListPartitionReassignments) -> None:
         """Answer which of the partitions asked for are being reassigned."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)
             return
         context = parts.context

@@ -17,7 +17,7 @@ class TopicDeletionFlow:
     async def process_topic_deletion(self, _event: TopicDeletion) -> None:
         """Queue the topics named in ``/admin/delete_topics``; drop the names of unknown ones."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return
         context = parts.context
         asked = await parts.zk.admin.get_topic_deletions()
@@ -43,7 +43,7 @@ class TopicDeletionFlow:
     ) -> None:
         """Count what a broker deleted and what it did not."""
         parts = self._parts
-        if not parts.tenure.is_active:
+        if not parts.is_active:
             return
         failed: list[PartitionReplica] = []
         deleted: list[PartitionReplica] = []
