@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any
 
@@ -80,6 +81,23 @@ class ZkNetwork:
         if (source, destination) in self.cuts or self.lose(source, destination, message):
             return
         self.clock.call_later_ms(_LATENCY_MS, lambda: self.deliver(source, destination, message))
+
+    @contextlib.contextmanager
+    def held_back(self, source: str, destination: str) -> Iterator[None]:
+        """Hold back what is sent meanwhile over a link in this direction; it is sent afterwards."""
+        loses, held = self.lose, []
+
+        def hold(one: str, other: str, message: Any) -> bool:
+            is_held = (one, other) == (source, destination)
+            if is_held:
+                held.append(message)
+            return is_held or loses(one, other, message)
+
+        self.lose = hold
+        yield
+        self.lose = loses
+        for message in held:
+            self.send(source, destination, message)
 
     def deliver(self, source: str, destination: str, message: Any) -> None:
         handler = self.handlers.get(destination)

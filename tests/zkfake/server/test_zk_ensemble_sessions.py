@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from fakekafka.protocol.awaiting import Task
 from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler
@@ -127,29 +125,15 @@ def test_an_expired_session_is_refused_by_a_follower(trio: ZkNetwork) -> None:
     assert old not in trio.servers[1].storage.tree.sessions
 
 
-def test_what_a_session_sent_before_it_moved_is_not_applied_after(
-    trio: ZkNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_session_sent_before_it_moved_is_not_applied_after(trio: ZkNetwork) -> None:
     """A forwarded write held back on its way is refused once the session is elsewhere."""
     client = trio.client_at(1)
     session_id = client.session_id
-    held: list[tuple[str, str, Any]] = []
-    send = trio.send
-
-    def hold(source: str, to: str, message: Any) -> None:
-        if (source, to) == ("zk-1", "zk-3"):
-            held.append((source, to, message))
-        else:
-            send(source, to, message)
-
-    monkeypatch.setattr(trio, "send", hold)
-    Task(client.send_once([CreateRequest("/late")]))
-    trio.run_for(3)
-    send("client", "zk-2", ConnectRequest(77, session_id, 6000, 0))
-    trio.run_for(10)
-    monkeypatch.undo()
-    for item in held:
-        send(*item)
+    with trio.held_back("zk-1", "zk-3"):
+        Task(client.send_once([CreateRequest("/late")]))
+        trio.run_for(3)
+        trio.send("client", "zk-2", ConnectRequest(77, session_id, 6000, 0))
+        trio.run_for(10)
     trio.run_for(10)
     assert trio.servers[3].children("/") == []
     assert session_id not in trio.servers[1].connections.by_session
