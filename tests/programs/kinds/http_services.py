@@ -5,24 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import httpx
-import uvicorn
 from fakekafka import Simulation
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
+from fakekafka.examples.programs.services_over_http import payments
 
 OPTIONS = {"brokers": 1}
-
-
-async def pay() -> None:
-    async def paid(request: Request) -> JSONResponse:
-        await asyncio.sleep(0.2)
-        return JSONResponse({"paid": request.query_params["order"]})
-
-    app = Starlette(routes=[Route("/pay", paid, methods=["POST"])])
-    config = uvicorn.Config(app, host="0.0.0.0", port=8080, log_level="error")
-    await uvicorn.Server(config).serve()
 
 
 async def shop(simulation: Simulation) -> None:
@@ -41,14 +27,14 @@ async def shop(simulation: Simulation) -> None:
 
 
 def run(simulation: Simulation) -> None:
-    payments = simulation.program(pay, name="payments")
+    paying = simulation.program(payments, name="payments")
     simulation.run_for(100)
     shopping = simulation.program(shop, simulation, name="shop")
     simulation.run_for(2000)
     simulation.network.isolate("payments")
     simulation.run_for(2500)
     simulation.network.heal()
-    payments.pause()
+    paying.pause()
     simulation.run_for(2000)
-    payments.resume()
+    paying.resume()
     shopping.result(120)
