@@ -11,10 +11,10 @@ from ..testing.parameters.cluster_kinds import API
 from ..testing.parameters.kinds import INDEX, OBJECT, STRING, number
 from ..testing.parameters.parameter import optional, required
 from . import cluster_state
-from .acting import acting
 from .operation import Operation, ServedCluster
+from .section import Section
 
-_BROKERS, _CONTROLLER = "brokers", "controller"
+_BROKERS, _CONTROLLER = Section("brokers"), Section("controller")
 _ASK_S, _ASK_S_MAX = 30, 300
 
 
@@ -88,103 +88,74 @@ def _reassignments(served: ServedCluster, _arguments: dict[str, Any]) -> list[di
 
 
 BROKER_OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        "GET",
+    _BROKERS.get(
         "/brokers",
-        _BROKERS,
         "all brokers with their state",
         lambda served, _: cluster_state.brokers(served.cluster),
         gives="an array of brokers",
     ),
-    Operation("GET", "/brokers/{broker}", _BROKERS, "one broker", _one, gives="the broker"),
-    Operation(
-        "GET",
+    _BROKERS.get("/brokers/{broker}", "one broker", _one, gives="the broker"),
+    _BROKERS.get(
         "/brokers/{broker}/metrics",
-        _BROKERS,
         "a broker's metrics by Kafka's names",
         _metrics,
         gives="an object of metrics",
     ),
-    Operation(
-        "GET",
+    _BROKERS.get(
         "/brokers/{broker}/log_dirs",
-        _BROKERS,
         "a broker's log directories and the partitions in them",
         _log_dirs,
         gives="an array of directories",
     ),
-    acting("/brokers/{broker}/kill", "kill", _BROKERS),
-    acting("/brokers/{broker}/power_off", "power_off", _BROKERS),
-    acting("/brokers/{broker}/shutdown", "shutdown", _BROKERS),
-    acting("/brokers/{broker}/start", "start", _BROKERS),
-    acting("/brokers/{broker}/restart", "restart", _BROKERS),
-    acting("/brokers/{broker}/pause", "pause", _BROKERS),
-    acting("/brokers/{broker}/resume", "resume", _BROKERS),
-    acting("/brokers/{broker}/shift_clock", "shift_clock", _BROKERS),
-    acting("/brokers/{broker}/set_clock_rate", "set_clock_rate", _BROKERS),
-    acting("/brokers/{broker}/fail_log_dir", "fail_log_dir", _BROKERS),
-    Operation(
-        "POST",
+    _BROKERS.act("/brokers/{broker}/kill", "kill"),
+    _BROKERS.act("/brokers/{broker}/power_off", "power_off"),
+    _BROKERS.act("/brokers/{broker}/shutdown", "shutdown"),
+    _BROKERS.act("/brokers/{broker}/start", "start"),
+    _BROKERS.act("/brokers/{broker}/restart", "restart"),
+    _BROKERS.act("/brokers/{broker}/pause", "pause"),
+    _BROKERS.act("/brokers/{broker}/resume", "resume"),
+    _BROKERS.act("/brokers/{broker}/shift_clock", "shift_clock"),
+    _BROKERS.act("/brokers/{broker}/set_clock_rate", "set_clock_rate"),
+    _BROKERS.act("/brokers/{broker}/fail_log_dir", "fail_log_dir"),
+    _BROKERS.post(
         "/brokers/{broker}/repair_log_dir",
-        _BROKERS,
         "put a failed log directory in order for the next start",
         _repair,
-        (LOG_DIRECTORY,),
+        LOG_DIRECTORY,
     ),
-    Operation(
-        "POST",
+    _BROKERS.post(
         "/brokers/{broker}/move_replica",
-        _BROKERS,
         "begin to move a broker's replica to another of its log directories",
         _move_replica,
-        (
-            required("topic", STRING),
-            required("partition", INDEX),
-            required("log_dir", STRING, "a path that GET .../log_dirs shows"),
-        ),
+        required("topic", STRING),
+        required("partition", INDEX),
+        required("log_dir", STRING, "a path that GET .../log_dirs shows"),
     ),
-    Operation(
-        "POST",
+    _BROKERS.post(
         "/brokers/{broker}/ask",
-        _BROKERS,
         "send a broker any request, as another broker would",
         _ask,
-        (
-            required("api", API, "Kafka's name, such as Metadata"),
-            optional("request", OBJECT, "the fields of fakekafka's request of that name"),
-            optional(
-                "timeout_s",
-                number("seconds", most=_ASK_S_MAX, is_above=True),
-                f"at most {_ASK_S_MAX}",
-                _ASK_S,
-            ),
+        required("api", API, "Kafka's name, such as Metadata"),
+        optional("request", OBJECT, "the fields of fakekafka's request of that name"),
+        optional(
+            "timeout_s",
+            number("seconds", most=_ASK_S_MAX, is_above=True),
+            f"at most {_ASK_S_MAX}",
+            _ASK_S,
         ),
         gives="the response with its fields; errors by name, bytes in base64",
     ),
-    Operation(
-        "GET",
+    _CONTROLLER.get(
         "/controller",
-        _CONTROLLER,
         "the active controller and its metrics",
         _controller,
         gives="its id, epoch and metrics",
     ),
-    acting("/controller/resign", "resign_controller", _CONTROLLER),
-    Operation(
-        "POST",
-        "/controller/move_to/{broker}",
-        _CONTROLLER,
-        "make a broker the active controller",
-        _move,
-    ),
-    acting("/elect_leaders", "elect_leaders", _CONTROLLER),
-    acting("/reassign_partitions", "reassign", _CONTROLLER, names={"targets": "reassignments"}),
-    Operation(
-        "GET",
-        "/reassignments",
-        _CONTROLLER,
-        "moves that are under way",
-        _reassignments,
-        gives="an array of moves",
+    _CONTROLLER.act("/controller/resign", "resign_controller"),
+    _CONTROLLER.post("/controller/move_to/{broker}", "make a broker the active controller", _move),
+    _CONTROLLER.act("/elect_leaders", "elect_leaders"),
+    _CONTROLLER.act("/reassign_partitions", "reassign", names={"targets": "reassignments"}),
+    _CONTROLLER.get(
+        "/reassignments", "moves that are under way", _reassignments, gives="an array of moves"
     ),
 )

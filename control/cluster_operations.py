@@ -12,10 +12,10 @@ from ..testing.parameters.kinds import FLAG, INDEX, number
 from ..testing.parameters.parameter import optional, required
 from ..version import __version__
 from . import cluster_state
-from .acting import acting
 from .operation import NotReady, Operation, ServedCluster
+from .section import Section
 
-_TAG = "cluster"
+_CLUSTER = Section("cluster")
 _WAIT_S_MAX = 300
 WAIT = optional("timeout_s", number("seconds", most=_WAIT_S_MAX), f"at most {_WAIT_S_MAX}", 10)
 
@@ -59,72 +59,54 @@ def _streamed(_served: ServedCluster, _arguments: dict[str, Any]) -> NoReturn:
 
 
 CLUSTER_OPERATIONS: tuple[Operation, ...] = (
-    Operation("GET", "/health", _TAG, "whether the process answers", _health, gives="status up"),
-    Operation(
-        "GET",
+    _CLUSTER.get("/health", "whether the process answers", _health, gives="status up"),
+    _CLUSTER.get(
         "/ready",
-        _TAG,
         "whether every broker serves; status 503 while one does not",
         _ready,
         gives="is_ready true",
     ),
-    Operation(
-        "GET",
+    _CLUSTER.get(
         "/cluster",
-        _TAG,
         "release, addresses, controller, brokers, ZooKeeper servers",
         lambda served, _: cluster_state.overview(served.cluster),
         gives="the cluster without its topics",
     ),
-    Operation(
-        "GET",
+    _CLUSTER.get(
         "/state",
-        _TAG,
         "the cluster with its topics, replicas, offsets and faults",
         lambda served, _: cluster_state.whole_state(served),
         gives="the whole cluster",
     ),
-    Operation(
-        "POST",
+    _CLUSTER.post(
         "/wait",
-        _TAG,
         "wait until a condition holds; status 409 if it does not in time",
         _wait,
-        (
-            required("condition", CONDITION, 'such as leader("orders", 0) == 2'),
-            WAIT,
-        ),
+        required("condition", CONDITION, 'such as leader("orders", 0) == 2'),
+        WAIT,
     ),
-    Operation(
-        "POST",
+    _CLUSTER.post(
         "/reset",
-        _TAG,
         "empty the cluster, and create the topics that it began with",
         _reset,
-        (optional("initial_topics", FLAG, "whether these are created again", True),),
+        optional("initial_topics", FLAG, "whether these are created again", True),
     ),
-    acting("/note", "note", _TAG),
-    Operation(
-        "GET",
+    _CLUSTER.act("/note", "note"),
+    _CLUSTER.get(
         "/events",
-        _TAG,
         "elections, ISR changes, states of brokers, topics: server-sent events",
         _streamed,
-        (optional("since", INDEX, "the id of an event: also give those after it"),),
+        optional("since", INDEX, "the id of an event: also give those after it"),
         gives="a stream of events",
         is_stream=True,
     ),
-    Operation(
-        "GET",
+    _CLUSTER.get(
         "/messages",
-        _TAG,
         "messages as they arrive: server-sent events",
         _streamed,
-        (
-            optional("message", MESSAGE, "a name such as FetchResponse; any without it"),
-            optional("source", MACHINE, "such as broker-1; any machine without it"),
-            optional("target", MACHINE, "such as zk-1; any machine without it"),
-        ),
+        optional("message", MESSAGE, "a name such as FetchResponse; any without it"),
+        optional("source", MACHINE, "such as broker-1; any machine without it"),
+        optional("target", MACHINE, "such as zk-1; any machine without it"),
         gives="a stream of messages",
         is_stream=True,
     ),

@@ -10,14 +10,14 @@ from ..testing.handles.roles import machine_name
 from ..testing.parameters.cluster_kinds import MACHINE, MESSAGES
 from ..testing.parameters.kinds import INDEX
 from ..testing.parameters.parameter import optional
-from .acting import acting
 from .faults import faults_at_work
 from .operation import Arguments, HoldOrder, InjectionOrder, Operation, ServedCluster
+from .section import Section
 
 if TYPE_CHECKING:
     from ..actors.delivery import Delivery
 
-_NETWORK, _INJECTIONS = "network", "injections"
+_NETWORK, _INJECTIONS = Section("network"), Section("injections")
 _SHOWN_MAX = 200
 
 _FILTER = (
@@ -144,87 +144,64 @@ def _cancel(served: ServedCluster, arguments: dict[str, Any]) -> None:
 
 
 FAULT_OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        "GET",
+    _NETWORK.get(
         "/network",
-        _NETWORK,
         "cuts, losses and delays in force",
         lambda served, _: network(served),
         gives="the rules of the network",
     ),
-    acting("/network/partition", "partition", _NETWORK),
-    acting("/network/isolate", "isolate", _NETWORK),
-    acting("/network/heal", "heal", _NETWORK),
-    acting("/network/restore", "restore", _NETWORK),
-    acting("/network/latency", "latency", _NETWORK),
-    acting("/network/bandwidth", "bandwidth", _NETWORK),
-    acting("/network/drop", "drop", _NETWORK),
-    Operation(
-        "GET",
+    _NETWORK.act("/network/partition", "partition"),
+    _NETWORK.act("/network/isolate", "isolate"),
+    _NETWORK.act("/network/heal", "heal"),
+    _NETWORK.act("/network/restore", "restore"),
+    _NETWORK.act("/network/latency", "latency"),
+    _NETWORK.act("/network/bandwidth", "bandwidth"),
+    _NETWORK.act("/network/drop", "drop"),
+    _NETWORK.get(
         "/network/holds",
-        _NETWORK,
         "holds in force, with how many messages each keeps back",
         lambda served, _: [_shown_hold(n, order) for n, order in served.holds.items()],
         gives="an array of holds",
     ),
-    Operation(
-        "POST",
+    _NETWORK.post(
         "/network/holds",
-        _NETWORK,
         "keep messages back from now on",
         _hold,
-        _FILTER,
+        *_FILTER,
         gives="the id of the hold",
     ),
-    Operation(
-        "GET",
+    _NETWORK.get(
         "/network/holds/{hold}",
-        _NETWORK,
         f"the oldest messages that a hold keeps back, at most {_SHOWN_MAX}",
         _hold_messages,
         gives="an array of messages",
     ),
-    Operation(
-        "POST",
+    _NETWORK.post(
         "/network/holds/{hold}/release",
-        _NETWORK,
         "deliver the oldest messages of a hold, which goes on",
         _release,
-        (optional("count", INDEX, "how many; all without it"),),
+        optional("count", INDEX, "how many; all without it"),
         gives="how many there were",
     ),
-    Operation(
-        "DELETE",
+    _NETWORK.delete(
         "/network/holds/{hold}",
-        _NETWORK,
         "end a hold and deliver what it kept",
         _end_hold,
         gives="how many there were",
     ),
-    Operation(
-        "POST",
+    _NETWORK.post(
         "/network/release",
-        _NETWORK,
         "end every hold and deliver what they kept",
         _release_all,
         gives="how many there were",
     ),
-    Operation(
-        "GET",
+    _INJECTIONS.get(
         "/injections",
-        _INJECTIONS,
         "injections that were ordered here, with how often each was applied",
         lambda served, _: [_shown_injection(n, order) for n, order in served.injections.items()],
         gives="an array of injections",
     ),
-    acting("/injections", "inject", _INJECTIONS, run=_inject),
-    Operation(
-        "GET",
-        "/injections/{injection}",
-        _INJECTIONS,
-        "one injection",
-        _injection,
-        gives="the injection",
-    ),
-    Operation("DELETE", "/injections/{injection}", _INJECTIONS, "cancel an injection", _cancel),
+    _INJECTIONS.act("/injections", "inject", run=_inject),
+    _INJECTIONS.get("/injections/{injection}", "one injection", _injection, gives="the injection"),
+    _INJECTIONS.delete("/injections/{injection}", "cancel an injection", _cancel),
 )

@@ -30,12 +30,13 @@ from ..testing.parameters.parameter import optional, required
 from . import cluster_state
 from .cluster_operations import WAIT
 from .operation import Operation, ServedCluster
+from .section import Section
 from .watching.record_pages import Wanted, record_page
 
 if TYPE_CHECKING:
     from ..testing.cluster import Cluster
 
-_GROUPS, _TRANSACTIONS = "groups", "transactions"
+_GROUPS, _TRANSACTIONS = Section("groups"), Section("transactions")
 _TIMEOUT_MS = 2000.0
 """How long one broker may take; one that is cut off does not answer at all."""
 
@@ -326,59 +327,43 @@ def _transaction(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, 
 
 
 GROUP_OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        "GET",
+    _GROUPS.get(
         "/groups",
-        _GROUPS,
         "consumer groups: state, members, committed offsets and lag",
         lambda served, _: _all_groups(served.cluster),
         gives="an array of groups",
     ),
-    Operation("GET", "/groups/{group}", _GROUPS, "one group", _group, gives="the group"),
-    Operation(
-        "POST",
+    _GROUPS.get("/groups/{group}", "one group", _group, gives="the group"),
+    _GROUPS.post(
         "/wait_for_group",
-        _GROUPS,
         "wait until a group is stable; status 409 if it is not in time",
         _wait_for_group,
-        (
-            required("group", STRING),
-            optional("members", COUNT, "how many it must have; any number without it"),
-            WAIT,
-        ),
+        required("group", STRING),
+        optional("members", COUNT, "how many it must have; any number without it"),
+        WAIT,
         gives="the group",
     ),
-    Operation(
-        "POST",
+    _GROUPS.post(
         "/reset_offsets",
-        _GROUPS,
         "commit other offsets for a group without members",
         _reset_offsets,
-        (
-            required("group", STRING),
-            optional("topic", STRING, "of these partitions; all that have offsets without it"),
-            optional("partition", INDEX, "of the topic; all without it"),
-            optional("to", choice("earliest", "latest"), "the start, or the end"),
-            optional("offset", INDEX, "this one, or the nearest that there is"),
-            optional("timestamp", INDEX, "the first at this time, in ms since 1970, or later"),
-        ),
+        required("group", STRING),
+        optional("topic", STRING, "of these partitions; all that have offsets without it"),
+        optional("partition", INDEX, "of the topic; all without it"),
+        optional("to", choice("earliest", "latest"), "the start, or the end"),
+        optional("offset", INDEX, "this one, or the nearest that there is"),
+        optional("timestamp", INDEX, "the first at this time, in ms since 1970, or later"),
         gives="an array of partitions with the new offset and the one before",
     ),
-    Operation(
-        "DELETE", "/groups/{group}", _GROUPS, "delete a group without members", _delete_group
-    ),
-    Operation(
-        "GET",
+    _GROUPS.delete("/groups/{group}", "delete a group without members", _delete_group),
+    _TRANSACTIONS.get(
         "/transactions",
-        _TRANSACTIONS,
         "transactional ids: state, producer, partitions",
         lambda served, _: _all_transactions(served.cluster),
         gives="an array of transactions",
     ),
-    Operation(
-        "GET",
+    _TRANSACTIONS.get(
         "/transactions/{transactional_id}",
-        _TRANSACTIONS,
         "one transactional id",
         _transaction,
         gives="the transaction",

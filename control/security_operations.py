@@ -8,6 +8,7 @@ from ..protocol.errors import NotThereYet
 from ..testing.parameters.kinds import FLAG, STRING
 from ..testing.parameters.parameter import optional, required
 from .operation import Operation, ServedCluster
+from .section import Section
 
 
 def _client_certificate(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -45,27 +46,23 @@ def _acls(served: ServedCluster, _arguments: dict[str, Any]) -> dict[str, Any]:
     return {"has_authorizer": True, "acls": sorted(shown, key=lambda acl: [*acl.values()])}
 
 
+_SECURITY = Section("security")
+
 SECURITY_OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        "GET",
+    _SECURITY.get(
         "/acls",
-        "security",
         "whether there is an authorizer, and the ACLs that it knows",
         _acls,
         gives="has_authorizer and an array of ACLs",
     ),
-    Operation(
-        "POST",
+    _SECURITY.post(
         "/client_certificates",
-        "security",
         "make a certificate for a client of a listener with mutual TLS",
         _client_certificate,
-        (
-            required("common_name", STRING),
-            optional("organization", STRING),
-            optional("expired", FLAG, "whether its time is over", False),
-            optional("foreign", FLAG, "whether no broker trusts it", False),
-        ),
+        required("common_name", STRING),
+        optional("organization", STRING),
+        optional("expired", FLAG, "whether its time is over", False),
+        optional("foreign", FLAG, "whether no broker trusts it", False),
         gives="the certificate, its key and the authority: paths and PEM",
     ),
 )

@@ -11,8 +11,8 @@ from ..scenarios.actions import TOPIC_SHAPE
 from ..testing.parameters.cluster_kinds import TOPIC_NAMES
 from ..testing.parameters.kinds import INDEX, INT32, STRING, nullable, whole
 from ..testing.parameters.parameter import optional, required
-from .acting import acting
 from .operation import Operation, ServedCluster
+from .section import Section
 from .watching.record_pages import (
     LIMIT,
     LIMIT_MAX,
@@ -25,7 +25,7 @@ from .watching.record_pages import (
 if TYPE_CHECKING:
     from ..testing.views import ConsumerRecord, PartitionView
 
-_TOPICS, _RECORDS = "topics", "records"
+_TOPICS, _RECORDS = Section("topics"), Section("records")
 _RECORDS_MAX = 1000
 _RANGE = (
     optional("offset", INDEX, "where to begin", 0),
@@ -128,102 +128,82 @@ def _produce(served: ServedCluster, arguments: dict[str, Any]) -> int:
 
 
 TOPIC_OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        "GET",
+    _TOPICS.get(
         "/topics",
-        _TOPICS,
         "names of all topics",
         lambda served, _: served.cluster.topics(),
         gives="an array of names",
     ),
-    acting("/topics", "create_topic", _TOPICS),
-    Operation(
-        "POST",
+    _TOPICS.act("/topics", "create_topic"),
+    _TOPICS.post(
         "/create_topics",
-        _TOPICS,
         "create many topics of one shape with one request",
         _create_many,
-        (required("names", TOPIC_NAMES), *TOPIC_SHAPE),
+        required("names", TOPIC_NAMES),
+        *TOPIC_SHAPE,
     ),
-    Operation(
-        "GET",
+    _TOPICS.get(
         "/topics/{topic}",
-        _TOPICS,
         "snapshots of all partitions of a topic",
         _topic,
         gives="an array of partitions",
     ),
-    acting("/topics/{topic}", "delete_topic", _TOPICS, method="DELETE"),
-    acting("/topics/{topic}/partitions", "create_partitions", _TOPICS),
-    acting("/topics/{topic}/config", "alter_config", _TOPICS),
-    Operation(
-        "GET",
+    _TOPICS.act("/topics/{topic}", "delete_topic", method="DELETE"),
+    _TOPICS.act("/topics/{topic}/partitions", "create_partitions"),
+    _TOPICS.act("/topics/{topic}/config", "alter_config"),
+    _TOPICS.get(
         "/topics/{topic}/{partition}",
-        _TOPICS,
         "a partition's snapshot",
         _view,
         gives="the partition with its replicas",
     ),
-    Operation(
-        "GET",
+    _RECORDS.get(
         "/topics/{topic}/{partition}/records",
-        _RECORDS,
         "the records that a replica holds",
         _records,
-        (*_RANGE, _REPLICA),
+        *_RANGE,
+        _REPLICA,
         gives="an array of records",
     ),
-    Operation(
-        "GET",
+    _RECORDS.get(
         "/topics/{topic}/{partition}/page",
-        _RECORDS,
         "a page of records, newest first, with keys and values in base64",
         _page,
-        (
-            optional("before", INDEX, "the page that ends before this offset"),
-            optional("offset", INDEX, "the page that begins at this offset"),
-            optional("timestamp", INDEX, "the page that begins at this time, in ms since 1970"),
-            optional("limit", whole(1, LIMIT_MAX), "how many records at most", LIMIT),
-            optional(
-                "shown_bytes",
-                whole(0, SHOWN_BYTES_MAX),
-                "of a key, a value, a header at most",
-                SHOWN_BYTES,
-            ),
-            _REPLICA,
+        optional("before", INDEX, "the page that ends before this offset"),
+        optional("offset", INDEX, "the page that begins at this offset"),
+        optional("timestamp", INDEX, "the page that begins at this time, in ms since 1970"),
+        optional("limit", whole(1, LIMIT_MAX), "how many records at most", LIMIT),
+        optional(
+            "shown_bytes",
+            whole(0, SHOWN_BYTES_MAX),
+            "of a key, a value, a header at most",
+            SHOWN_BYTES,
         ),
+        _REPLICA,
         gives="the page, the marks of the log, and the offsets of the pages around it",
     ),
-    Operation(
-        "GET",
+    _RECORDS.get(
         "/topics/{topic}/{partition}/log",
-        _RECORDS,
         "the bytes of a replica's whole log, for comparing replicas",
         _log,
-        (_REPLICA,),
+        _REPLICA,
         gives="the bytes as they are stored",
         gives_bytes=True,
     ),
-    Operation(
-        "POST",
+    _RECORDS.post(
         "/topics/{topic}/{partition}/records",
-        _RECORDS,
         "append a record; gives its offset",
         _produce,
-        (
-            required("value", nullable(STRING)),
-            optional("key", STRING),
-            optional("acks", INT32, default=-1),
-        ),
+        required("value", nullable(STRING)),
+        optional("key", STRING),
+        optional("acks", INT32, default=-1),
         gives="the offset",
     ),
-    Operation(
-        "GET",
+    _RECORDS.get(
         "/topics/{topic}/{partition}/consume",
-        _RECORDS,
         "the records up to the high watermark, as consumers see them",
         _consume,
-        _RANGE,
+        *_RANGE,
         gives="an array of records",
     ),
 )

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ..testing.parameters.kinds import FLAG, INT32, STRING, nullable
 from ..testing.parameters.parameter import optional, required
 from . import cluster_state
-from .acting import acting
 from .operation import Operation, ServedCluster
+from .section import Section
 
 if TYPE_CHECKING:
     from ..zkfake.messages import Stat
 
-_TAG = "zookeeper"
+_ZOOKEEPER = Section("zookeeper")
 _PATH = required("path", STRING, "such as /brokers/ids")
 _DATA = nullable(STRING)
 _VERSION = optional("version", INT32, "which it must have; any without it")
@@ -67,66 +67,54 @@ def _delete(served: ServedCluster, arguments: dict[str, Any]) -> None:
 
 
 ZOOKEEPER_OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        "GET",
+    _ZOOKEEPER.get(
         "/zookeeper",
-        _TAG,
         "where ZooKeeper clients connect; its servers listen from then on",
         lambda served, _: {"connect": served.cluster.zookeeper_connect},
         gives="the connect string",
     ),
-    Operation(
-        "GET", "/zookeeper/tree", _TAG, "every znode with its data", _tree, gives="an object"
-    ),
-    Operation(
-        "GET",
+    _ZOOKEEPER.get("/zookeeper/tree", "every znode with its data", _tree, gives="an object"),
+    _ZOOKEEPER.get(
         "/zookeeper/node",
-        _TAG,
         "a znode: data, children, versions and times",
         _node,
-        (_PATH,),
+        _PATH,
         gives="the znode",
     ),
-    Operation(
-        "POST",
+    _ZOOKEEPER.post(
         "/zookeeper/node",
-        _TAG,
         "create a persistent znode",
         _create,
-        (
-            _PATH,
-            optional("data", _DATA),
-            optional("sequential", FLAG, "whether a counter ends its name"),
-        ),
+        _PATH,
+        optional("data", _DATA),
+        optional("sequential", FLAG, "whether a counter ends its name"),
         gives="its path",
     ),
-    Operation(
-        "PUT",
+    _ZOOKEEPER.put(
         "/zookeeper/node",
-        _TAG,
         "replace the data of a znode",
         _set,
-        (_PATH, required("data", _DATA), _VERSION),
+        _PATH,
+        required("data", _DATA),
+        _VERSION,
         gives="its new versions and times",
     ),
-    Operation(
-        "DELETE",
+    _ZOOKEEPER.delete(
         "/zookeeper/node",
-        _TAG,
         "delete a znode",
         _delete,
-        (_PATH, _VERSION, optional("recursive", FLAG, "whether with all below it")),
+        _PATH,
+        _VERSION,
+        optional("recursive", FLAG, "whether with all below it"),
     ),
-    Operation(
-        "GET",
+    _ZOOKEEPER.get(
         "/zookeeper/servers",
-        _TAG,
         "the servers of the ensemble with their state",
         lambda served, _: cluster_state.zookeepers(served.cluster),
         gives="an array of servers",
     ),
-    acting("/zookeeper/servers/{server}/kill", "kill_zookeeper", _TAG),
-    acting("/zookeeper/servers/{server}/start", "start_zookeeper", _TAG),
-    acting("/zookeeper/servers/{server}/set_clock_rate", "set_zookeeper_clock_rate", _TAG),
-    acting("/zookeeper/expire_session/{broker}", "expire_session", _TAG),
+    _ZOOKEEPER.act("/zookeeper/servers/{server}/kill", "kill_zookeeper"),
+    _ZOOKEEPER.act("/zookeeper/servers/{server}/start", "start_zookeeper"),
+    _ZOOKEEPER.act("/zookeeper/servers/{server}/set_clock_rate", "set_zookeeper_clock_rate"),
+    _ZOOKEEPER.act("/zookeeper/expire_session/{broker}", "expire_session"),
 )

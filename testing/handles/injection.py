@@ -141,7 +141,7 @@ class Injection:
             return False
         if not self._which.holds(delivery):
             return False
-        if not self._effect.is_about(delivery.message, delivery.target) or not self._takes():
+        if not self._effect.is_about(delivery.message, delivery.target) or not self._claim():
             return False
         runtime = self._runtime
         text = f"injected into {type(delivery.message).__name__}"
@@ -155,8 +155,8 @@ class Injection:
         self._end_if_done()
         return taken
 
-    def _takes(self) -> bool:
-        """Count a request that the filter holds for; whether it is to be affected."""
+    def _claim(self) -> bool:
+        """Count a request that the filter holds for; False if it is to be left alone."""
         with self._counting:
             if self.remaining == 0:
                 return False

@@ -1,0 +1,70 @@
+"""Operations by section of the document, those that are actions of scenarios and stories, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..protocol.values import frozen
+from ..scenarios.actions import ACTIONS
+from ..testing.parameters.parameter import Parameter
+from .operation import Arguments, Operation, Run, ServedCluster
+
+
+@frozen
+class Section:
+    """The maker of operations under one tag; see ``Operation`` for their arguments."""
+
+    tag: str
+
+    def get(
+        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
+    ) -> Operation:
+        return Operation("GET", path, self.tag, summary, run, parameters, **more)
+
+    def post(
+        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
+    ) -> Operation:
+        return Operation("POST", path, self.tag, summary, run, parameters, **more)
+
+    def put(
+        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
+    ) -> Operation:
+        return Operation("PUT", path, self.tag, summary, run, parameters, **more)
+
+    def delete(
+        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
+    ) -> Operation:
+        return Operation("DELETE", path, self.tag, summary, run, parameters, **more)
+
+    def act(
+        self,
+        path: str,
+        name: str,
+        *,
+        method: str = "POST",
+        names: Mapping[str, str] | None = None,
+        run: Run | None = None,
+    ) -> Operation:
+        """An operation that is an action, with its summary and its parameters.
+
+        The path may name some of these, as scenario files do; ``names`` are those that this API
+        has for others. ``run`` does it where there is more to do than the action.
+        """
+        action = ACTIONS[name]
+        called = {one.name: _name(one, path, names or {}) for one in action.parameters}
+
+        def act(served: ServedCluster, arguments: Arguments) -> Any:
+            given = {one: arguments[its] for one, its in called.items() if its in arguments}
+            return action.perform(served.cluster, given)
+
+        parameters = (replace(one, name=called[one.name]) for one in action.parameters)
+        in_body = tuple(one for one in parameters if f"{{{one.name}}}" not in path)
+        return Operation(method, path, self.tag, action.summary, run or act, in_body, action.gives)
+
+
+def _name(parameter: Parameter, path: str, names: Mapping[str, str]) -> str:
+    if parameter.key and f"{{{parameter.key}}}" in path:
+        return parameter.key
+    return names.get(parameter.name, parameter.name)
