@@ -33,7 +33,7 @@ ORDERS = TopicPartition("orders", 0)
 BATCH = RecordBatch.of(build_batch([Record(0, 0, None, bytes(5000), ())]))
 
 
-class Desk:
+class Rig:
     """A consumer with a quota of 1000 bytes a second, at a broker of a release."""
 
     def __init__(self, kafka_version: str = "3.9") -> None:
@@ -59,109 +59,109 @@ class Desk:
 
 def test_a_consumer_beyond_its_quota_gets_no_records() -> None:
     """Since 2.0 (KIP-219), with the time for which it has to wait; then it gets them."""
-    desk = Desk()
-    assert len(desk.fetch().partitions) == 1
-    refused = desk.fetch(count=2)
+    rig = Rig()
+    assert len(rig.fetch().partitions) == 1
+    refused = rig.fetch(count=2)
     assert isinstance(refused, Throttled)
     assert refused.throttle_ms == refused.response.throttle_time_ms > 4000
     assert refused.response.partitions == ()
     assert refused.response.error is ErrorCode.NONE
-    assert isinstance(desk.fetch(count=2), Throttled)
-    desk.now_ms = 11_000
-    assert not isinstance(desk.fetch(), Throttled)
-    assert not isinstance(desk.fetch(client_id="other", count=9), Throttled)
+    assert isinstance(rig.fetch(count=2), Throttled)
+    rig.now_ms = 11_000
+    assert not isinstance(rig.fetch(), Throttled)
+    assert not isinstance(rig.fetch(client_id="other", count=9), Throttled)
 
 
 def test_what_it_does_not_get_is_not_counted() -> None:
     """So a smaller fetch may follow at once."""
-    desk = Desk()
-    assert isinstance(desk.fetch(count=3), Throttled)
-    assert not isinstance(desk.fetch(), Throttled)
+    rig = Rig()
+    assert isinstance(rig.fetch(count=3), Throttled)
+    assert not isinstance(rig.fetch(), Throttled)
 
 
 @pytest.mark.parametrize(("session_epoch", "session_id"), [(-1, 0), (0, 0), (1, 7)])
 def test_a_throttled_answer_begins_no_session(session_epoch: int, session_id: int) -> None:
     """One that there is goes on."""
-    answer = Desk().fetch(session_epoch=session_epoch, count=3)
+    answer = Rig().fetch(session_epoch=session_epoch, count=3)
     assert answer.response.session_id == session_id
 
 
 def test_before_2_0_it_got_them() -> None:
     """At the end of the time for which it had to wait."""
-    answer = Desk("1.1").fetch(count=3)
+    answer = Rig("1.1").fetch(count=3)
     assert isinstance(answer, Throttled)
     assert answer.is_held_back
-    assert not Desk("2.8").fetch(count=3).is_held_back
+    assert not Rig("2.8").fetch(count=3).is_held_back
     assert len(answer.response.partitions) == 1
 
 
 def test_a_follower_is_never_throttled_as_a_client() -> None:
     """Its replication has quotas of its own (KIP-73)."""
-    desk = Desk()
+    rig = Rig()
     found = FetchPartitionResponse(ORDERS, ErrorCode.NONE, records=(BATCH,) * 9)
-    desk.stub.answer = lambda _: FetchResponse(ErrorCode.NONE, 0, (found,))
+    rig.stub.answer = lambda _: FetchResponse(ErrorCode.NONE, 0, (found,))
     answers: list[Any] = []
     for replica_id in (0, 1):
         request = FetchRequest(replica_id, 0, 1, 1 << 20, (FetchPartition(ORDERS, 0, 1 << 20),))
         context = RequestContext(client_id="c", api_version=12)
-        desk.backend.submit(1, "connection", request, context, answers.append)
+        rig.backend.submit(1, "connection", request, context, answers.append)
     assert [len(answer.partitions) for answer in answers] == [1, 1]
-    assert [request.max_bytes for request in desk.stub.requests] == [1 << 20] * 2
+    assert [request.max_bytes for request in rig.stub.requests] == [1 << 20] * 2
 
 
 def test_an_error_is_told_whatever_was_used() -> None:
     """A throttled client hears that its session is gone, and does not wait without knowing."""
-    desk = Desk()
-    desk.fetch(count=3)
-    desk.session_id = 0
+    rig = Rig()
+    rig.fetch(count=3)
+    rig.session_id = 0
     found = FetchPartitionResponse(ORDERS, ErrorCode.NONE, records=(BATCH,) * 3)
     error = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    desk.stub.answer = lambda _: FetchResponse(error, 0, (found,))
+    rig.stub.answer = lambda _: FetchResponse(error, 0, (found,))
     answers: list[Any] = []
     request = FetchRequest(-1, 0, 1, 1 << 20, (), session_epoch=1)
-    desk.backend.submit(1, "c", request, RequestContext(client_id="c"), answers.append)
+    rig.backend.submit(1, "c", request, RequestContext(client_id="c"), answers.append)
     assert answers[0].response.error is error
     assert len(answers[0].response.partitions) == 1
 
 
 def test_a_fetch_asks_for_no_more_than_the_quota_allows_at_once() -> None:
     """The bytes of all windows but one (Kafka: ``getMaxValueInQuotaWindow``)."""
-    desk = Desk()
-    desk.fetch()
-    desk.fetch(client_id="other")
-    assert [request.max_bytes for request in desk.stub.requests] == [10_000, 1 << 20]
+    rig = Rig()
+    rig.fetch()
+    rig.fetch(client_id="other")
+    assert [request.max_bytes for request in rig.stub.requests] == [10_000, 1 << 20]
 
 
 def test_before_2_5_a_fetch_asked_for_what_it_liked() -> None:
-    desk = Desk("1.1")
-    desk.fetch()
-    assert [request.max_bytes for request in desk.stub.requests] == [1 << 20]
+    rig = Rig("1.1")
+    rig.fetch()
+    assert [request.max_bytes for request in rig.stub.requests] == [1 << 20]
 
 
 # -- the time of requests -----------------------------------------------------------------------
 
 
-def timed_desk() -> tuple[Desk, ClientQuotas]:
-    desk = Desk()
+def timed_rig() -> tuple[Rig, ClientQuotas]:
+    rig = Rig()
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"request_percentage": "1"})
-    desk.backend = ThrottlingBackend(desk.stub, quotas, lambda: desk.now_ms, lambda *_: 1)
-    return desk, quotas
+    rig.backend = ThrottlingBackend(rig.stub, quotas, lambda: rig.now_ms, lambda *_: 1)
+    return rig, quotas
 
 
 def test_a_client_whose_requests_took_too_long_waits() -> None:
     """Whatever it asks; a consumer gets no records either."""
-    desk, quotas = timed_desk()
+    rig, quotas = timed_rig()
     context = RequestContext(client_id="c", api_version=4)
     answers: list[Any] = []
-    assert not isinstance(desk.fetch(), Throttled)
+    assert not isinstance(rig.fetch(), Throttled)
     quotas.use_request_time("", "c", 200_000_000, 0)
-    desk.stub.answer = lambda _: HeartbeatResponse(ErrorCode.NONE)
-    desk.backend.submit(1, "connection", HeartbeatRequest("g", 1, "m"), context, answers.append)
+    rig.stub.answer = lambda _: HeartbeatResponse(ErrorCode.NONE)
+    rig.backend.submit(1, "connection", HeartbeatRequest("g", 1, "m"), context, answers.append)
     assert answers == [Throttled(HeartbeatResponse(ErrorCode.NONE), 1000)]
-    fetched = desk.fetch()
+    fetched = rig.fetch()
     assert (fetched.throttle_ms, fetched.response.partitions) == (1000, ())
-    assert not isinstance(desk.fetch(client_id="other"), Throttled)
+    assert not isinstance(rig.fetch(client_id="other"), Throttled)
 
 
 @pytest.mark.parametrize(
@@ -169,17 +169,17 @@ def test_a_client_whose_requests_took_too_long_waits() -> None:
 )
 def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, int]) -> None:
     """Before 2.0 one followed the other (KIP-219)."""
-    desk = Desk(version)
+    rig = Rig(version)
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"request_percentage": "1", "producer_byte_rate": "1000"})
-    desk.backend = ThrottlingBackend(desk.stub, quotas, lambda: desk.now_ms, lambda *_: 1)
+    rig.backend = ThrottlingBackend(rig.stub, quotas, lambda: rig.now_ms, lambda *_: 1)
     quotas.use_request_time("", "c", 200_000_000, 0)
-    desk.stub.answer = lambda _: ProduceResponse(())
+    rig.stub.answer = lambda _: ProduceResponse(())
     context = RequestContext(client_id="c", api_version=9)
     answers: list[Any] = []
     for count in (10_200, 9_800):
         produce = ProduceRequest(-1, 1000, (ProducePartition(ORDERS, bytes(count)),))
-        desk.backend.submit(1, "connection", produce, context, answers.append)
+        rig.backend.submit(1, "connection", produce, context, answers.append)
     assert [answer.throttle_ms for answer in answers] == pytest.approx(waits_ms, abs=20)
 
 
@@ -204,7 +204,7 @@ def test_a_timer_counts_from_one_message_to_the_next() -> None:
 # -- changes of topics ----------------------------------------------------------------------------
 
 
-class MutationDesk:
+class MutationRig:
     """A client that may make or remove one partition a second, at a broker with small topics."""
 
     def __init__(self) -> None:
@@ -235,7 +235,7 @@ def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refuse
 ) -> None:
     """What both asked for first is done, though it is more than the quota (KIP-599)."""
     request = admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1), admin.NewTopic("b", 1, 1)))
-    answer = MutationDesk().ask(request, api_version)
+    answer = MutationRig().ask(request, api_version)
     errors = {topic.name: topic.error for topic in answer.response.topics}
     assert errors == {"a": ErrorCode.NONE, "b": second}
     assert answer.throttle_ms > 0
@@ -244,33 +244,33 @@ def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refuse
 
 def test_what_is_only_validated_costs_nothing() -> None:
     """However much it would be."""
-    desk = MutationDesk()
+    rig = MutationRig()
     asked = admin.CreateTopicsRequest((admin.NewTopic("a", 500, 1),), validate_only=True)
     for _ in range(3):
-        assert not isinstance(desk.ask(asked, 6), Throttled)
+        assert not isinstance(rig.ask(asked, 6), Throttled)
     assert not isinstance(
-        desk.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 11, 1),)), 6), Throttled
+        rig.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 11, 1),)), 6), Throttled
     )
 
 
 def test_within_its_quota_a_client_is_not_told_to_wait() -> None:
     """Eleven seconds' worth may come at once."""
-    desk = MutationDesk()
+    rig = MutationRig()
     request = admin.CreateTopicsRequest((admin.NewTopic("a", 5, 1), admin.NewTopic("b", 6, 1)))
-    assert not isinstance(desk.ask(request, 5), Throttled)
-    assert desk.stub.requests == [request]
-    assert desk.ask(admin.CreateTopicsRequest((admin.NewTopic("c", 1, 1),)), 5).throttle_ms == 1000
+    assert not isinstance(rig.ask(request, 5), Throttled)
+    assert rig.stub.requests == [request]
+    assert rig.ask(admin.CreateTopicsRequest((admin.NewTopic("c", 1, 1),)), 5).throttle_ms == 1000
 
 
 def test_a_client_that_owes_is_refused_everything() -> None:
     """The broker is not asked, and each topic has the error."""
-    desk = MutationDesk()
-    desk.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1),)), 6)
-    before = len(desk.stub.requests)
-    answer = desk.ask(
+    rig = MutationRig()
+    rig.ask(admin.CreateTopicsRequest((admin.NewTopic("a", 50, 1),)), 6)
+    before = len(rig.stub.requests)
+    answer = rig.ask(
         admin.CreateTopicsRequest((admin.NewTopic("b", 1, 1), admin.NewTopic("c", 1, 1))), 6
     )
-    assert len(desk.stub.requests) == before
+    assert len(rig.stub.requests) == before
     assert [topic.error for topic in answer.response.topics] == [
         ErrorCode.THROTTLING_QUOTA_EXCEEDED
     ] * 2
@@ -279,12 +279,12 @@ def test_a_client_that_owes_is_refused_everything() -> None:
 
 def test_a_deleted_topic_costs_its_partitions() -> None:
     """Two of them each, of which the broker tells."""
-    desk = MutationDesk()
-    desk.stub.answer = lambda _: admin.DeleteTopicsResponse(())
+    rig = MutationRig()
+    rig.stub.answer = lambda _: admin.DeleteTopicsResponse(())
     answers: list[Any] = []
     request = admin.DeleteTopicsRequest(tuple("abcdef"), 1000)
     context = RequestContext(client_id="c", api_version=4)
-    desk.backend.submit(1, "c", request, context, answers.append)
+    rig.backend.submit(1, "c", request, context, answers.append)
     assert answers[0].throttle_ms == 1000
 
 
@@ -297,7 +297,7 @@ def test_what_is_assigned_by_hand_costs_as_much_as_what_the_broker_places() -> N
         (admin.CreatePartitionsRequest((admin.NewPartitions("a", 52),)), 2),
         (admin.CreatePartitionsRequest((admin.NewPartitions("a", 52, ((1, 2, 3),) * 50),)), 2),
     ]
-    waits_ms = {MutationDesk().ask(request, version).throttle_ms for request, version in asked}
+    waits_ms = {MutationRig().ask(request, version).throttle_ms for request, version in asked}
     (wait_ms,) = waits_ms
     fewer = admin.CreateTopicsRequest((admin.NewTopic("a", 49, 3),))
-    assert MutationDesk().ask(fewer, 5).throttle_ms == wait_ms - 1000
+    assert MutationRig().ask(fewer, 5).throttle_ms == wait_ms - 1000
