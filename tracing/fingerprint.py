@@ -99,7 +99,7 @@ class Fingerprint:
         return self._seq + 1
 
 
-class HeadsAside(Fingerprint):
+class PackedHeads(Fingerprint):
     """Keeps packed events for a fingerprint in another process, which digests them."""
 
     __slots__ = ("heads",)

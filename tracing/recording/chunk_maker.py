@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..chunks import Chunk, ChunkTables, Snapshot
-from ..fingerprint import Fingerprint, HeadsAside
+from ..fingerprint import Fingerprint, PackedHeads
 from ..format import CHUNK_EVENTS
 from ..packing import PayloadPacker
 from .operations import Operations
@@ -151,7 +151,7 @@ class ChunkMaker:
 
     def begin_copy(self) -> tuple[int, int, frozenset[str]]:
         """Be the copy that makes chunks; gives where it begins, for ``progress``."""
-        self.outline = HeadsAside()
+        self.outline = PackedHeads()
         self.state.removed = []
         return self.first, len(self.tables.strings.ordered), frozenset(self.tables.types_written)
 
@@ -162,7 +162,7 @@ class ChunkMaker:
     ) -> Progress:
         """Return what the process itself has to know to go on behind these chunks."""
         first, strings, types = begun
-        assert isinstance(self.outline, HeadsAside)
+        assert isinstance(self.outline, PackedHeads)
         assert self.state.removed is not None
         operations, tables = self._operations, self.tables
         return Progress(
