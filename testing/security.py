@@ -49,8 +49,7 @@ from ..wire.kafka.gateway import BrokerCredentials, Gateway
 from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
 from ..wire.kafka.security.guard import GuardedBackend
 from ..wire.kafka.security.listener_security import ListenerSecurity, SaslSettings
-from ..wire.kafka.security.principal_rules import PrincipalRules
-from ..wire.kafka.security.tls import server_context
+from ..wire.kafka.security.tls import PrincipalRules, server_context
 from ..wire.kafka.security.tokens import (
     SignedTokens,
     Validator,

@@ -72,7 +72,6 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         can be read on 80 columns."""
         self.here: int = 0
         self.marks: set[int] = set()
-        self.breakpoint_hits: set[int] = set()
 
     def on_mount(self) -> None:
         self.set_interval(0.03, self._filter_more)

@@ -10,9 +10,8 @@ from ....protocol.config import BrokerConfig
 from ....protocol.security.configuration import ANONYMOUS, OAUTHBEARER, PLAIN, SSL
 from ....protocol.values import frozen
 from ....protocol.versions import Behaviour
-from .principal_rules import PrincipalRules
 from .sasl import Credentials, OAuthBearerServer, PlainServer, SaslServer, ScramServer
-from .tls import peer_principal
+from .tls import PrincipalRules, peer_principal
 from .tokens import Validator
 
 

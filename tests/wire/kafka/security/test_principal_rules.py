@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.errors import UsageError
-from fakekafka.wire.kafka.security.principal_rules import PrincipalRules
+from fakekafka.wire.kafka.security.tls import PrincipalRules
 
 ALICE = "CN=Alice Smith,OU=ServiceUsers,O=Acme,C=US"
 
