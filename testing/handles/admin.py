@@ -54,7 +54,10 @@ def _top_error(response: Any) -> ErrorCode:
 
 
 class AdminClient:
-    """Asks the controller for changes and waits for them. Refusals raise ``KafkaError``."""
+    """Asks the controller for changes and waits for them. Refusals raise ``KafkaError``.
+
+    ``EmulatedCluster`` has the same methods for users, and says what they do.
+    """
 
     __slots__ = ("_running",)
 
@@ -117,16 +120,11 @@ class AdminClient:
     def create_topic(
         self,
         name: str,
-        partitions: int = 1,
-        replication_factor: int | None = None,
-        config: Mapping[str, Any] | None = None,
-        assignment: Mapping[int, Sequence[int]] | None = None,
+        partitions: int,
+        replication_factor: int | None,
+        config: Mapping[str, Any] | None,
+        assignment: Mapping[int, Sequence[int]] | None,
     ) -> None:
-        """Create a topic and wait until every partition has a leader.
-
-        ``assignment`` maps partition numbers to broker ids, given instead of the two counts;
-        ``replication_factor`` is otherwise ``default.replication.factor``.
-        """
         arguments.text("name", name)
         count = arguments.integer("partitions", partitions)
         factor = -1
@@ -154,10 +152,7 @@ class AdminClient:
         _check_topics(response)
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(name))
 
-    def create_topics(
-        self, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
-    ) -> None:
-        """Create many topics of one shape with one request."""
+    def create_topics(self, names: Sequence[str], partitions: int, replication_factor: int) -> None:
         names = TOPIC_NAMES.check("names", names)
         count = arguments.integer("partitions", partitions)
         factor = arguments.integer("replication_factor", replication_factor)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.awaiting import Cancelled, Disconnected, RequestTimeout
 from ...protocol.data import (
-    ACKS_ALL,
     CONSUMER_REPLICA_ID,
     FetchPartition,
     FetchRequest,
@@ -34,7 +33,10 @@ _RETRY_MS = 20
 
 
 class RecordClient:
-    """Sends to the present leader, and retries as a client does."""
+    """Sends to the present leader, and retries as a client does.
+
+    ``EmulatedCluster`` has the same methods for users, and says what they do.
+    """
 
     __slots__ = ("_partitions", "_running")
 
@@ -46,16 +48,11 @@ class RecordClient:
         self,
         topic: str,
         value: bytes | str | Iterable[bytes | str | None] | None,
-        key: bytes | str | None = None,
-        partition: int = 0,
-        acks: int = ACKS_ALL,
-        headers: Iterable[tuple[str, bytes | None]] = (),
+        key: bytes | str | None,
+        partition: int,
+        acks: int,
+        headers: Iterable[tuple[str, bytes | None]],
     ) -> int:
-        """Append one record, or several given as a list; gives the first offset.
-
-        Waits and retries as a client does while the partition has no leader; ``UsageError`` when
-        it does not exist: nothing is created by producing to it here.
-        """
         where = partition_key(topic, partition)
         arguments.integer("acks", acks)
         values = arguments.record_values(value)
@@ -73,11 +70,7 @@ class RecordClient:
 
         return self._running.call(ask, _TIMEOUT_MS + 5000)
 
-    def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[ConsumerRecord]:
-        """Records from ``offset`` to the high watermark, as a consumer sees them now.
-
-        ``UsageError`` when the partition does not exist.
-        """
+    def consume(self, topic: str, partition: int, offset: int) -> list[ConsumerRecord]:
         where = partition_key(topic, partition)
         arguments.integer("offset", offset)
 
