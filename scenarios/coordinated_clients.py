@@ -42,7 +42,7 @@ class GroupMembers:
 
     @property
     def has_settled(self) -> bool:
-        """Return whether the group is stable, every partition has an owner, and all is committed.
+        """True if the group is stable, every partition has an owner, and all is committed.
 
         While members hand partitions over cooperatively (KIP-429), a stable group has an assignment
         without them, and the next rebalance follows.
@@ -93,7 +93,7 @@ class Transformation:
 
     @property
     def has_settled(self) -> bool:
-        """Return whether all of the input is committed as read."""
+        """True if all of the input is committed as read."""
         lag = self._simulation.group(self.spec.consumer_group).lag
         written = [
             TopicPartition(*key)

@@ -140,8 +140,7 @@ class RunningCluster(abc.ABC):
 
     @property
     def is_settled(self) -> bool:
-        """Return whether every living broker serves and knows the controller and all living
-        brokers."""
+        """True if every living broker serves and knows the controller and all living brokers."""
         if any(process.is_finding_id for process in self.processes.values()):
             return False
         alive = self.living_brokers()

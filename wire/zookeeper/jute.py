@@ -158,7 +158,7 @@ class Connect:
 
     @property
     def is_authentic(self) -> bool:
-        """Return whether the password is that of the session, if one is asked for."""
+        """True if the password is that of the session, or none is asked for."""
         return self.session_id == 0 or self.password == session_password(self.session_id)
 
 
@@ -197,6 +197,17 @@ class Call:
 
 # --- requests
 
+Decode = Callable[[Call, JuteReader], None]
+
+
+def _of(message: Callable[..., Any], *fields: Callable[[JuteReader], Any]) -> Decode:
+    """The decoder of a request that is nothing but its fields, one behind the other."""
+
+    def decode(call: Call, reader: JuteReader) -> None:
+        call.request = message(*[field(reader) for field in fields])
+
+    return decode
+
 
 def _decode_auth(call: Call, reader: JuteReader) -> None:
     reader.int32()
@@ -216,46 +227,10 @@ def _decode_create(call: Call, reader: JuteReader) -> None:
     call.request = CreateRequest(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL))
 
 
-def _decode_delete(call: Call, reader: JuteReader) -> None:
-    call.request = DeleteRequest(reader.string(), reader.int32())
-
-
-def _decode_set_data(call: Call, reader: JuteReader) -> None:
-    call.request = SetDataRequest(reader.string(), reader.buffer(), reader.int32())
-
-
-def _decode_check(call: Call, reader: JuteReader) -> None:
-    call.request = CheckRequest(reader.string(), reader.int32())
-
-
-def _decode_exists(call: Call, reader: JuteReader) -> None:
-    call.request = ExistsRequest(reader.string(), reader.boolean())
-
-
-def _decode_get_data(call: Call, reader: JuteReader) -> None:
-    call.request = GetDataRequest(reader.string(), reader.boolean())
-
-
-def _decode_get_children(call: Call, reader: JuteReader) -> None:
-    call.request = GetChildrenRequest(reader.string(), reader.boolean())
-
-
-def _decode_get_ephemerals(call: Call, reader: JuteReader) -> None:
-    call.request = GetEphemeralsRequest(reader.string())
-
-
-def _decode_get_acl(call: Call, reader: JuteReader) -> None:
-    call.request = ExistsRequest(reader.string())
-
-
 def _decode_set_acl(call: Call, reader: JuteReader) -> None:
     call.request = ExistsRequest(reader.string())
     reader.vector(reader.acl)
     call.details = (reader.int32(),)
-
-
-def _decode_sync(call: Call, reader: JuteReader) -> None:
-    call.request = SyncRequest(reader.string())
 
 
 def _decode_set_watches(call: Call, reader: JuteReader) -> None:
@@ -266,19 +241,18 @@ def _decode_set_watches(call: Call, reader: JuteReader) -> None:
     )
 
 
-def _decode_close_session(call: Call, _reader: JuteReader) -> None:
-    call.request = CloseSession()
-
-
 def _decode_ping(_call: Call, _reader: JuteReader) -> None:
     """A ping is nothing but its header."""
 
 
-_OPERATION_DECODERS: dict[int, Callable[[Call, JuteReader], None]] = {
+_string, _buffer = JuteReader.string, JuteReader.buffer
+_boolean, _int32 = JuteReader.boolean, JuteReader.int32
+
+_OPERATION_DECODERS: dict[int, Decode] = {
     CREATE: _decode_create,
-    DELETE: _decode_delete,
-    SET_DATA: _decode_set_data,
-    CHECK: _decode_check,
+    DELETE: _of(DeleteRequest, _string, _int32),
+    SET_DATA: _of(SetDataRequest, _string, _buffer, _int32),
+    CHECK: _of(CheckRequest, _string, _int32),
     CREATE2: _decode_create,
 }
 
@@ -302,19 +276,19 @@ def _decode_multi(call: Call, reader: JuteReader) -> None:
     call.request = MultiRequest(tuple(operations)) if is_modelled else None
 
 
-_DECODERS: dict[int, Callable[[Call, JuteReader], None]] = {
+_DECODERS: dict[int, Decode] = {
     **_OPERATION_DECODERS,
-    EXISTS: _decode_exists,
-    GET_DATA: _decode_get_data,
-    GET_ACL: _decode_get_acl,
+    EXISTS: _of(ExistsRequest, _string, _boolean),
+    GET_DATA: _of(GetDataRequest, _string, _boolean),
+    GET_ACL: _of(ExistsRequest, _string),
     SET_ACL: _decode_set_acl,
-    GET_CHILDREN: _decode_get_children,
-    SYNC: _decode_sync,
+    GET_CHILDREN: _of(GetChildrenRequest, _string, _boolean),
+    SYNC: _of(SyncRequest, _string),
     PING: _decode_ping,
-    GET_CHILDREN2: _decode_get_children,
+    GET_CHILDREN2: _of(GetChildrenRequest, _string, _boolean),
     MULTI: _decode_multi,
     AUTH: _decode_auth,
     SET_WATCHES: _decode_set_watches,
-    GET_EPHEMERALS: _decode_get_ephemerals,
-    CLOSE_SESSION: _decode_close_session,
+    GET_EPHEMERALS: _of(GetEphemeralsRequest, _string),
+    CLOSE_SESSION: _of(CloseSession),
 }
