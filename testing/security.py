@@ -47,7 +47,6 @@ from ..protocol.versions import Behaviour, behaviour
 from ..protocol.znode_paths import DEFAULT_ENTITY
 from ..wire.kafka.gateway import BrokerCredentials, Gateway
 from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
-from ..wire.kafka.security.guard import GuardedBackend
 from ..wire.kafka.security.listener_security import ListenerSecurity, SaslSettings
 from ..wire.kafka.security.tls import PrincipalRules, server_context
 from ..wire.kafka.security.tokens import (
@@ -59,6 +58,7 @@ from ..wire.kafka.security.tokens import (
 from . import arguments
 
 if TYPE_CHECKING:
+    from ..wire.kafka.security.guard import GuardedBackend
     from .running import RunningCluster
 
 _TIMEOUT_MS = 10000
@@ -431,6 +431,8 @@ class ClusterSecurity:
 
 
 def _guarded(gateway: Any, flags: Behaviour) -> GuardedBackend:
+    from ..wire.kafka.security.guard import GuardedBackend  # few clusters have an authorizer
+
     return GuardedBackend(gateway, flags, gateway.authorizer, gateway.knows_topic)
 
 
