@@ -93,7 +93,7 @@ class Replay:
 
     @property
     def begun_us(self) -> int | None:
-        """Begin of the scenario's own time, in microseconds of virtual time; None while the
+        """Beginning of the scenario's own time, in microseconds of virtual time; None while the
         cluster starts."""
         return self._run.begun_us
 
