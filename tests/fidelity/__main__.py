@@ -27,7 +27,7 @@ class _Recorder:
         self._side: KafkaSide | None = None
 
     def record(self, scenario: Scenario) -> bool:
-        """Whether the run can be used."""
+        """Return whether the run can be used."""
         started = time.monotonic()
         try:
             stage = running.play(scenario, self._brokers(scenario))

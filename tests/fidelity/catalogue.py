@@ -24,7 +24,7 @@ def all_scenarios() -> dict[str, Scenario]:
 
 
 def chosen(kafka_version: str, names: tuple[str, ...] = ()) -> list[Scenario]:
-    """Those that run with a release, and whose names contain one of the words."""
+    """The scenarios that run with a release, and whose names contain one of the words."""
     return [
         scenario
         for scenario in all_scenarios().values()

@@ -1,4 +1,4 @@
-"""What differs between a recording of Kafka and a run here."""
+"""The differences between a recording of Kafka and a run here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakekafka.tests.fidelity.stage.observation import ABSENT
 
 
 class Difference(NamedTuple):
-    """One place where Kafka shows something else."""
+    """A place where Kafka shows something else."""
 
     step: str
     key: str

@@ -1,4 +1,4 @@
-"""Where Kafka shows something else than this project, on purpose or not yet mended."""
+"""The places where Kafka shows something else than this project, on purpose or not yet mended."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ LISTED: tuple[Listed, ...] = (
 
 
 def is_listed(kafka_version: str, scenario: str) -> bool:
-    """Whether a row is about the scenario."""
+    """Return whether a row is about the scenario."""
     return any(
         kafka_version in row.versions and re.fullmatch(row.scenario, scenario) for row in LISTED
     )

@@ -31,7 +31,7 @@ class OtherSteps(Exception):
 
 @dataclass
 class Recording:
-    """What Kafka showed."""
+    """The recording of what Kafka showed."""
 
     release: str
     date: str = ""

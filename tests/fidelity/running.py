@@ -79,7 +79,7 @@ def _spend_producer_id(stage: Stage, broker: int) -> None:
 
 
 def move_controller(stage: Stage, target: int) -> None:
-    """Let the controller resign until the broker has won the election."""
+    """Have the controller resign until the broker has won the election."""
     observer = stage.observer
     for _ in range(_MOVES_MAX):
         if observer.controller() == target:
@@ -97,7 +97,7 @@ def move_controller(stage: Stage, target: int) -> None:
 
 
 def know_each_other(stage: Stage) -> bool:
-    """Whether all brokers tell of each other, and of the controller."""
+    """Return whether all brokers tell of each other, and of the controller."""
     controller = stage.observer.controller()
     for broker in stage.side.broker_ids:
         tree = stage.ask(broker, "Metadata", topics=[])

@@ -102,7 +102,7 @@ _CLASSES: dict[str, tuple[type[Any], str, Any, str]] = {
 
 
 def _differs(name: str) -> bool:
-    """Whether a scenario shows what neither Kafka showed nor the table lists."""
+    """Return whether a scenario shows what neither Kafka showed nor the table lists."""
     known = recording.load("3.9", name)
     assert known is not None
     try:

@@ -1,4 +1,4 @@
-"""How the suite of each client is fetched and run."""
+"""The suite of each client: how it is fetched and run."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class SuiteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a served cluster is reached."""
+    """The addresses of a served cluster."""
 
     bootstrap: str
     """``bootstrap.servers`` of the first listener."""

@@ -1,4 +1,4 @@
-"""How the tests that clients keep in their repositories are run."""
+"""The runner of tests that clients keep in their repositories."""
 
 from __future__ import annotations
 

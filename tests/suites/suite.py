@@ -1,4 +1,4 @@
-"""What a suite is, what came of it, and what should have come of it."""
+"""Suites, with what came of them, and what should have come of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent
 
 
 class Result(Enum):
-    """How one test of a suite ended."""
+    """The way a test of a suite ended."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -22,7 +22,7 @@ class Result(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One test of a suite, with the reason where it failed."""
+    """A test of a suite, with the reason where it failed."""
 
     result: Result
     reason: str = ""
@@ -93,7 +93,7 @@ def _names(pattern: str, test: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run says about a suite."""
+    """The verdict of a run about a suite."""
 
     suite: Suite
     passed: tuple[str, ...]

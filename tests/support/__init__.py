@@ -1,1 +1,1 @@
-"""What tests of several folders share; imported as ``fakekafka.tests.support``."""
+"""Helpers of tests in several folders; imported as ``fakekafka.tests.support``."""

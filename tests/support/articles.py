@@ -1,4 +1,4 @@
-"""What the tests of the articles' claims look at: requests sent, states passed through."""
+"""Observations for the tests of the articles' claims: requests sent, states passed through."""
 
 from __future__ import annotations
 

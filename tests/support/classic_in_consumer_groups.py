@@ -12,7 +12,7 @@ NONE = ErrorCode.NONE
 
 
 def subscription(*owned: int) -> tuple[tuple[str, bytes], ...]:
-    """What a classic consumer of ``orders`` says, in version 1."""
+    """The metadata of a classic consumer of ``orders``, in version 1."""
     topic = struct.pack(">h6s", 6, b"orders")
     partitions = struct.pack(f">i{len(owned)}i", len(owned), *owned)
     data = struct.pack(">hi", 1, 1) + topic + b"\xff\xff\xff\xff"

@@ -40,7 +40,8 @@ class Writer(threading.Thread):
             self.ended_s = time.monotonic()
 
     def has_reached(self, value: int) -> bool:
-        """Whether every partition acknowledged this value, or a failure has ended the writing."""
+        """Return whether every partition acknowledged this value, or a failure has ended the
+        writing."""
         if self.ended_s is not None:
             return True
         return all(answers and answers[-1][1] >= value for answers in self.acknowledged)

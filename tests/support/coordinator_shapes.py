@@ -23,7 +23,7 @@ from fakekafka.tests.support.growing_requests import (
 
 
 class Sender(NamedTuple):
-    """Who sends: a member of a group, which it leads, and a transaction."""
+    """The sender: a member of a group, which it leads, and a transaction."""
 
     group_id: str = "g"
     generation: int = 1
@@ -99,7 +99,7 @@ def init_producer_id(transactional_id: str | None) -> Shape:
 
 
 def of_members(sender: Sender, kind: str) -> Iterator[Shape]:
-    """What a member sends that has arrays of members."""
+    """Requests of a member that have arrays of members."""
     assigned = Many({"memberId": "{name}", "assignment": b"x"})
     yield Shape("SyncGroup", 14, 1, {**sender.member, "assignments": assigned}, kind)
     member = {"memberId": "{name}", "groupInstanceId": "{name}"}
@@ -108,7 +108,7 @@ def of_members(sender: Sender, kind: str) -> Iterator[Shape]:
 
 
 def of_transactions(sender: Sender, kind: str) -> Iterator[Shape]:
-    """What belongs to one transaction."""
+    """Requests that belong to one transaction."""
     topics = partitions(kind)
     yield Shape("AddPartitionsToTxn", 24, 0, {
         "v3AndBelowTransactionalId": sender.transactional_id,

@@ -1,4 +1,4 @@
-"""How the documents of the project are read."""
+"""The documents of the project, and how they are read."""
 
 from __future__ import annotations
 

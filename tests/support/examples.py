@@ -1,4 +1,4 @@
-"""How many examples a test with Hypothesis tries."""
+"""The number of examples that a test with Hypothesis tries."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class StallWatch(threading.Thread):
                 clock = time.pthread_getcpuclockid(thread_ids[0])
 
     def longest(self, count: int = 10) -> list[Stall]:
-        """Those in which the loop's thread worked most."""
+        """The stalls in which the loop's thread worked most."""
         return sorted(self.stalls, key=lambda stall: stall.processor_s, reverse=True)[:count]
 
     def end(self) -> None:

@@ -68,7 +68,7 @@ _KINDS = (
 
 
 class Outcome(NamedTuple):
-    """What a run showed."""
+    """The outcome of a run."""
 
     seed: int
     inputs: int
@@ -118,7 +118,7 @@ def give_freed_memory_back() -> None:
 
 
 def resident_bytes() -> int:
-    """What this process has in memory now."""
+    """The bytes that this process has in memory now."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
@@ -225,8 +225,8 @@ class Complaints(logging.Handler):
 
     @staticmethod
     def _is_ordered(record: logging.LogRecord) -> bool:
-        """Whether it tells of what a request asks for that only a controller or broker sends:
-        partitions without replicas, brokers that shut down."""
+        """Return whether it tells of what a request asks for that only a controller or broker
+        sends: partitions without replicas, brokers that shut down."""
         return "stays in" in record.getMessage() and ".controller-" in record.name
 
 
@@ -279,7 +279,7 @@ def run(count: int, seed: int, idle: int) -> Outcome:
 
 
 def _drawn_kind(draw: random.Random) -> str:
-    """Where the next input goes, and whether it brings records."""
+    """The target of the next input, and whether it brings records."""
     share = draw.random()
     return next(kind for most, kind in _KINDS if share < most)
 

@@ -63,7 +63,7 @@ class Payloads:
         ]
 
     def heavy(self) -> bytes:
-        """What takes far more memory or time than its size."""
+        """A payload that takes far more memory or time than its size."""
         draw = self._draw
         version, records = draw.choice(self._heavy)
         count = draw.choice((1, 1, 4))

@@ -1,4 +1,4 @@
-"""Who imports whom inside the package, read from the source, for the rules of the house."""
+"""The imports inside the package, read from the source, for the rules of the house."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ImportGraph = Mapping[str, Mapping[str, int]]
 
 
 def in_package(path: str) -> bool:
-    """Whether a file belongs to one of the package's folders."""
+    """Return whether a file belongs to one of the package's folders."""
     return path.endswith(".py") and path.split("/")[0] in FLOORS
 
 

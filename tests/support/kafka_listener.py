@@ -55,7 +55,7 @@ class StubBackend:
 
 
 class RawClient:
-    """One connection on which frames are written and read by hand."""
+    """A connection on which frames are written and read by hand."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -113,7 +113,7 @@ class Wire:
         return client
 
     async def until(self, condition: Callable[[], Any]) -> None:
-        """Let the loop turn until the condition holds."""
+        """Turn the loop until the condition holds."""
         while not condition():
             await asyncio.sleep(0.0005)
 

@@ -22,7 +22,7 @@ def make_config(kafka_version: str = "3.9", **overrides: Any) -> TopicConfig:
 
 
 class Tools:
-    """What the tests of this folder build their cases from."""
+    """The parts from which tests of logs build their cases."""
 
     name = NAME
     now_ms = NOW_MS

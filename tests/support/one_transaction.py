@@ -1,4 +1,4 @@
-"""One record in a transaction of a modelled producer."""
+"""A record in a transaction of a modelled producer."""
 
 from __future__ import annotations
 

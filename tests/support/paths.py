@@ -1,4 +1,4 @@
-"""Where the project's files are."""
+"""The places of the project's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much an object holds."""
+"""The size of an object, in objects."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ __all__ = ["TP", "Node", "ReplicaCluster", "encode", "led"]
 
 
 def encode(*values: str, timestamp: int = START_MS, **more: Any) -> bytes:
-    """One batch as a producer sends it."""
+    """A batch as a producer sends it."""
     return build_batch(
         [Record(i, timestamp, None, value.encode()) for i, value in enumerate(values)], **more
     )
@@ -255,7 +255,7 @@ class ReplicaCluster:
         context: RequestContext = INTERNAL_CONTEXT,
         **more: Any,
     ) -> list[Any]:
-        """One fetch of one partition; the list holds the partition's answer once it came."""
+        """Fetch one partition; the list holds the partition's answer once it came."""
         answers: list[Any] = []
         self.nodes[broker_id].manager.fetch.fetch_messages(
             FetchRequest(
@@ -283,7 +283,8 @@ class ReplicaCluster:
     # -- replication ------------------------------------------------------------------------
 
     def round(self, follower: int, answered: bool = True, fetcher: Any = None) -> Any:
-        """One request of a follower's fetcher and its answer; the request, or None if idle.
+        """Do one request of a follower's fetcher, with its answer; gives the request, or None if
+        idle.
 
         Waiting is cut short: time passes until the leader answers. With ``answered`` false the
         leader sees the request and the answer is lost.
@@ -315,7 +316,7 @@ class ReplicaCluster:
         return None
 
     def replicate(self, *followers: int, rounds: int = 6) -> None:
-        """Let followers fetch until they are surely level with their leaders."""
+        """Have followers fetch until they are surely level with their leaders."""
         for _ in range(rounds):
             for follower in followers:
                 if self.nodes[follower].is_alive:

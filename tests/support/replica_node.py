@@ -1,4 +1,4 @@
-"""One broker of a ``ReplicaCluster``: its disk outlives its replica manager."""
+"""A broker of a ``ReplicaCluster``: its disk outlives its replica manager."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TP = TopicPartition("t", 0)
 
 
 class Node:
-    """One broker: its disk outlives its manager."""
+    """A broker: its disk outlives its manager."""
 
     def __init__(self, cluster: ReplicaCluster, broker_id: int) -> None:
         self.cluster = cluster

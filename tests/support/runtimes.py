@@ -1,4 +1,4 @@
-"""What the tests of every runtime are handed."""
+"""The types of what tests of every runtime are handed."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class ScramClient:
         return (self._header + self._bare).encode()
 
     def final(self, challenge: bytes, nonce: str | None = None) -> bytes:
-        """What proves the password; with the broker's nonce, or with another one."""
+        """The message that proves the password; with the broker's nonce, or with another one."""
         fields = dict(part.split("=", 1) for part in challenge.decode().split(","))
         salted = salted_password(
             self._mechanism,

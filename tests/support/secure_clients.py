@@ -15,7 +15,7 @@ from fakekafka.wire.kafka.security.certificates import Certificate
 
 @dataclass
 class Login:
-    """How a client comes in."""
+    """The way a client comes in."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str | None = None

@@ -55,7 +55,7 @@ def run_at_terminal(
 
 
 def press_ctrl_c(_process: subprocess.Popen[bytes], screen: int) -> None:
-    """What the terminal makes of it is an interrupt of all its programs."""
+    """Press Ctrl-C, of which the terminal makes an interrupt of all its programs."""
     os.write(screen, b"\x03")
 
 

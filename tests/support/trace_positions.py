@@ -99,7 +99,8 @@ def record(path: Path, text: str, seed: int) -> str:
 
 
 def picture(simulation: Simulation) -> dict[str, Any]:
-    """What the cluster itself says: its partitions, fetchers, controllers, znodes and consumers."""
+    """The state that the cluster itself tells: its partitions, fetchers, controllers, znodes and
+    consumers."""
     found: dict[str, Any] = {}
     for broker in simulation.running.living_brokers():
         for number in (0, 1):
@@ -161,7 +162,7 @@ def step_back_and_forward(trace: Trace) -> list[str]:
 
 
 class Checked(NamedTuple):
-    """One run."""
+    """A run."""
 
     version: str
     seed: int

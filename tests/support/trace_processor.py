@@ -65,7 +65,7 @@ def _ways(trace: Trace) -> Counter[tuple[str, str]]:
 
 
 def compare(trace: Trace, processor: Any) -> list[str]:
-    """What differs between a trace and what the trace processor read of its export."""
+    """The differences between a trace and what the trace processor read of its export."""
 
     def rows(sql: str) -> list[Any]:
         return [row.__dict__ for row in processor.query(sql)]

@@ -69,7 +69,7 @@ class VirtualClient:
 
     @property
     def answers(self) -> list[tuple[float, int]]:
-        """When each answer came, and its correlation id."""
+        """The time of each answer, and its correlation id."""
         return [
             (time_ms, struct.unpack_from(">i", data, 4)[0])
             for time_ms, data in self.transport.arrived

@@ -64,7 +64,7 @@ def stored(simulation: Simulation, topic: str = "t", partition: int = 0) -> Any:
 
 
 def topic_znode(simulation: Simulation, topic: str = "t") -> Any:
-    """What the topic's znode says."""
+    """The content of the topic's znode."""
     return json.loads(simulation.zookeeper.get(f"/brokers/topics/{topic}") or b"null")
 
 
@@ -80,7 +80,7 @@ def in_sync(simulation: Simulation, *broker_ids: int, topic: str = "t", partitio
 
 
 def heard(simulation: Simulation, at: int, topic: str = "t", partition: int = 0) -> Any:
-    """What a broker's metadata says of a partition; None when it does not know it."""
+    """The state of a partition in a broker's metadata; None when it does not know it."""
     broker = simulation.processes[at].broker
     assert broker is not None
     return broker.metadata_cache.partition_state(TopicPartition(topic, partition))

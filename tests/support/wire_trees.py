@@ -146,12 +146,12 @@ def frame(
 
 
 def asked(key: int, version: int, /, **fields: Any) -> Any:
-    """What a broker makes of a request."""
+    """The request as a broker reads it."""
     return CODEC.decode(key, version, memoryview(body(key, version, fields)))
 
 
 def answered(key: int, version: int, response: Any, request: Any = None) -> Any:
-    """What a client reads of a response, to its last byte."""
+    """The response as a client reads it, to its last byte."""
     raw = b"".join(CODEC.encode(key, version, response, request))
     tree, size = read(message(key, "response"), version, raw)
     assert size == len(raw)

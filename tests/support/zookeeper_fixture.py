@@ -24,7 +24,7 @@ OTHER_DATA = BrokerInfo(1, (EndPoint("elsewhere", 9092),))
 
 
 class ZkFixture:
-    """One ZooKeeper and a Kafka client of it."""
+    """A ZooKeeper and a Kafka client of it."""
 
     def __init__(self, version: str = "2.8", zookeeper: LocalZooKeeper | None = None) -> None:
         self.zookeeper = LocalZooKeeper() if zookeeper is None else zookeeper

@@ -26,7 +26,7 @@ PATIENCE_S = 20
 
 
 class RawZooKeeper:
-    """One connection on which frames are written and read by hand."""
+    """A connection on which frames are written and read by hand."""
 
     def __init__(self, address: str) -> None:
         host, port = address.rsplit(":", 1)

@@ -35,7 +35,7 @@ Znodes = Sequence[tuple[str, bytes]]
 
 
 class Carried(NamedTuple):
-    """What was read before and after, and what the other cluster answered to what came next."""
+    """The content before and after, and the other cluster's answers to what came next."""
 
     before: dict[str, Any]
     after: dict[str, Any]

@@ -31,7 +31,7 @@ _DECODERS = {
 
 
 def dump(kafka_version: str, files: Sequence[Path], *options: str) -> str:
-    """What the tool of a release prints of files; raises ``CannotJudge`` without Java."""
+    """The output of a release's tool about files; raises ``CannotJudge`` without Java."""
     releases.require("java", "Java 17, to run Kafka's tools")
     jars = releases.jars(kafka_version)
     command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]

@@ -1,4 +1,4 @@
-"""What is written before a log directory is carried, and what must be read afterwards."""
+"""The records written before a log directory is carried, and those to be read afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of each step of a history, written down; where it is known already, compared."""
+"""The outcome of each step of a history, written down; where it is known already, compared."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Account:
         return _without_runs(self.stage.normalised(tree))
 
     def coordinator(self, topic: str) -> int:
-        """Who coordinates by an internal topic; -1 if the history did not ask for it."""
+        """The broker that coordinates by an internal topic; -1 if the history did not ask for
+        it."""
         return self.stage.leader(topic) if topic in self.internal else -1
 
     # -- what is written down ------------------------------------------------------------------

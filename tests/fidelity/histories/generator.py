@@ -63,7 +63,7 @@ def history(seed: int, kafka_version: str = "3.9", count: int = STEPS) -> list[S
 
 
 def is_offered(kafka_version: str, verb: str) -> bool:
-    """Whether a release can be asked for it."""
+    """Return whether a release can be asked for it."""
     try:
         version_of(kafka_version, _NEEDS.get(verb, "Metadata"))
     except NotOffered:

@@ -45,7 +45,7 @@ def of_kafka(kafka_version: str) -> dict[str, str]:
 
 
 class Verdict(NamedTuple):
-    """What one history showed."""
+    """The outcome of a history."""
 
     number: int
     """Of the step at which the sides part; -1 where they do not."""
@@ -59,7 +59,7 @@ class Verdict(NamedTuple):
 
 
 def simulated(kafka_version: str, history: History) -> Steps:
-    """What a simulation shows."""
+    """The steps as a simulation shows them."""
     side = SimulatedSide(kafka_version, SHAPE)
     try:
         stage = Stage(side)

@@ -92,7 +92,7 @@ def _let_leaders_ask(stage: Stage) -> None:
 
 
 def hand_over(stage: Stage, heir: int | None, lose: Callable[[], object]) -> None:
-    """Let the controller be lost while all but the heir stand still, so that it has no rival."""
+    """Take the controller away while all but the heir stand still, so that it has no rival."""
     side, observer = stage.side, stage.observer
     # It resigns when its requests are answered (ControllerChannelManager.removeExistingBroker),
     # which brokers that stand still do not do.

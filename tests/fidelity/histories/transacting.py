@@ -24,7 +24,7 @@ _IN_BETWEEN = (*NOT_YET, "CONCURRENT_TRANSACTIONS")
 
 @dataclass
 class _Producer:
-    """What a producer was told of itself."""
+    """A producer, as it was told of itself."""
 
     producer_id: int = -1
     epoch: int = -1

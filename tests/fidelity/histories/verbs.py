@@ -290,7 +290,7 @@ class Quotas(Verb):
 
 
 class Permit(Verb):
-    """Let a user ``read`` or ``write`` a topic."""
+    """Allow a user to ``read`` or ``write`` a topic."""
 
     topic: str
     operation: str

@@ -1,4 +1,5 @@
-"""What a history may do next: the part of the state of a cluster that its steps themselves say."""
+"""The next steps that a history may take, by the state of a cluster that its steps themselves
+say."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ TRANSACTIONAL_IDS = ("t", "u")
 
 
 class World:
-    """Who lives, who is the controller, which topics were created."""
+    """The living brokers, the controller, and the topics that were created."""
 
     def __init__(self) -> None:
         self.living = set(BROKERS)
@@ -42,11 +43,12 @@ class World:
         return set(BROKERS) - self.living - self.frozen
 
     def heir(self, without: int | None) -> int | None:
-        """Who becomes the controller when a broker goes: the others are held until it is."""
+        """The next controller when a broker goes: the others are held until it is."""
         return min(self.living - {without}, default=None)
 
     def allows(self, step: Step[Any]) -> bool:
-        """Whether a step can be carried out, and Kafka does not leave its outcome to chance."""
+        """Return whether a step can be carried out, and Kafka does not leave its outcome to
+        chance."""
         match step:
             case Resign():
                 return self.controller is not None

@@ -31,14 +31,14 @@ class Line(abc.ABC):
 
     @abc.abstractmethod
     def has_come(self) -> bool:
-        """Whether ``receive`` gives a frame, or raises ``Closed``, without waiting."""
+        """Return whether ``receive`` gives a frame, or raises ``Closed``, without waiting."""
 
     @abc.abstractmethod
     def close(self) -> None: ...
 
 
 class Client:
-    """One connection to a broker."""
+    """A connection to a broker."""
 
     def __init__(self, line: Line, client_id: str = CLIENT_ID) -> None:
         self._line = line
@@ -59,7 +59,7 @@ class Client:
         self._expected.append((key, version))
 
     def receive_bytes(self, timeout_s: float = _TIMEOUT_S) -> bytes:
-        """What the next response holds after its correlation id."""
+        """The bytes of the next response after its correlation id."""
         frame = self._line.receive(timeout_s)
         (correlation_id,) = struct.unpack_from(">i", frame)
         wanted = self._correlation_id - len(self._expected) + 1
@@ -74,7 +74,7 @@ class Client:
         return decode(key, version, data)
 
     def has_answer(self) -> bool:
-        """Whether ``receive`` has not to wait."""
+        """Return whether ``receive`` has not to wait."""
         return self._line.has_come()
 
     def ask(

@@ -107,7 +107,7 @@ def have_coordinator(stage: Stage, *replicas: int) -> None:
 
 
 def consume(stage: Stage, label: str, topic: str) -> None:
-    """What consumers of both isolation levels see, and the offsets they may read to."""
+    """Note what consumers of both isolation levels see, and the offsets they may read to."""
     stage.write(
         label,
         {

@@ -1,1 +1,2 @@
-"""Where a scenario can run: a simulation, an embedded cluster with sockets, brokers of Kafka."""
+"""The sides on which a scenario can run: a simulation, an embedded cluster with sockets, brokers
+of Kafka."""

@@ -126,7 +126,7 @@ class KafkaSide(RealTimeSide):
         return [one.pid for one in (self._zookeeper_process, *self._processes.values())]
 
     def _has_classes(self) -> bool:
-        """Whether the archive of classes is of these jars: Java ignores one that is not."""
+        """Return whether the archive of classes is of these jars: Java ignores one that is not."""
         try:
             return self._classes.stat().st_mtime > self._jars.stat().st_mtime
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What the sides have in common that live in real time and have sockets."""
+"""The common part of the sides that live in real time and have sockets."""
 
 from __future__ import annotations
 

@@ -89,14 +89,14 @@ class Side(abc.ABC):
 
     @abc.abstractmethod
     def freeze(self, broker: int) -> None:
-        """Let its process stand still."""
+        """Freeze its process: it stands still."""
 
     @abc.abstractmethod
     def thaw(self, broker: int) -> None:
-        """Let it go on."""
+        """Thaw its process: it goes on."""
 
     def fail_directory(self, broker: int, partition: str) -> None:
-        """Let the log directory that holds a partition fail, as if its disk were gone."""
+        """Break the log directory that holds a partition, as if its disk were gone."""
         raise NotImplementedError(self.name)
 
     def repair_directories(self, broker: int) -> None:

@@ -10,7 +10,7 @@ from fakekafka.tests.fidelity.protocol.client import Closed, Line
 
 
 class SocketLine(Line):
-    """One connection to a broker that listens on a socket."""
+    """A connection to a broker that listens on a socket."""
 
     def __init__(self, host: str, port: int) -> None:
         try:

@@ -22,7 +22,7 @@ _LOCAL = ("127.0.0.1", 9092)
 
 
 class _VirtualHandle:
-    """What ``call_later`` gives."""
+    """The handle that ``call_later`` gives."""
 
     def __init__(self, runtime: VirtualRuntime, delay_s: float, function: Any) -> None:
         self._timer = runtime.call_later(None, max(1, int(delay_s * 1_000_000)), function)
@@ -121,7 +121,7 @@ class _Transport:
 
 
 class VirtualLine(Line):
-    """One connection of a scenario to a broker of a simulation."""
+    """A connection of a scenario to a broker of a simulation."""
 
     def __init__(self, simulation: Simulation, listener: VirtualListener, broker: int) -> None:
         self._simulation = simulation

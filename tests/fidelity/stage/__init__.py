@@ -1,1 +1,1 @@
-"""What a scenario does and sees: verbs, observation, normalisation."""
+"""The stage of a scenario: verbs, observation, normalisation."""

@@ -1,4 +1,4 @@
-"""How a scenario is declared."""
+"""The declaration of scenarios."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def wait_coordinator(stage: Stage, broker: int, group: str = "some group") -> No
 
 
 def coordinator(stage: Stage, broker: int, key: str, kind: int = 0) -> Any:
-    """What a broker says of the coordinator of a group (0) or a transactional id (1)."""
+    """The answer of a broker about the coordinator of a group (0) or a transactional id (1)."""
     return stage.ask(broker, "FindCoordinator", key=key, keyType=kind)
 
 
@@ -83,7 +83,7 @@ def commit(
 
 
 class Member:
-    """One member of a group, with a connection of its own."""
+    """A member of a group, with a connection of its own."""
 
     def __init__(self, stage: Stage, broker: int, group: str, instance: str | None = None) -> None:
         self._stage = stage
@@ -101,7 +101,7 @@ class Member:
         self._client = self._stage.client(broker)
 
     def has_answer(self) -> bool:
-        """Whether the answer to a request that was begun has come."""
+        """Return whether the answer to a request that was begun has come."""
         return self._client.has_answer()
 
     def join(self, **others: Any) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Member:
         self._send_join(protocols, kind, timeouts_ms, metadata)
 
     def has_to_knock(self) -> bool:
-        """Whether it has to ask for an id before it may join."""
+        """Return whether it has to ask for an id before it may join."""
         return self._stage.version("JoinGroup") >= 4 and not self.id and self.instance is None
 
     def knock(

@@ -1,4 +1,4 @@
-"""What is made equal before a recording is compared, and why.
+"""The values that are made equal before a recording is compared, and why.
 
 Everything else that a response or a znode says is compared as it is.
 """

@@ -1,4 +1,4 @@
-"""What clients and a ZooKeeper client see of a cluster, as lines that can be compared."""
+"""The view of clients and of a ZooKeeper client on a cluster, as lines that can be compared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Observer:
     # -- ZooKeeper -----------------------------------------------------------------------------
 
     def json_of(self, path: str) -> Any:
-        """What a znode says; None where there is none."""
+        """The content of a znode; None where there is none."""
         found = self._side.znode(path)
         if found is None:
             return None
@@ -100,11 +100,11 @@ class Observer:
         return seen
 
     def leads(self, broker: int, topics: Sequence[str]) -> bool:
-        """Whether ZooKeeper has the broker as the leader of one of their partitions."""
+        """Return whether ZooKeeper has the broker as the leader of one of their partitions."""
         return any(state.get("leader") == broker for state in self._stored(topics).values())
 
     def replicas_catch_up(self, topics: Sequence[str]) -> bool:
-        """Whether living replicas are outside of an ISR."""
+        """Return whether living replicas are outside of an ISR."""
         living = set(self.registered())
         return any(
             not living.intersection(state["replicas"]) <= set(state["isr"])
@@ -113,7 +113,8 @@ class Observer:
         )
 
     def isrs_are_late(self, topics: Sequence[str]) -> bool:
-        """Whether leaders keep dead brokers in an ISR, or brokers tell another ISR than stored."""
+        """Return whether leaders keep dead brokers in an ISR, or brokers tell another ISR than
+        stored."""
         living = set(self.registered())
         stored = self._stored(topics)
         led = {name for name, state in stored.items() if state.get("leader", -1) in living}
@@ -127,7 +128,8 @@ class Observer:
         )
 
     def everybody_knows(self, shapes: Mapping[str, int]) -> bool:
-        """Whether all brokers tell the leaders of topics, with so many partitions, as stored."""
+        """Return whether all brokers tell the leaders of topics, with so many partitions, as
+        stored."""
         stored = self._stored(list(shapes))
         partitions = [f"{name}-{number}" for name, n in shapes.items() for number in range(n)]
         if any("leader" not in stored.get(partition, ()) for partition in partitions):
@@ -142,7 +144,7 @@ class Observer:
         )
 
     def _stored(self, topics: Sequence[str]) -> dict[str, Stored]:
-        """What ZooKeeper has of each partition."""
+        """The state of each partition in ZooKeeper."""
         found = {}
         for topic in topics:
             node = self.json_of(f"/brokers/topics/{topic}")
@@ -159,7 +161,7 @@ class Observer:
     def _told(
         self, topics: Sequence[str], stored: Mapping[str, Stored], registered: Sequence[int]
     ) -> dict[str, str]:
-        """What brokers tell of topics, where it is more than what ZooKeeper has."""
+        """The words of brokers about topics, where they are more than those of ZooKeeper."""
         told: dict[str, dict[int, str]] = {}
         asked = sorted(self._side.up - self._side.frozen)
         for broker in asked:
@@ -216,7 +218,7 @@ class Observer:
 
 
 def _beside(told: Mapping[str, Any], stored: Mapping[str, Any]) -> str:
-    """What metadata says of a partition beside what ZooKeeper has."""
+    """The words of metadata about a partition, beside those of ZooKeeper."""
     words: dict[str, Any] = {}
     if told["errorCode"]:
         words["error"] = ErrorCode(told["errorCode"]).name

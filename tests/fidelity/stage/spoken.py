@@ -1,4 +1,4 @@
-"""Which version of each API a scenario speaks with a release."""
+"""The version of each API that a scenario speaks with a release."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Broken(Exception):
 
 
 class Stage:
-    """One run of a scenario on one side."""
+    """A run of a scenario on one side."""
 
     def __init__(self, side: Side) -> None:
         self.side = side
@@ -152,7 +152,7 @@ class Stage:
             self.look(f"started {broker}")
 
     def freeze(self, broker: int, look: bool = True) -> None:
-        """Let a broker stand still until its session has expired."""
+        """Freeze a broker until its session has expired."""
         self.side.freeze(broker)
         self.wait_gone(broker)
         if look:
@@ -293,7 +293,7 @@ class Stage:
         ]
 
     def fetch(self, topic: str, partition: int = 0, offset: int = 0, **others: Any) -> Any:
-        """What a consumer gets from the leader, or from the broker named."""
+        """The records that a consumer gets from the leader, or from the broker named."""
         broker = others.pop("broker", None)
         target = self.leader(topic, partition) if broker is None else broker
         if target < 0:
@@ -313,7 +313,7 @@ class Stage:
         return tree["responses"][0]["partitions"][0]
 
     def offset(self, topic: str, partition: int = 0, timestamp: int = -1, **others: Any) -> Any:
-        """What ListOffsets says of one partition."""
+        """The answer of ListOffsets about one partition."""
         broker = others.pop("broker", None)
         target = self.leader(topic, partition) if broker is None else broker
         if target < 0:
@@ -326,7 +326,7 @@ class Stage:
     def epoch_end(
         self, topic: str, epoch: int, partition: int = 0, *, current: int = -1, **others: Any
     ) -> Any:
-        """What OffsetForLeaderEpoch says of one partition."""
+        """The answer of OffsetForLeaderEpoch about one partition."""
         if not self.offers("OffsetForLeaderEpoch"):
             return "not offered"
         broker = others.pop("broker", None)

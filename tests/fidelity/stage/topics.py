@@ -23,7 +23,7 @@ SHAPES = {
 
 
 def create_all(stage: Stage) -> None:
-    """One, two and three replicas in every order of leaders."""
+    """Create topics of one, two and three replicas in every order of leaders."""
     for name, (assignment, config) in SHAPES.items():
         stage.begin_creation(name, assignment, config)
     stage.wait_ready({name: len(assignment) for name, (assignment, _) in SHAPES.items()})

@@ -17,7 +17,7 @@ def path(kafka_version: str, api: str) -> Path:
 
 
 def load(kafka_version: str, api: str) -> Recording | None:
-    """What was recorded, version by version."""
+    """The recording, version by version."""
     file = path(kafka_version, api)
     if not file.exists():
         return None

@@ -1,4 +1,4 @@
-"""Where a simulation answers a raw request otherwise than Kafka, with Kafka's class.
+"""The raw requests that a simulation answers otherwise than Kafka, with Kafka's class.
 
 A row is for the requests of some APIs that are wrong in one way. It says what Kafka does.
 """
@@ -120,14 +120,14 @@ OLD_ROWS: tuple[WireRow, ...] = (
 
 
 def unlisted(kafka_version: str, api: str, found: Sequence[Difference]) -> list[Difference]:
-    """Those that no row covers."""
+    """The differences that no row covers."""
     return [
         d for d in found if not any(row.covers(kafka_version, api, d) for row in (*ROWS, *OLD_ROWS))
     ]
 
 
 def in_codes(found: Sequence[Difference]) -> list[Difference]:
-    """Those in an error code, or in whether there is an answer."""
+    """The differences in an error code, or in whether there is an answer."""
     return [d for d in found if not any(_codes(d.key, k) == _codes(d.key, d.here) for k in d.kafka)]
 
 

@@ -18,7 +18,8 @@ Path = tuple[str | int, ...]
 def mutations(
     message: Message, version: int, tree: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is wrong, and the fields; a value that the good request has is left out."""
+    """Wrong requests: what is wrong, and the fields; a value that the good request has is left
+    out."""
     for path, field in _places(message.fields, version, tree, ()):
         present = _at(tree, path)
         for name, value in _values(field, path, present):

@@ -31,7 +31,7 @@ def play(side: Side) -> Answers:
 
 @functools.cache
 def simulated(kafka_version: str) -> Answers:
-    """What a simulation answers."""
+    """The answers of a simulation."""
     side = SimulatedSide(kafka_version, corpus.SHAPE)
     try:
         return play(side)
@@ -40,7 +40,7 @@ def simulated(kafka_version: str) -> Answers:
 
 
 def differences(kafka_version: str, api: str) -> list[Difference]:
-    """Where a simulation answers otherwise than Kafka did."""
+    """The differences of a simulation's answers from those of Kafka."""
     known = answers.load(kafka_version, api)
     assert known is not None
     return comparison.differences(known, simulated(kafka_version)[api])

@@ -1,4 +1,4 @@
-"""One good request of every API that clients send, for a cluster of one broker.
+"""Good requests, one of every API that clients send, for a cluster of one broker.
 
 Fields that a version does not have are left out when it is written.
 """
@@ -29,7 +29,7 @@ LEFT_OUT: Mapping[int, str] = {
 
 
 class Surroundings(NamedTuple):
-    """What a request needs to know."""
+    """The facts of a cluster that requests need."""
 
     version: int
     number: int

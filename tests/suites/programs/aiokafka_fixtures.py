@@ -1,4 +1,4 @@
-"""What aiokafka's tests get instead of a container with Kafka: a cluster that runs already."""
+"""Fixtures of aiokafka's tests: a cluster that runs already, instead of a container with Kafka."""
 
 from __future__ import annotations
 

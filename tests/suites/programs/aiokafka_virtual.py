@@ -1,4 +1,4 @@
-"""What aiokafka's tests get in virtual time: a loop of a program, and brokers in its reach."""
+"""Fixtures of aiokafka's tests in virtual time: a program's loop, and brokers in its reach."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PORT = 9092
 
 
 class VirtualLoop:
-    """What a test takes for its event loop: it lets a program run until a coroutine has ended."""
+    """A test's event loop: it lets a program run until a coroutine has ended."""
 
     _closed = False
 
@@ -133,7 +133,7 @@ def kafka_config() -> SimpleNamespace:
 
 
 class AclManager:
-    """What the tests have ACLs set with, in the middle of a coroutine."""
+    """The setter of ACLs for tests, in the middle of a coroutine."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""What the tests of confluent-kafka-python get instead of clusters that trivup starts."""
+"""Clusters for the tests of confluent-kafka-python, instead of those that trivup starts."""
 
 from __future__ import annotations
 
