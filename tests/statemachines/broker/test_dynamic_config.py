@@ -161,7 +161,7 @@ def test_turning_unclean_election_on_elects_without_failover() -> None:
         change(cluster, entity_type, entity, unclean_leader_election_enable="true")
         assert cluster.state("t").leader == 3
         assert cluster.active.epoch == 1
-        assert cluster.active.metrics.unclean_leader_elections == 1
+        assert cluster.active.context.unclean_leader_elections == 1
 
 
 def test_turning_it_on_needs_a_failover_before_2_0() -> None:

@@ -41,7 +41,7 @@ def test_a_new_partition_is_initialised_not_elected(version: str) -> None:
     cluster.create_topic("t", (9, 3, 2))
     state = cluster.state("t")
     assert (state.leader, state.leader_epoch, state.isr) == (3, 0, (3, 2))
-    assert cluster.active.metrics.unclean_leader_elections == 0
+    assert cluster.active.context.unclean_leader_elections == 0
     assert {new for _, _, _, new in decisions(cluster, TP)} == {True}
 
 

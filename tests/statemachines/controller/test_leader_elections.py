@@ -59,7 +59,7 @@ def test_the_broker_default_turned_on_elects_everywhere() -> None:
     cluster.active.enable_default_unclean_leader_election()
     cluster.settle()
     assert cluster.state("t").leader == 3
-    assert cluster.active.metrics.unclean_leader_elections == 1
+    assert cluster.active.context.unclean_leader_elections == 1
 
 
 def test_a_topic_turned_unclean_is_elected_alone() -> None:
