@@ -325,6 +325,8 @@ class KafkaController:
 
     async def process(self, event: ControllerEvent) -> None:
         """Run an event's handler: whoever has lost the controllership resigns."""
+        if event.is_for_active and not self.is_active:
+            return
         try:
             await self._handlers[type(event)](event)
         except Cancelled:

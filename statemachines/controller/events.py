@@ -100,6 +100,9 @@ class ControllerEvent:
 
     __slots__ = ()
     state: ClassVar[ControllerState] = ControllerState.IDLE
+    """Reported meanwhile."""
+    is_for_active: ClassVar[bool] = False
+    """An inactive controller ignores it; other events are answered, at least."""
 
     def preempt(self) -> None:
         """Called instead of processing when the queue is cleared."""
@@ -113,11 +116,13 @@ Kind = TypeVar("Kind", bound=ControllerEvent)
 
 
 @dataclass_transform(frozen_default=True)
-def event(state: ControllerState) -> Callable[[type[Kind]], type[Kind]]:
-    """Declare an event: a message, and the state that the controller reports meanwhile."""
+def event(
+    state: ControllerState, *, is_for_active: bool = False
+) -> Callable[[type[Kind]], type[Kind]]:
+    """Declare an event: a message, with what ``ControllerEvent`` says of its kind."""
 
     def declare(kind: type[Kind]) -> type[Kind]:
-        kind.state = state
+        kind.state, kind.is_for_active = state, is_for_active
         return message(kind)
 
     return declare
@@ -159,30 +164,30 @@ class ShutdownEventThread(ControllerEvent):
 # --- brokers, log directories
 
 
-@event(ControllerState.BROKER_CHANGE)
+@event(ControllerState.BROKER_CHANGE, is_for_active=True)
 class BrokerChange(ControllerEvent):
     """Children of ``/brokers/ids`` changed."""
 
 
-@event(ControllerState.BROKER_CHANGE)
+@event(ControllerState.BROKER_CHANGE, is_for_active=True)
 class BrokerModifications(ControllerEvent):
     """Data of one broker's registration changed."""
 
     broker_id: int
 
 
-@event(ControllerState.LOG_DIR_CHANGE)
+@event(ControllerState.LOG_DIR_CHANGE, is_for_active=True)
 class LogDirEventNotification(ControllerEvent):
     """Children of ``/log_dir_event_notification`` changed."""
 
 
-@event(ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED)
+@event(ControllerState.LEADER_AND_ISR_RESPONSE_RECEIVED, is_for_active=True)
 class LeaderAndIsrResponseReceived(ControllerEvent):
     response: LeaderAndIsrResponse
     broker_id: int
 
 
-@event(ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED)
+@event(ControllerState.UPDATE_METADATA_RESPONSE_RECEIVED, is_for_active=True)
 class UpdateMetadataResponseReceived(ControllerEvent):
     response: UpdateMetadataResponse
     broker_id: int
@@ -203,24 +208,24 @@ class ControlledShutdown(ControllerEvent):
 # --- topics
 
 
-@event(ControllerState.TOPIC_CHANGE)
+@event(ControllerState.TOPIC_CHANGE, is_for_active=True)
 class TopicChange(ControllerEvent):
     """Children of ``/brokers/topics`` changed."""
 
 
-@event(ControllerState.TOPIC_CHANGE)
+@event(ControllerState.TOPIC_CHANGE, is_for_active=True)
 class PartitionModifications(ControllerEvent):
     """Data of a topic's node changed."""
 
     topic: str
 
 
-@event(ControllerState.TOPIC_DELETION)
+@event(ControllerState.TOPIC_DELETION, is_for_active=True)
 class TopicDeletion(ControllerEvent):
     """Children of ``/admin/delete_topics`` changed."""
 
 
-@event(ControllerState.TOPIC_DELETION)
+@event(ControllerState.TOPIC_DELETION, is_for_active=True)
 class TopicDeletionStopReplicaResponseReceived(ControllerEvent):
     broker_id: int
     error: ErrorCode
@@ -244,7 +249,7 @@ class ApiPartitionReassignment(ControllerEvent):
         self.callback(ErrorCode.NOT_CONTROLLER)
 
 
-@event(ControllerState.ALTER_PARTITION_REASSIGNMENT)
+@event(ControllerState.ALTER_PARTITION_REASSIGNMENT, is_for_active=True)
 class PartitionReassignmentIsrChange(ControllerEvent):
     """The state node of a partition under reassignment changed (without AlterIsr only)."""
 
@@ -264,7 +269,7 @@ class ListPartitionReassignments(ControllerEvent):
 # --- leader elections
 
 
-@event(ControllerState.AUTO_LEADER_BALANCE)
+@event(ControllerState.AUTO_LEADER_BALANCE, is_for_active=True)
 class AutoPreferredReplicaLeaderElection(ControllerEvent):
     """The rebalance timer fired."""
 
@@ -281,12 +286,12 @@ class ReplicaLeaderElection(ControllerEvent):
             self.callback(not_controller_outcomes(self.partitions))
 
 
-@event(ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE)
+@event(ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE, is_for_active=True)
 class UncleanLeaderElectionEnable(ControllerEvent):
     """This broker's default was turned from false to true."""
 
 
-@event(ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE)
+@event(ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE, is_for_active=True)
 class TopicUncleanLeaderElectionEnable(ControllerEvent):
     topic: str
 
@@ -294,7 +299,7 @@ class TopicUncleanLeaderElectionEnable(ControllerEvent):
 # --- in-sync replicas, features
 
 
-@event(ControllerState.ISR_CHANGE)
+@event(ControllerState.ISR_CHANGE, is_for_active=True)
 class IsrChangeNotification(ControllerEvent):
     """Children of ``/isr_change_notification`` changed."""
 

@@ -36,8 +36,6 @@ class BrokerChanges:
         """Compare the registrations with those known: new, then bounced, then dead
         (docs/kafka/brokers.md#a-change-of-brokers)."""
         parts = self._parts
-        if not parts.is_active:
-            return
         context, channels = parts.context, parts.channels
         found = {
             b.id: (b, e) for b, e in await parts.zk.brokers.get_all_broker_and_epochs_in_cluster()
@@ -79,8 +77,6 @@ class BrokerChanges:
     async def process_broker_modifications(self, event: BrokerModifications) -> None:
         """Announce changed endpoints or features; a changed rack alone is not noticed."""
         parts = self._parts
-        if not parts.is_active:
-            return
         context = parts.context
         new = await parts.zk.brokers.get_broker(event.broker_id)
         old = context.brokers.live_or_shutting_down_broker(event.broker_id)
@@ -178,8 +174,6 @@ class BrokerChanges:
         """Probe every replica of brokers that reported a failed directory
         (docs/kafka/brokers.md#failed-disks)."""
         parts = self._parts
-        if not parts.is_active:
-            return
         zk, context = parts.zk, parts.context
         numbers = await zk.admin.get_all_log_dir_event_notifications()
         try:
@@ -193,8 +187,6 @@ class BrokerChanges:
         """Note which replicas are on failed directories; other errors mean nothing
         (docs/kafka/brokers.md#failed-disks)."""
         parts = self._parts
-        if not parts.is_active:
-            return
         if event.response.error != ErrorCode.NONE:
             parts.log(
                 "error",
@@ -229,7 +221,7 @@ class BrokerChanges:
             )
 
     async def process_update_metadata(self, event: UpdateMetadataResponseReceived) -> None:
-        if self._parts.is_active and event.response.error != ErrorCode.NONE:
+        if event.response.error != ErrorCode.NONE:
             self._parts.log(
                 "error",
                 f"UpdateMetadata to broker {event.broker_id} failed: {event.response.error.name}",

@@ -174,15 +174,12 @@ class Elections:
 
     async def process_unclean_enable(self, _event: UncleanLeaderElectionEnable) -> None:
         """Try again wherever there is no leader."""
-        if self._parts.is_active:
-            await self._parts.partition_state_machine.trigger_online_partition_state_change()
+        await self._parts.partition_state_machine.trigger_online_partition_state_change()
 
     async def process_topic_unclean_enable(self, event: TopicUncleanLeaderElectionEnable) -> None:
         """Try again wherever the topic has no leader."""
-        if self._parts.is_active:
-            await self._parts.partition_state_machine.trigger_online_partition_state_change(
-                event.topic
-            )
+        machine = self._parts.partition_state_machine
+        await machine.trigger_online_partition_state_change(event.topic)
 
 
 def _api_outcome(

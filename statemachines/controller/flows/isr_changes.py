@@ -43,8 +43,6 @@ class IsrChanges:
         """Read the changed states, tell the brokers, finish reassignments
         (docs/kafka/isr.md#changes-through-zookeeper)."""
         parts = self._parts
-        if not parts.is_active:
-            return
         zk, context = parts.zk, parts.context
         numbers = await zk.admin.get_all_isr_change_notifications()
         try:

@@ -57,8 +57,7 @@ class ReassignmentFlow(ABC):
         """Answer an error code and message per partition."""
 
     async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
-        if self._parts.is_active:
-            await self.maybe_complete(event.topic_partition)
+        await self.maybe_complete(event.topic_partition)
 
     async def process_list(self, event: ListPartitionReassignments) -> None:
         """Answer which of the partitions asked for are being reassigned."""

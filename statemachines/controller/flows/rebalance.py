@@ -59,8 +59,6 @@ class Rebalance:
     async def process_rebalance(self, _event: AutoPreferredReplicaLeaderElection) -> None:
         """Check, elect, and come back later; an inactive controller does not come back."""
         parts = self._parts
-        if not parts.is_active:
-            return
         try:
             await self._check_and_trigger()
         finally:

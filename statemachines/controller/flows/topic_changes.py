@@ -24,8 +24,6 @@ class TopicChanges:
     async def process_topic_change(self, _event: TopicChange) -> None:
         """Compare the topics with those known; create the new ones."""
         parts = self._parts
-        if not parts.is_active:
-            return
         context, zk = parts.context, parts.zk
         topics = await zk.topics.get_all_topics_in_cluster(register_watch=True)
         new, gone = sorted_changes(context.topics.all_topics.names, topics)
@@ -51,8 +49,6 @@ class TopicChanges:
     async def process_partition_modifications(self, event: PartitionModifications) -> None:
         """Create partitions that were added; changed replica lists are not noticed."""
         parts = self._parts
-        if not parts.is_active:
-            return
         context, topic = parts.context, event.topic
         stored = await parts.zk.topics.get_full_replica_assignment_for_topics([topic])
         added = {

@@ -17,8 +17,6 @@ class TopicDeletionFlow:
     async def process_topic_deletion(self, _event: TopicDeletion) -> None:
         """Queue the topics named in ``/admin/delete_topics``; drop the names of unknown ones."""
         parts = self._parts
-        if not parts.is_active:
-            return
         context = parts.context
         asked = await parts.zk.admin.get_topic_deletions()
         unknown = [topic for topic in asked if topic not in context.topics.all_topics]
@@ -43,8 +41,6 @@ class TopicDeletionFlow:
     ) -> None:
         """Count what a broker deleted and what it did not."""
         parts = self._parts
-        if not parts.is_active:
-            return
         failed: list[PartitionReplica] = []
         deleted: list[PartitionReplica] = []
         for (topic, partition), error in event.partition_errors:
