@@ -3,18 +3,18 @@
 Two levels, as in Kafka's ``Election`` and ``PartitionLeaderElectionAlgorithms``:
 
 * ``*_leader_election`` functions choose a leader from plain values;
-* ``leader_for_*`` functions run one of them for many partitions against what the controller
-  knows, and also give the new ISR and who is to be told.
+* ``leader_for_*`` functions run one of them for many partitions, asking the controller's memory
+  for replicas and for what is online, and also give the new ISR and who is to be told.
 
 Candidates are tried in the order of the assignment, never in the order of the ISR.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeAlias
 
-from ..protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition, frozen, message
+from ..protocol.values import LeaderAndIsr, TopicPartition, frozen, message
 
 
 @frozen
@@ -55,38 +55,12 @@ class ControlledShutdown:
 Strategy: TypeAlias = OfflinePartition | Reassign | PreferredReplica | ControlledShutdown
 
 
-class BrokersInElection(Protocol):
-    """Registered brokers as elections see them."""
-
-    @property
-    def shutting_down_broker_ids(self) -> Collection[int]: ...
-
-    def is_replica_online(
-        self,
-        broker_id: int,
-        topic_partition: TopicPartition,
-        include_shutting_down: bool = False,
-    ) -> bool: ...
-
-
-class TopicsInElection(Protocol):
-    """Known topics as elections see them."""
-
-    def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]: ...
-
-    def partition_full_replica_assignment(
-        self, topic_partition: TopicPartition
-    ) -> ReplicaAssignment: ...
-
-
-class ElectionContext(Protocol):
-    """Controller's memory as elections see it."""
-
-    @property
-    def brokers(self) -> BrokersInElection: ...
-
-    @property
-    def topics(self) -> TopicsInElection: ...
+ReplicasOf: TypeAlias = Callable[[TopicPartition], tuple[int, ...]]
+IsOnline: TypeAlias = Callable[[int, TopicPartition], bool]
+"""Whether a broker lives, and the log directory of its replica."""
+PreferredOrReassigned: TypeAlias = Callable[
+    [Sequence[int], Collection[int], Collection[int]], "int | None"
+]
 
 
 @message
@@ -158,8 +132,9 @@ def controlled_shutdown_partition_leader_election(
 
 
 def leader_for_offline(
-    context: ElectionContext,
     partitions: Iterable[tuple[TopicPartition, LeaderAndIsr, bool]],
+    assignment_of: ReplicasOf,
+    is_online: IsOnline,
     unclean_leaders_recover: bool = False,
 ) -> list[ElectionResult]:
     """Offline elections for (partition, stored state, unclean permitted) triples.
@@ -167,11 +142,10 @@ def leader_for_offline(
     A clean election drops every dead member from the ISR in the same write; an unclean one
     leaves the new leader alone in it, marked as recovering where ``unclean_leaders_recover``.
     """
-    topics, brokers = context.topics, context.brokers
     results = []
     for topic_partition, current, unclean_enabled in partitions:
-        assignment = topics.partition_replica_assignment(topic_partition)
-        live = tuple(r for r in assignment if brokers.is_replica_online(r, topic_partition))
+        assignment = assignment_of(topic_partition)
+        live = tuple(r for r in assignment if is_online(r, topic_partition))
         isr = current.isr
         leader, unclean = offline_partition_leader_election(assignment, isr, live, unclean_enabled)
         new_value = None
@@ -179,7 +153,7 @@ def leader_for_offline(
             if unclean:
                 new_isr: tuple[int, ...] = (leader,)
             else:
-                new_isr = tuple(r for r in isr if brokers.is_replica_online(r, topic_partition))
+                new_isr = tuple(r for r in isr if is_online(r, topic_partition))
                 if new_isr == isr:
                     new_isr = isr  # share the tuple: most elections keep the ISR
             recovers = unclean and unclean_leaders_recover
@@ -189,53 +163,54 @@ def leader_for_offline(
 
 
 def leader_for_reassign(
-    context: ElectionContext, partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]]
+    partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]],
+    target_of: ReplicasOf,
+    is_online: IsOnline,
 ) -> list[ElectionResult]:
     """Elections among target replicas; the ISR stays, every target replica is told."""
-    topics, brokers = context.topics, context.brokers
-    results = []
-    for topic_partition, current in partitions:
-        target = topics.partition_full_replica_assignment(topic_partition).target
-        live = [r for r in target if brokers.is_replica_online(r, topic_partition)]
-        leader = reassign_partition_leader_election(target, current.isr, live)
-        new_value = None if leader is None else _decided(current, leader, current.isr)
-        results.append(ElectionResult(topic_partition, new_value, target))
-    return results
+    return _leader_in_isr(reassign_partition_leader_election, partitions, target_of, is_online)
 
 
 def leader_for_preferred_replica(
-    context: ElectionContext, partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]]
+    partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]],
+    assignment_of: ReplicasOf,
+    is_online: IsOnline,
 ) -> list[ElectionResult]:
     """Elections of the first assigned replica; the ISR stays, every assigned replica is told."""
-    topics, brokers = context.topics, context.brokers
+    elect = preferred_replica_partition_leader_election
+    return _leader_in_isr(elect, partitions, assignment_of, is_online)
+
+
+def _leader_in_isr(
+    elect: PreferredOrReassigned,
+    partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]],
+    replicas_of: ReplicasOf,
+    is_online: IsOnline,
+) -> list[ElectionResult]:
     results = []
     for topic_partition, current in partitions:
-        assignment = topics.partition_replica_assignment(topic_partition)
-        live = [r for r in assignment if brokers.is_replica_online(r, topic_partition)]
-        leader = preferred_replica_partition_leader_election(assignment, current.isr, live)
+        replicas = replicas_of(topic_partition)
+        live = [r for r in replicas if is_online(r, topic_partition)]
+        leader = elect(replicas, current.isr, live)
         new_value = None if leader is None else _decided(current, leader, current.isr)
-        results.append(ElectionResult(topic_partition, new_value, assignment))
+        results.append(ElectionResult(topic_partition, new_value, replicas))
     return results
 
 
 def leader_for_controlled_shutdown(
-    context: ElectionContext,
     partitions: Iterable[tuple[TopicPartition, LeaderAndIsr]],
-    tells_leaving_broker: bool = True,
+    assignment_of: ReplicasOf,
+    is_online: IsOnline,
+    shutting_down: Collection[int],
 ) -> list[ElectionResult]:
     """Elections that move leadership off leaving brokers and drop them all from the ISR.
 
-    ``tells_leaving_broker`` false is Kafka 1.1, where only the replicas that stay were told.
+    Leaving brokers are told if they count as online. In Kafka 1.1 only the replicas that stay
+    were told.
     """
-    topics, brokers = context.topics, context.brokers
-    shutting_down = brokers.shutting_down_broker_ids
     results = []
     for topic_partition, current in partitions:
-        live = tuple(
-            r
-            for r in topics.partition_replica_assignment(topic_partition)
-            if brokers.is_replica_online(r, topic_partition, tells_leaving_broker)
-        )
+        live = tuple(r for r in assignment_of(topic_partition) if is_online(r, topic_partition))
         isr = current.isr
         leader = controlled_shutdown_partition_leader_election(live, isr, live, shutting_down)
         new_value = None

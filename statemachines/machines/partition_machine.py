@@ -313,17 +313,26 @@ class PartitionStateMachine:
         strategy: Strategy,
         outcomes: ElectionOutcomes,
     ) -> list[ElectionResult]:
-        context = self.context
+        topics, brokers = self.context.topics, self.context.brokers
+        assignment_of, is_online = topics.partition_replica_assignment, brokers.is_replica_online
         if isinstance(strategy, OfflinePartition):
             triples = await self._unclean_permissions(stored, strategy.allow_unclean, outcomes)
-            return leader_for_offline(context, triples, self.behaviour.unclean_leaders_recover)
+            recovers = self.behaviour.unclean_leaders_recover
+            return leader_for_offline(triples, assignment_of, is_online, recovers)
         if isinstance(strategy, Reassign):
-            return leader_for_reassign(context, stored)
-        if isinstance(strategy, ControlledShutdown):
-            return leader_for_controlled_shutdown(
-                context, stored, self.behaviour.controlled_shutdown_tells_leaving_broker
+            full_assignment_of = topics.partition_full_replica_assignment
+            return leader_for_reassign(
+                stored, lambda partition: full_assignment_of(partition).target, is_online
             )
-        return leader_for_preferred_replica(context, stored)
+        if isinstance(strategy, ControlledShutdown):
+            tells_leaving = self.behaviour.controlled_shutdown_tells_leaving_broker
+            return leader_for_controlled_shutdown(
+                stored,
+                assignment_of,
+                lambda replica, partition: is_online(replica, partition, tells_leaving),
+                brokers.shutting_down_broker_ids,
+            )
+        return leader_for_preferred_replica(stored, assignment_of, is_online)
 
     async def _unclean_permissions(
         self,

@@ -90,9 +90,9 @@ def test_a_committed_offset_has_the_time_of_its_coordinator(cluster: Simulation)
     coordinators: list[Any] = [
         process.broker.groups for process in cluster.processes.values() if process.broker
     ]
-    before = [groups._store.surroundings.wall_ms() for groups in coordinators]
+    before = [groups._store.environment.wall_ms() for groups in coordinators]
     cluster.broker(2).shift_clock(HOUR_MS)
-    after = [groups._store.surroundings.wall_ms() for groups in coordinators]
+    after = [groups._store.environment.wall_ms() for groups in coordinators]
     assert [late - early for early, late in zip(before, after, strict=True)] == [0, HOUR_MS]
 
 

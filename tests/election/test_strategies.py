@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from fakekafka.election.strategies import (
     ControlledShutdown,
@@ -17,45 +19,17 @@ from fakekafka.election.strategies import (
     preferred_replica_partition_leader_election,
     reassign_partition_leader_election,
 )
-from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
+from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
 
 TP = TopicPartition("t", 0)
 
 
-class Cluster:
-    """One partition and the brokers around it."""
+def online(*live: int) -> Callable[[int, TopicPartition], bool]:
+    return lambda broker_id, _tp: broker_id in live
 
-    def __init__(
-        self,
-        replicas: tuple[int, ...],
-        live: set[int],
-        shutting_down: tuple[int, ...] = (),
-        removing: tuple[int, ...] = (),
-    ) -> None:
-        self.assignment = ReplicaAssignment(replicas, (), removing)
-        self.live = live
-        self.shutting_down_broker_ids = shutting_down
 
-    @property
-    def brokers(self) -> Cluster:
-        return self
-
-    @property
-    def topics(self) -> Cluster:
-        return self
-
-    def partition_replica_assignment(self, _tp: TopicPartition) -> tuple[int, ...]:
-        return self.assignment.replicas
-
-    def partition_full_replica_assignment(self, _tp: TopicPartition) -> ReplicaAssignment:
-        return self.assignment
-
-    def is_replica_online(
-        self, broker_id: int, _tp: TopicPartition, include_shutting_down: bool = False
-    ) -> bool:
-        if broker_id in self.shutting_down_broker_ids and not include_shutting_down:
-            return False
-        return broker_id in self.live
+def replicas(*assignment: int) -> Callable[[TopicPartition], tuple[int, ...]]:
+    return lambda _tp: assignment
 
 
 @pytest.mark.parametrize(
@@ -144,10 +118,9 @@ def test_controlled_shutdown_election_takes_no_one_who_is_not_there() -> None:
 
 def test_a_clean_offline_election_drops_all_dead_isr_members_in_isr_order() -> None:
     """The new ISR keeps the old one's order and loses every dead member at once."""
-    cluster = Cluster((1, 2, 3, 4), live={2, 4})
     stored = LeaderAndIsr(1, 7, (4, 3, 2, 1), zk_version=9)
 
-    [result] = leader_for_offline(cluster, [(TP, stored, False)])
+    [result] = leader_for_offline([(TP, stored, False)], replicas(1, 2, 3, 4), online(2, 4))
 
     assert LeaderAndIsr(2, 8, (4, 2), 9) == result.leader_and_isr
     assert result.live_replicas == (2, 4)
@@ -156,9 +129,9 @@ def test_a_clean_offline_election_drops_all_dead_isr_members_in_isr_order() -> N
 
 def test_an_unclean_offline_election_leaves_the_leader_alone_in_the_isr() -> None:
     """CP-15: a leader outside the ISR becomes the whole ISR."""
-    cluster = Cluster((6, 5), live={5})
+    stored = LeaderAndIsr(6, 0, (6,), 0)
 
-    [result] = leader_for_offline(cluster, [(TP, LeaderAndIsr(6, 0, (6,), 0), True)])
+    [result] = leader_for_offline([(TP, stored, True)], replicas(6, 5), online(5))
 
     assert LeaderAndIsr(5, 1, (5,), 0) == result.leader_and_isr
     assert result.live_replicas == (5,)
@@ -167,20 +140,19 @@ def test_an_unclean_offline_election_leaves_the_leader_alone_in_the_isr() -> Non
 
 def test_an_offline_election_without_a_candidate_still_names_live_replicas() -> None:
     """No leader, nothing to write."""
-    cluster = Cluster((1, 2), live={2})
+    stored = LeaderAndIsr(1, 0, (1,), 0)
 
-    [result] = leader_for_offline(cluster, [(TP, LeaderAndIsr(1, 0, (1,), 0), False)])
+    [result] = leader_for_offline([(TP, stored, False)], replicas(1, 2), online(2))
 
     assert result.leader_and_isr is None
     assert result.live_replicas == (2,)
 
 
 def test_a_reassign_election_tells_all_target_replicas_dead_or_not() -> None:
-    """Candidates are the replicas without those being removed; the ISR stays as it is."""
-    cluster = Cluster((3, 4, 1), live={1, 4}, removing=(1,))
+    """The ISR stays as it is."""
     stored = LeaderAndIsr(1, 2, (1, 4), 5)
 
-    [result] = leader_for_reassign(cluster, [(TP, stored)])
+    [result] = leader_for_reassign([(TP, stored)], replicas(3, 4), online(1, 4))
 
     assert LeaderAndIsr(4, 3, (1, 4), 5) == result.leader_and_isr
     assert result.live_replicas == (3, 4)
@@ -188,10 +160,9 @@ def test_a_reassign_election_tells_all_target_replicas_dead_or_not() -> None:
 
 def test_a_preferred_election_keeps_the_isr_and_tells_everybody() -> None:
     """The epoch rises even if the leader stays the same."""
-    cluster = Cluster((1, 2, 3), live={1, 2})
     stored = LeaderAndIsr(1, 4, (2, 1), 5)
 
-    [result] = leader_for_preferred_replica(cluster, [(TP, stored)])
+    [result] = leader_for_preferred_replica([(TP, stored)], replicas(1, 2, 3), online(1, 2))
 
     assert LeaderAndIsr(1, 5, (2, 1), 5) == result.leader_and_isr
     assert result.live_replicas == (1, 2, 3)
@@ -199,10 +170,11 @@ def test_a_preferred_election_keeps_the_isr_and_tells_everybody() -> None:
 
 def test_a_controlled_shutdown_election_drops_every_leaving_broker() -> None:
     """Not only the one that asked last; those leaving are told as well."""
-    cluster = Cluster((1, 2, 3), live={1, 2, 3}, shutting_down=(1, 2))
     stored = LeaderAndIsr(1, 0, (1, 2, 3), 0)
 
-    [result] = leader_for_controlled_shutdown(cluster, [(TP, stored)])
+    [result] = leader_for_controlled_shutdown(
+        [(TP, stored)], replicas(1, 2, 3), online(1, 2, 3), (1, 2)
+    )
 
     assert LeaderAndIsr(3, 1, (3,), 0) == result.leader_and_isr
     assert result.live_replicas == (1, 2, 3)
@@ -210,21 +182,18 @@ def test_a_controlled_shutdown_election_drops_every_leaving_broker() -> None:
 
 def test_a_controlled_shutdown_election_leaves_dead_members_in_the_isr() -> None:
     """Only who leaves is taken out: who died is taken out when its own death is handled."""
-    cluster = Cluster((1, 2, 3), live={1, 2}, shutting_down=(1,))
+    stored = LeaderAndIsr(1, 0, (1, 2, 3), 0)
 
-    [result] = leader_for_controlled_shutdown(cluster, [(TP, LeaderAndIsr(1, 0, (1, 2, 3), 0))])
+    [result] = leader_for_controlled_shutdown([(TP, stored)], replicas(1, 2, 3), online(1, 2), (1,))
 
     assert LeaderAndIsr(2, 1, (2, 3), 0) == result.leader_and_isr
 
 
-def test_kafka_1_1_does_not_tell_the_leaving_broker() -> None:
-    """Its controlled shutdown counted only brokers that stay as live
-    (docs/kafka/election.md#selectors)."""
-    cluster = Cluster((1, 2), live={1, 2}, shutting_down=(1,))
+def test_a_leaving_broker_that_does_not_count_as_online_is_not_told() -> None:
+    """As in Kafka 1.1 (docs/kafka/election.md#selectors)."""
+    stored = LeaderAndIsr(1, 0, (1, 2), 0)
 
-    [result] = leader_for_controlled_shutdown(
-        cluster, [(TP, LeaderAndIsr(1, 0, (1, 2), 0))], tells_leaving_broker=False
-    )
+    [result] = leader_for_controlled_shutdown([(TP, stored)], replicas(1, 2), online(2), (1,))
 
     assert LeaderAndIsr(2, 1, (2,), 0) == result.leader_and_isr
     assert result.live_replicas == (2,)

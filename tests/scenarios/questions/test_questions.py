@@ -172,9 +172,9 @@ def test_an_emulation_that_elects_anybody_is_found_out(monkeypatch: pytest.Monke
     """The answers are read from the run: with another election they are contradicted."""
     elect = strategies.leader_for_offline
 
-    def elect_anybody(context: Any, partitions: Any, *more: Any) -> Any:
+    def elect_anybody(partitions: Any, *more: Any) -> Any:
         anybody = [(partition, stored, True) for partition, stored, _ in partitions]
-        return elect(context, anybody, *more)
+        return elect(anybody, *more)
 
     monkeypatch.setattr(partition_state_machine, "leader_for_offline", elect_anybody)
     answered = answer(3, ["3.9"])

@@ -10,8 +10,9 @@ from fakekafka.election.strategies import (
     ControlledShutdown,
     OfflinePartition,
     PreferredReplica,
+    Reassign,
 )
-from fakekafka.protocol.values import LeaderAndIsr, TopicPartition
+from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.machines.ordered_set import OrderedSet
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
@@ -49,6 +50,30 @@ def test_electing_the_current_leader_still_raises_the_epoch(core: Core) -> None:
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
     [state] = core.channels.leader_and_isr()[5]
     assert (state.leader_epoch, state.zk_version, state.is_new) == (1, 1, False)
+
+
+def test_a_reassignment_elects_among_its_targets(core: Core) -> None:
+    """Not among the replicas that it takes away, though they are in sync."""
+    assignment = ReplicaAssignment((6, 5, 7), (5, 7), (6,))
+    core.assign(TP, 6, 5, 7)
+    core.context.topics.update_partition_full_replica_assignment(TP, assignment)
+    core.lead(TP, -1, (6, 5))
+    core.put(TP, OFFLINE)
+    assert core.move([TP], ONLINE, Reassign()) == {TP: LeaderAndIsr(5, 1, (6, 5), 1)}
+
+
+@pytest.mark.parametrize(("version", "told"), [("1.1", [6]), ("2.8", [5, 6])])
+def test_a_leaving_broker_is_told_of_its_successor_since_2_1(
+    make_core: MakeCore, version: str, told: list[int]
+) -> None:
+    """KAFKA-7482: in 1.1 and 2.0 it did not count as online."""
+    core = make_core(5, 6, version=version)
+    core.context.brokers.shutting_down_broker_ids.add(5)
+    core.assign(TP, 5, 6)
+    core.lead(TP, 5, (5, 6))
+    core.put(TP, ONLINE)
+    core.move([TP], ONLINE, ControlledShutdown())
+    assert sorted(core.channels.leader_and_isr()) == told
 
 
 def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore) -> None:
