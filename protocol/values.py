@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from .declaring.methods import assembled as assembled
 from .declaring.methods import frozen as frozen
 from .declaring.methods import message as message
 

@@ -27,7 +27,9 @@ def _freeze_messages() -> None:
     from fakekafka.protocol.declaring import methods
 
     plain = methods.declared
-    methods.declared = lambda cls, is_frozen: plain(cls, is_frozen=True)
+    methods.declared = lambda cls, is_frozen, is_value=True: plain(
+        cls, is_frozen=is_value, is_value=is_value
+    )
 
 
 _ARE_MESSAGES_FROZEN = _VALUES_MODULE not in sys.modules

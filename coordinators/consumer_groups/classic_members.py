@@ -7,7 +7,6 @@ They join, sync and beat as ever. What they are given comes from the group's tar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...protocol.errors import ClientError, ErrorCode, KafkaError
 from ...protocol.groups import (
@@ -23,7 +22,7 @@ from ...protocol.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from ...protocol.values import uuid_text
+from ...protocol.values import assembled, uuid_text
 from ..groups.effects import JoinReply, SyncReply
 from ..groups.group import JoiningClient
 from .embedded_protocol import (
@@ -44,7 +43,7 @@ from .subscribed_topics import TopicCatalogue
 _NONE = ErrorCode.NONE
 
 
-@dataclass(eq=False)
+@assembled
 class ClassicMembers:
     """Answers them."""
 

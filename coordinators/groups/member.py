@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from ...protocol.errors import invariant
 from ...protocol.groups import DescribedMember, JoinGroupRequest
+from ...protocol.values import assembled
 from .effects import JoinReply, SyncReply
 from .records import MemberValue
 
 Protocols = tuple[tuple[str, bytes], ...]
 
 
-@dataclass(eq=False)
+@assembled
 class Member:
     """A member as its coordinator knows it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...protocol.config import BrokerConfig
@@ -17,7 +16,7 @@ from ...protocol.data import (
 from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.records.batch import build_batch
 from ...protocol.records.format import Record
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, assembled
 from ...replication.log.validator import ORIGIN_COORDINATOR
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ..partitioning import coordinating_partition
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 ACKS_NONE = 0
 
 
-@dataclass(eq=False)
+@assembled
 class OffsetsLog:
     """The partitions of the internal topic that this broker may lead."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...protocol.errors import ErrorCode, KafkaError
@@ -21,7 +20,7 @@ from ...protocol.transactions import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, assembled
 from ...replication.partition.metadata_cache import MetadataCache
 from .metadata import TransactionMetadata, TransitMetadata
 from .state_manager import TransactionStateManager
@@ -55,7 +54,7 @@ _HEARING_MS = 5000
 """So long after it was first told who leads what, a broker may not have heard of all there is."""
 
 
-@dataclass(eq=False, slots=True)
+@assembled
 class _PendingTransaction:
     """A decided transaction whose markers are on their way."""
 

@@ -9,7 +9,6 @@ epoch is the coordinator epoch: what was begun under an older one is not complet
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...protocol.awaiting import Pending
@@ -27,7 +26,7 @@ from ...protocol.internal_topics import TRANSACTIONS_TOPIC
 from ...protocol.records.batch import build_batch
 from ...protocol.records.format import MalformedRecords, Record
 from ...protocol.transactions import ListedTransaction, ListTransactionsRequest
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, assembled
 from ...replication.log.validator import ORIGIN_COORDINATOR
 from ..append_errors import APPEND_ERRORS
 from ..partitioning import coordinating_partition
@@ -59,7 +58,7 @@ class Coordinated(NamedTuple):
     """None for an id that nobody has initialized."""
 
 
-@dataclass(eq=False, slots=True)
+@assembled
 class _OwnedPartition:
     """A partition of the transaction log that was loaded."""
 

@@ -70,8 +70,16 @@ def frozen_as(kinds: Mapping[str, str]) -> Callable[[type[T]], type[T]]:
     return with_annotations
 
 
-def declared(cls: Any, is_frozen: bool) -> Any:
-    """The class with slots for its fields and with the methods of a dataclass.
+@dataclass_transform(eq_default=False)
+def assembled(cls: type[T]) -> type[T]:
+    """Declare an object that is put together from its fields, which may change; it equals itself
+    alone."""
+    return declared(cls, is_frozen=False, is_value=False)  # type: ignore[no-any-return]
+
+
+def declared(cls: Any, is_frozen: bool, is_value: bool = True) -> Any:
+    """The class with the methods of a dataclass and, if it is one of values, with slots; what is no
+    value equals itself alone.
 
     It calls ``__post_init__`` where there is one; it knows no ``field()`` and no ``KW_ONLY``.
     """
@@ -87,15 +95,13 @@ def declared(cls: Any, is_frozen: bool) -> Any:
     names = tuple(dict.fromkeys([*inherited, *own]))
     defaults |= {name: namespace[name] for name in own if name in namespace}
     kept = {name: value for name, value in namespace.items() if name not in own}
-    slotted: Any = _class(
-        cls,
-        {
-            **methods(names, defaults, cls.__qualname__, is_frozen, hasattr(cls, "__post_init__")),
-            **kept,
-            "__match_args__": names,
-            "__slots__": tuple(name for name in own if name not in inherited),
-        },
-    )
+    made = methods(names, defaults, cls.__qualname__, is_frozen, hasattr(cls, "__post_init__"))
+    made |= {**kept, "__match_args__": names}
+    if is_value:
+        made["__slots__"] = tuple(name for name in own if name not in inherited)
+    else:
+        del made["__eq__"], made["__hash__"]
+    slotted: Any = _class(cls, made)
     _learn_later(slotted, {**namespace, "__doc__": "no signature is worked out"})
     return slotted
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 from ...protocol.config import BrokerConfig
 from ...protocol.control import UpdateMetadataPartitionState
 from ...protocol.host import Host
 from ...protocol.names import broker_name
-from ...protocol.values import BrokerInfo, TopicPartition
+from ...protocol.values import BrokerInfo, TopicPartition, assembled
 from ...protocol.versions import Behaviour
 from ..controller.controller import KafkaController
 from ..zookeeper.client import KafkaZkClient
@@ -40,7 +40,7 @@ class Wait(Protocol):
     ) -> Awaitable[bool]: ...
 
 
-@dataclass(eq=False, kw_only=True)
+@assembled
 class AdminParts:
     """A broker's connections, as far as the admin APIs use them."""
 
@@ -51,7 +51,7 @@ class AdminParts:
     controller: KafkaController
     metadata: MetadataView
     wait: Wait
-    surroundings: Mapping[str, str] = field(default_factory=dict)
+    surroundings: Mapping[str, str] = MappingProxyType({})
     """Configurations that a broker's settings file would have and that are given otherwise."""
 
     def hosts_of(self, partitions: Iterable[TopicPartition]) -> list[str]:

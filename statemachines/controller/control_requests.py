@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 
 from ...protocol.control import LeaderAndIsrResponse, UpdateMetadataResponse
 from ...protocol.errors import ErrorCode
-from ...protocol.values import TopicPartition
+from ...protocol.values import TopicPartition, assembled
 from ..machines.context import ControllerContext
 from ..machines.request_batch import ControllerBrokerRequestBatch
 from ..zookeeper.errors import IllegalState
@@ -19,7 +18,7 @@ from .events import (
 from .queue import ControllerEventManager
 
 
-@dataclass(eq=False)
+@assembled
 class ControlRequests:
     """Sends what flows put into their batch; a batch that is broken ends the tenure."""
 

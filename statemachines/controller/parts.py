@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...protocol.config import BrokerConfig
 from ...protocol.host import Host
-from ...protocol.values import BrokerInfo
+from ...protocol.values import BrokerInfo, assembled
 from ...protocol.versions import Behaviour
 from ..machines.context import ControllerContext
 from ..machines.partition_machine import PartitionStateMachine
@@ -23,7 +22,7 @@ from .topic_deletion_manager import TopicDeletionManager
 from .watches import ControllerWatches
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
+@assembled
 class ControllerParts:
     """The memory, the state machines and the connections of one broker's controller.
 

@@ -14,9 +14,8 @@ Source: Kafka's ``TopicDeletionManager``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from ...protocol.values import PartitionReplica, TopicPartition
+from ...protocol.values import PartitionReplica, TopicPartition, assembled
 from ...protocol.versions import Behaviour
 from ..machines.context import ControllerContext
 from ..machines.partition_machine import PartitionStateMachine
@@ -28,7 +27,7 @@ from .control_requests import ControlRequests
 from .watches import ControllerWatches
 
 
-@dataclass(eq=False)
+@assembled
 class DeletionClient:
     """Effects of a deletion outside the controller's memory."""
 
@@ -56,7 +55,7 @@ class DeletionClient:
         await self.requests.send_update_metadata(brokers, partitions)
 
 
-@dataclass(eq=False, kw_only=True)
+@assembled
 class TopicDeletionManager:
     """Decides what happens to queued topics; does nothing when deletion is disabled."""
 

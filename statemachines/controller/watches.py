@@ -9,7 +9,7 @@ ignored by the client.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from functools import partial
 
 from ...protocol import znode_paths
 from ...protocol.values import TopicPartition
@@ -34,7 +34,9 @@ from .events import (
 )
 from .queue import ControllerEventManager
 
-CHILD_EVENTS: tuple[tuple[str, Callable[[], ControllerEvent]], ...] = (
+_MakeEvent = Callable[[], ControllerEvent]
+
+CHILD_EVENTS: tuple[tuple[str, _MakeEvent], ...] = (
     (znode_paths.BROKER_IDS, BrokerChange),
     (znode_paths.BROKER_TOPICS, TopicChange),
     (znode_paths.DELETE_TOPICS, TopicDeletion),
@@ -44,74 +46,47 @@ CHILD_EVENTS: tuple[tuple[str, Callable[[], ControllerEvent]], ...] = (
 """Child watches of the active controller, in the order of their registration."""
 
 
-@dataclass(eq=False)
 class _EventOnChange:
-    """Puts one kind of event for some kinds of change of a node."""
+    """Puts an event for each kind of change of a node that has one. A parent's child watch tells of
+    most deletions."""
 
-    events: ControllerEventManager
-    created: Callable[[], ControllerEvent] | None = None
-    deleted: Callable[[], ControllerEvent] | None = None
-    changed: Callable[[], ControllerEvent] | None = None
+    __slots__ = ("_changed", "_created", "_deleted", "_events")
+
+    def __init__(
+        self,
+        events: ControllerEventManager,
+        created: _MakeEvent | None = None,
+        deleted: _MakeEvent | None = None,
+        changed: _MakeEvent | None = None,
+    ) -> None:
+        self._events = events
+        self._created = created
+        self._deleted = deleted
+        self._changed = changed
 
     def on_creation(self) -> None:
-        if self.created is not None:
-            self.events.put(self.created())
+        self._put(self._created)
 
     def on_deletion(self) -> None:
-        if self.deleted is not None:
-            self.events.put(self.deleted())
+        self._put(self._deleted)
 
     def on_data_change(self) -> None:
-        if self.changed is not None:
-            self.events.put(self.changed())
+        self._put(self._changed)
+
+    def _put(self, event: _MakeEvent | None) -> None:
+        if event is not None:
+            self._events.put(event())
 
 
-@dataclass(eq=False)
 class _EventOnChildChange:
     """Puts one kind of event when children come or go."""
 
-    events: ControllerEventManager
-    event: Callable[[], ControllerEvent]
+    def __init__(self, events: ControllerEventManager, event: _MakeEvent) -> None:
+        self._events = events
+        self._event = event
 
     def on_child_change(self) -> None:
-        self.events.put(self.event())
-
-
-@dataclass(eq=False)
-class _EventOnData:
-    """Puts an event about a named thing when its node's data changes."""
-
-    events: ControllerEventManager
-    event: ControllerEvent
-
-    def on_creation(self) -> None:
-        """Nothing to do: the node exists while it is watched."""
-
-    def on_deletion(self) -> None:
-        """Nothing to do: a parent's child watch tells."""
-
-    def on_data_change(self) -> None:
-        self.events.put(self.event)
-
-
-@dataclass(eq=False)
-class _ModificationsOnData:
-    """Puts ``PartitionModifications`` of a topic when its node's data changes.
-
-    There is one per topic: the event is made when it is needed.
-    """
-
-    events: ControllerEventManager
-    topic: str
-
-    def on_creation(self) -> None:
-        """Nothing to do: the node exists while it is watched."""
-
-    def on_deletion(self) -> None:
-        """Nothing to do: the child watch of the topics tells."""
-
-    def on_data_change(self) -> None:
-        self.events.put(PartitionModifications(self.topic))
+        self._events.put(self._event())
 
 
 class ControllerWatches:
@@ -127,7 +102,7 @@ class ControllerWatches:
         self._topics: dict[str, None] = {}
         self._states: dict[TopicPartition, None] = {}
 
-    def _on_request(self, event: Callable[[], ControllerEvent]) -> _EventOnChange:
+    def _on_request(self, event: _MakeEvent) -> _EventOnChange:
         """Events of a request node: of its creation or, with ZkClient, of whatever becomes of it.
 
         ZkClient armed the watch again after each; here the event's handler does.
@@ -176,7 +151,7 @@ class ControllerWatches:
         """Watch the data of registrations."""
         ids = list(broker_ids)
         for broker_id in ids:
-            handler = _EventOnData(self._events, BrokerModifications(broker_id))
+            handler = _EventOnChange(self._events, changed=partial(BrokerModifications, broker_id))
             self._zk.requests.register_znode_change_handler(
                 znode_paths.broker_id_path(broker_id), handler
             )
@@ -194,7 +169,7 @@ class ControllerWatches:
     async def watch_topics(self, topics: Iterable[str]) -> None:
         """Register for the data of topics' nodes; reading them arms the watches."""
         for topic in topics:
-            handler = _ModificationsOnData(self._events, topic)
+            handler = _EventOnChange(self._events, changed=partial(PartitionModifications, topic))
             self._zk.requests.register_znode_change_handler(znode_paths.topic_path(topic), handler)
             self._topics[topic] = None
         if self._zk.requests.behaviour.topic_watch_by_exists:
@@ -212,7 +187,9 @@ class ControllerWatches:
 
     def watch_partition_state(self, topic_partition: TopicPartition) -> None:
         """Register for a partition's state node; reading it arms the watch."""
-        handler = _EventOnData(self._events, PartitionReassignmentIsrChange(topic_partition))
+        handler = _EventOnChange(
+            self._events, changed=partial(PartitionReassignmentIsrChange, topic_partition)
+        )
         path = znode_paths.topic_partition_state_path(topic_partition)
         self._zk.requests.register_znode_change_handler(path, handler)
         self._states[topic_partition] = None

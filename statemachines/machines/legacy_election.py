@@ -8,7 +8,6 @@ the controller epoch's version. Source: ``PartitionStateMachine.electLeaderForPa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline
 from ...election.selectors import (
@@ -31,6 +30,7 @@ from ...protocol.values import (
     LeaderAndIsr,
     LeaderIsrAndControllerEpoch,
     TopicPartition,
+    assembled,
 )
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed
@@ -39,7 +39,7 @@ from .context import ControllerContext
 from .request_batch import ControllerBrokerRequestBatch
 
 
-@dataclass(eq=False)
+@assembled
 class LegacyElection:
     """Elects leaders with the five selectors of 0.10."""
 

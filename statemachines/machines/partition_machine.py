@@ -20,7 +20,6 @@ Source: Kafka's ``ZkPartitionStateMachine``; before 1.1 selectors decide partiti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ...election.strategies import (
     ControlledShutdown,
@@ -39,6 +38,7 @@ from ...protocol.values import (
     LeaderIsrAndControllerEpoch,
     ReplicaAssignment,
     TopicPartition,
+    assembled,
 )
 from ...protocol.versions import Behaviour
 from ...zkfake.messages import ZkCode, ZkResponse, ZooKeeperError
@@ -54,7 +54,7 @@ from .transitions import PARTITION_PREDECESSORS, PartitionState, describe_illega
 _OFFLINE_OR_NEW = (PartitionState.OFFLINE, PartitionState.NEW)
 
 
-@dataclass(eq=False)
+@assembled
 class PartitionStateMachine:
     """Moves partitions between states and elects their leaders.
 

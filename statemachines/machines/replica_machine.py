@@ -15,7 +15,6 @@ Source: Kafka's ``ZkReplicaStateMachine``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...protocol.config import BrokerConfig
 from ...protocol.host import StateListener
@@ -26,6 +25,7 @@ from ...protocol.values import (
     PartitionReplica,
     ReplicaAssignment,
     TopicPartition,
+    assembled,
 )
 from ...protocol.versions import Behaviour
 from ...zkfake.messages import ZkCode, ZooKeeperError
@@ -38,7 +38,7 @@ from .transitions import ReplicaState, describe_illegal
 _Outcomes = dict[TopicPartition, LeaderIsrAndControllerEpoch | Exception]
 
 
-@dataclass(eq=False)
+@assembled
 class ReplicaStateMachine:
     """Moves replicas between states. Only the controller's handlers may call it, one at a time."""
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from fakekafka.protocol.declaring import methods
 from fakekafka.protocol.errors import UsageError
-from fakekafka.protocol.values import LeaderAndIsr, frozen, message
+from fakekafka.protocol.values import LeaderAndIsr, assembled, frozen, message
 
 
 def declare(decorator: Any) -> tuple[Any, Any, Any]:
@@ -160,3 +160,18 @@ def _printed(*arguments: str) -> str:
     command = [sys.executable, "-c", *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=30)
     return done.stdout.strip()
+
+
+def test_an_object_put_together_from_its_fields_may_change_and_equals_itself_alone() -> None:
+    """A message only looks as if it could be changed, and is compared by its fields."""
+
+    @assembled
+    class Pair:
+        one: int
+        other: int = 2
+
+    pair = Pair(1)
+    pair.one = 3
+    assert repr(pair).endswith("Pair(one=3, other=2)")
+    assert pair != Pair(3)
+    assert len({pair, Pair(3)}) == 2

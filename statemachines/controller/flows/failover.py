@@ -8,10 +8,8 @@ when leaders are elected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....protocol import znode_paths
-from ....protocol.values import TopicPartition
+from ....protocol.values import TopicPartition, assembled
 from ..parts import ControllerParts
 from .elections import Elections
 from .features import Features
@@ -21,7 +19,7 @@ from .rebalance import Rebalance
 from .topic_changes import TopicChanges
 
 
-@dataclass(eq=False, kw_only=True)
+@assembled
 class Failover:
     """Takes over the cluster's state from ZooKeeper; drops it again."""
 
