@@ -186,6 +186,32 @@ class Core:
             found.controller_epoch,
         )
 
+    def have(
+        self,
+        tp: TopicPartition,
+        state: PartitionState,
+        replicas: tuple[int, ...],
+        leader: int,
+        isr: tuple[int, ...],
+        **leadership: Any,
+    ) -> None:
+        """Have a partition with an assignment and a leadership in a state."""
+        self.assign(tp, *replicas)
+        self.lead(tp, leader, isr, **leadership)
+        self.put(tp, state)
+
+    def count_batches(self) -> list[int]:
+        """The list gets the size of each batch of requests to ZooKeeper from now on."""
+        batches: list[int] = []
+
+        class Counting(LocalZooKeeperClient):
+            async def handle_requests(self, requests: Any) -> Any:
+                batches.append(len(requests))
+                return await super().handle_requests(requests)
+
+        self.zk.requests.client = Counting(self.zookeeper)
+        return batches
+
     def put(self, tp: TopicPartition, state: PartitionState) -> None:
         self.context.states.put_partition_state(tp, state)
 

@@ -29,9 +29,7 @@ def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: MakeCor
     core = make_core(5, version="0.10")
     tps = [TopicPartition("t", n) for n in range(2)]
     for tp in tps:
-        core.assign(tp, 5)
-        core.lead(tp, -1, (5,))
-        core.put(tp, OFFLINE)
+        core.have(tp, OFFLINE, (5,), -1, (5,))
     core.client.requests.clear()
     outcomes = core.move(tps, ONLINE, OfflinePartition())
     assert outcomes == {tp: LeaderAndIsr(5, 1, (5,), 1) for tp in tps}
@@ -42,9 +40,7 @@ def test_kafka_0_10_goes_partition_by_partition_without_guard(make_core: MakeCor
 def test_kafka_0_10_elects_uncleanly_by_default(make_core: MakeCore) -> None:
     """The default changed in 0.11."""
     core = make_core(5, version="0.10")
-    core.assign(TP, 6, 5)
-    core.lead(TP, 6, (6,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (6, 5), 6, (6,))
     core.move([TP], ONLINE, OfflinePartition())
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
     assert core.context.unclean_leader_elections == 1
@@ -52,9 +48,7 @@ def test_kafka_0_10_elects_uncleanly_by_default(make_core: MakeCore) -> None:
 
 def test_kafka_0_10_leaves_what_a_newer_controller_wrote(make_core: MakeCore) -> None:
     core = make_core(5, version="0.10")
-    core.assign(TP, 5)
-    core.lead(TP, -1, (5,), controller_epoch=core.context.epoch + 1, cached=False)
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (5,), -1, (5,), controller_epoch=core.context.epoch + 1, cached=False)
     outcome = core.move([TP], ONLINE, OfflinePartition())[TP]
     assert isinstance(outcome, StateChangeFailed)
     assert core.stored(TP) == (-1, 0, (5,), 0, core.context.epoch + 1)
@@ -63,9 +57,7 @@ def test_kafka_0_10_leaves_what_a_newer_controller_wrote(make_core: MakeCore) ->
 def test_kafka_0_10_swallows_elections_not_needed(make_core: MakeCore) -> None:
     """The partition is set Online, nothing is written or sent."""
     core = make_core(5, version="0.10")
-    core.assign(TP, 5)
-    core.lead(TP, 5, (5,))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5,), 5, (5,))
     assert core.move([TP], ONLINE, PreferredReplica()) == {TP: LeaderAndIsr(5, 0, (5,), 0)}
     assert core.stored(TP) == (5, 0, (5,), 0, 1)
     assert core.channels.sent == []
@@ -90,9 +82,7 @@ def test_kafka_0_10_reassign_and_controlled_shutdown(make_core: MakeCore) -> Non
 def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: MakeCore) -> None:
     """The default selector warns and changes nothing but the version."""
     core = make_core(5, version="0.10")
-    core.assign(TP, 5)
-    core.lead(TP, 5, (5,))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5,), 5, (5,))
     assert core.move([TP], ONLINE)[TP] == LeaderAndIsr(5, 0, (5,), 1)
     assert [level for level, _ in core.logged] == ["warn"]
     assert len(core.channels.of(LeaderAndIsrRequest)) == 1
@@ -101,9 +91,7 @@ def test_kafka_0_10_without_strategy_rewrites_what_is_there(make_core: MakeCore)
 def test_kafka_0_10_warns_of_an_election_without_a_selector(make_core: MakeCore) -> None:
     """``NoOpLeaderSelector``: nothing changes, not even the epoch; every replica is told."""
     core = make_core(5, 6, version="0.10")
-    core.assign(TP, 5, 6)
-    core.lead(TP, 6, (6,))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5, 6), 6, (6,))
     assert core.move([TP], ONLINE, None) == {TP: LeaderAndIsr(6, 0, (6,), 1)}
     assert ("warn", "an election that changes nothing was asked for t-0") in core.logged
     assert list(core.channels.leader_and_isr()) == [5, 6]

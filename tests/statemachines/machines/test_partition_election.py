@@ -17,7 +17,6 @@ from fakekafka.statemachines.machines.ordered_set import OrderedSet
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
 from fakekafka.tests.support.controller_core import Core, MakeCore
-from fakekafka.tests.support.local_zookeeper import LocalZooKeeperClient
 from fakekafka.tests.support.present import present
 from fakekafka.zkfake.messages import (
     GetDataRequest,
@@ -42,9 +41,7 @@ def sets_state(request: Any) -> bool:
 
 def test_electing_the_current_leader_still_raises_the_epoch(core: Core) -> None:
     """CP-9: LeaderAndIsr without is_new; the outcome is the value as written."""
-    core.assign(TP, 5)
-    core.lead(TP, 5, (5,))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5,), 5, (5,))
     outcomes = core.move([TP], ONLINE, PreferredReplica())
     assert outcomes == {TP: LeaderAndIsr(5, 1, (5,), 1)}
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
@@ -69,9 +66,7 @@ def test_a_leaving_broker_is_told_of_its_successor_since_2_1(
     """KAFKA-7482: in 1.1 and 2.0 it did not count as online."""
     core = make_core(5, 6, version=version)
     core.context.brokers.shutting_down_broker_ids.add(5)
-    core.assign(TP, 5, 6)
-    core.lead(TP, 5, (5, 6))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5, 6), 5, (5, 6))
     core.move([TP], ONLINE, ControlledShutdown())
     assert sorted(core.channels.leader_and_isr()) == told
 
@@ -80,9 +75,7 @@ def test_controlled_shutdown_moves_the_leader_and_tells_both(make_core: MakeCore
     """CP-10."""
     core = make_core(5, 6)
     core.context.brokers.shutting_down_broker_ids.add(5)
-    core.assign(TP, 5, 6)
-    core.lead(TP, 5, (5, 6))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5, 6), 5, (5, 6))
     core.move([TP], ONLINE, ControlledShutdown())
     assert core.stored(TP) == (6, 1, (6,), 1, 1)
     assert sorted(core.channels.leader_and_isr()) == [5, 6]
@@ -92,18 +85,14 @@ def test_kafka_1_1_tells_only_who_stays(make_core: MakeCore) -> None:
     """Both are told again since 2.1 (KAFKA-7482) (docs/kafka/election.md#selectors)."""
     core = make_core(5, 6, version="1.1")
     core.context.brokers.shutting_down_broker_ids.add(5)
-    core.assign(TP, 5, 6)
-    core.lead(TP, 5, (5, 6))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5, 6), 5, (5, 6))
     core.move([TP], ONLINE, ControlledShutdown())
     assert sorted(core.channels.leader_and_isr()) == [6]
 
 
 def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Core) -> None:
     """CP-14."""
-    core.assign(TP, 5)
-    core.lead(TP, -1, (5,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (5,), -1, (5,))
     core.move([TP], ONLINE, OfflinePartition())
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
     assert core.context.states.partition_state(TP) is ONLINE
@@ -111,9 +100,7 @@ def test_a_leaderless_partition_gets_its_live_isr_member_back(core: Core) -> Non
 
 def test_an_allowed_unclean_election_does_not_read_the_topics_config(core: Core) -> None:
     """CP-15: leader and ISR are the live replica, which alone is told."""
-    core.assign(TP, 6, 5)
-    core.lead(TP, 6, (6,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (6, 5), 6, (6,))
     core.client.requests.clear()
     core.move([TP], ONLINE, OfflinePartition(allow_unclean=True))
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
@@ -135,9 +122,7 @@ def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
     if override is not None:
         config = {"unclean.leader.election.enable": override}
         core.run(core.zk.admin.set_or_create_entity_configs("topics", "t", config))
-    core.assign(TP, 6, 5)
-    core.lead(TP, 6, (6,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (6, 5), 6, (6,))
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert present(core.stored(TP))[0] == leader
     assert isinstance(outcomes[TP], LeaderAndIsr if leader == 5 else StateChangeFailed)
@@ -146,9 +131,7 @@ def test_unclean_permission_is_the_topics_override_over_the_brokers_default(
 
 def test_a_clean_election_is_not_counted_as_unclean(core: Core) -> None:
     """A leader from the ISR loses nothing, also where one from outside was allowed."""
-    core.assign(TP, 6, 5)
-    core.lead(TP, 6, (6, 5))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (6, 5), 6, (6, 5))
     core.move([TP], ONLINE, OfflinePartition(allow_unclean=True))
     assert present(core.stored(TP))[0] == 5
     assert core.context.unclean_leader_elections == 0
@@ -158,9 +141,7 @@ def test_an_isr_whose_log_directories_failed_is_dead(make_core: MakeCore) -> Non
     """Its brokers live, but none of them has the log: an unclean election is what is left."""
     core = make_core(5, 6, config={"unclean.leader.election.enable": True})
     core.context.brokers.replicas_on_offline_dirs[6] = OrderedSet([TP])
-    core.assign(TP, 6, 5)
-    core.lead(TP, 6, (6,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (6, 5), 6, (6,))
     core.move([TP], ONLINE, OfflinePartition())
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
 
@@ -169,9 +150,7 @@ def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Core) -> No
     """Only of that topic's partitions whose whole ISR is dead."""
     other = TopicPartition("u", 0)
     for tp in (TP, other):
-        core.assign(tp, 6, 5)
-        core.lead(tp, 6, (6,) if tp is TP else (6, 5))
-        core.put(tp, OFFLINE)
+        core.have(tp, OFFLINE, (6, 5), 6, (6,) if tp is TP else (6, 5))
     core.run(core.zk.requests.create_recursive("/config/topics/t", b"not json"))
     outcomes = core.move([TP, other], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], ValueError)
@@ -181,9 +160,7 @@ def test_a_topic_config_that_cannot_be_read_fails_the_election(core: Core) -> No
 @pytest.mark.parametrize("failure", [RuntimeError("lost"), ZkCode.SESSIONEXPIRED])
 def test_a_failing_read_leaves_the_partition_offline(core: Core, failure: Any) -> None:
     """CP-16."""
-    core.assign(TP, 5)
-    core.lead(TP, -1, (5,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (5,), -1, (5,))
     core.client.fail_next(reads_state, failure)
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], Exception)
@@ -204,9 +181,7 @@ def test_a_missing_state_leaves_the_partition_offline(core: Core, node: str) -> 
 
 def test_an_election_without_candidate_writes_nothing(core: Core) -> None:
     """The failure names partition and strategy; ZooKeeper keeps what it had."""
-    core.assign(TP, 6, 5)
-    core.lead(TP, 6, (6,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (6, 5), 6, (6,))
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert str(outcomes[TP]) == (
         "Failed to elect leader for partition t-0 under strategy "
@@ -217,9 +192,7 @@ def test_an_election_without_candidate_writes_nothing(core: Core) -> None:
 
 def test_state_written_by_a_newer_controller_is_left_alone(core: Core) -> None:
     """Fenced in addition to the guard (docs/kafka/controller-failover.md#controller-epochs)."""
-    core.assign(TP, 5)
-    core.lead(TP, -1, (5,), controller_epoch=2)
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (5,), -1, (5,), controller_epoch=2)
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], StateChangeFailed)
     assert core.stored(TP) == (-1, 0, (5,), 0, 2)
@@ -228,9 +201,7 @@ def test_state_written_by_a_newer_controller_is_left_alone(core: Core) -> None:
 def test_version_conflicts_are_read_and_decided_again(make_core: MakeCore) -> None:
     """The ISR changed between read and write: the second round elects from the new one."""
     core = make_core(5, 6)
-    core.assign(TP, 5, 6)
-    core.lead(TP, -1, (5, 6))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (5, 6), -1, (5, 6))
     raced: list[Any] = []
 
     def race(request: Any) -> bool:
@@ -247,9 +218,7 @@ def test_version_conflicts_are_read_and_decided_again(make_core: MakeCore) -> No
 
 def test_other_write_errors_are_outcomes(core: Core) -> None:
     """Not retried, and the state stays."""
-    core.assign(TP, 5)
-    core.lead(TP, -1, (5,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (5,), -1, (5,))
     core.client.fail_next(sets_state, ZkCode.SESSIONEXPIRED)
     outcomes = core.move([TP], ONLINE, OfflinePartition())
     assert isinstance(outcomes[TP], ZooKeeperError)
@@ -274,9 +243,7 @@ def test_a_moved_controller_changes_nothing(core: Core, state: PartitionState) -
 
 def test_an_election_needs_a_strategy(core: Core) -> None:
     """The mistake is every partition's outcome."""
-    core.assign(TP, 5)
-    core.lead(TP, 5, (5,))
-    core.put(TP, ONLINE)
+    core.have(TP, ONLINE, (5,), 5, (5,))
     assert isinstance(core.move([TP], ONLINE)[TP], ValueError)
 
 
@@ -285,17 +252,8 @@ def test_many_elections_cost_two_batches(make_core: MakeCore) -> None:
     core = make_core(5)
     tps = [TopicPartition("t", n) for n in range(20)]
     for tp in tps:
-        core.assign(tp, 5)
-        core.lead(tp, -1, (5,))
-        core.put(tp, OFFLINE)
-    batches: list[int] = []
-
-    class Counting(LocalZooKeeperClient):
-        async def handle_requests(self, requests: Any) -> Any:
-            batches.append(len(requests))
-            return await super().handle_requests(requests)
-
-    core.zk.requests.client = Counting(core.zookeeper)
+        core.have(tp, OFFLINE, (5,), -1, (5,))
+    batches = core.count_batches()
     core.move(tps, ONLINE, OfflinePartition())
     assert batches == [20, 20]
     assert core.context.states.partitions_in_states([ONLINE]) == tps

@@ -102,9 +102,7 @@ def test_a_failing_creation_leaves_the_partition_new(core: Core) -> None:
 
 def test_an_existing_state_node_leaves_the_partition_new(core: Core) -> None:
     """CP-6: NODEEXISTS."""
-    core.assign(TP, 5)
-    core.lead(TP, 4, (4,), cached=False)
-    core.put(TP, NEW)
+    core.have(TP, NEW, (5,), 4, (4,), cached=False)
     core.move([TP], ONLINE, OfflinePartition())
     assert core.context.states.partition_state(TP) is NEW
     assert core.context.topics.partition_leadership_info(TP) is None
@@ -205,9 +203,7 @@ def test_the_trigger_leaves_other_topics_and_queued_ones_alone(core: Core) -> No
 
 def test_a_failing_channel_is_every_partitions_outcome(core: Core) -> None:
     """The next batch starts clean all the same."""
-    core.assign(TP, 5)
-    core.lead(TP, -1, (5,))
-    core.put(TP, OFFLINE)
+    core.have(TP, OFFLINE, (5,), -1, (5,))
     core.channels.failure = RuntimeError("no queue")
     assert isinstance(core.move([TP], ONLINE, OfflinePartition())[TP], Exception)
     core.channels.failure = None

@@ -10,7 +10,6 @@ from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicParti
 from fakekafka.statemachines.machines.transitions import REPLICA_PREDECESSORS, ReplicaState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_core import Core, MakeCore
-from fakekafka.tests.support.local_zookeeper import LocalZooKeeperClient
 from fakekafka.tests.support.present import present
 from fakekafka.zkfake.messages import GetDataRequest, MultiRequest, ZkCode
 
@@ -200,14 +199,7 @@ def test_one_broker_with_many_partitions_costs_two_batches(make_core: MakeCore) 
         core.assign(tp, 5, 6)
         core.lead(tp, 5, (5, 6))
         core.put_replica(tp, 6, ONLINE)
-    batches: list[int] = []
-
-    class Counting(LocalZooKeeperClient):
-        async def handle_requests(self, requests: Any) -> Any:
-            batches.append(len(requests))
-            return await super().handle_requests(requests)
-
-    core.zk.requests.client = Counting(core.zookeeper)
+    batches = core.count_batches()
     replicas = [PartitionReplica(*tp, 6) for tp in tps]
     core.run(core.replicas.handle_state_changes(replicas, OFFLINE))
     assert batches == [20, 20]
