@@ -8,8 +8,7 @@ calls only put events. What an event does is in the flow it belongs to:
 ========================  ==========================================================
 ``failover``              becoming and ceasing to be the controller
 ``broker_changes``        brokers come, go, change; log directories fail
-``topic_changes``         topics and partitions appear
-``topic_deletion``        topics go
+``topic_changes``         topics and partitions appear, and topics go
 ``reassignment``          replicas move (``legacy_reassignment`` before 2.4)
 ``elections``             leaders are elected because someone asked
 ``rebalance``             leaders return to preferred replicas
@@ -64,7 +63,6 @@ from .flows.reassignment import Reassignments
 from .flows.reassignment_flow import ReassignmentFlow
 from .flows.rebalance import Rebalance
 from .flows.topic_changes import TopicChanges
-from .flows.topic_deletion import TopicDeletionFlow
 from .metrics import ControllerMetrics
 from .parts import ControllerParts
 from .queue import ControllerEventManager, Mailbox
@@ -158,7 +156,6 @@ class KafkaController:
         """Make the flows; which of them processes which event."""
         features = Features(parts)
         topic_changes = TopicChanges(parts)
-        deletion = TopicDeletionFlow(parts)
         reassignments: ReassignmentFlow = (
             Reassignments(parts) if parts.behaviour.reassignment_api else LegacyReassignments(parts)
         )
@@ -191,8 +188,8 @@ class KafkaController:
             events.ControlledShutdown: ControlledShutdownFlow(parts).process_controlled_shutdown,
             events.TopicChange: topic_changes.process_topic_change,
             events.PartitionModifications: topic_changes.process_partition_modifications,
-            events.TopicDeletion: deletion.process_topic_deletion,
-            events.TopicDeletionStopReplicaResponseReceived: deletion.process_stop_replica_response,
+            events.TopicDeletion: topic_changes.process_topic_deletion,
+            events.TopicDeletionStopReplicaResponseReceived: topic_changes.process_stop_replica,
             events.ZkPartitionReassignment: reassignments.process_zk_reassignment,
             events.ApiPartitionReassignment: reassignments.process_api_reassignment,
             events.PartitionReassignmentIsrChange: reassignments.process_isr_change,
