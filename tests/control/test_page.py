@@ -20,63 +20,15 @@ import pytest
 from fakekafka import Cluster
 from fakekafka.control.server import ControlServer
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
+from fakekafka.tests.support.pages import HARD_TO_READ, WIDER_THAN_THE_SCREEN
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("page"), pytest.mark.timeout(120)]
 
 LAPTOP_PX, PHONE_PX = 1280, 390
 GROUP = "billing <img src=x onerror=alert(1)>"
-WIDER_THAN_THE_SCREEN = """() => {
-    const width = document.documentElement.clientWidth;
-    const scrolls = element => {
-        for (let e = element; e !== document.body; e = e.parentElement)
-            if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return true;
-        return false;
-    };
-    const found = [];
-    if (document.documentElement.scrollWidth > width) found.push('the page scrolls sideways');
-    for (const element of document.querySelectorAll('main *, header *')) {
-        const box = element.getBoundingClientRect();
-        if (box.width && box.right > width + 1 && !scrolls(element))
-            found.push(element.tagName + ' ' + element.className + ': ' + element.innerText);
-    }
-    return found;
-}"""
 WITHOUT_A_NAME = """() => [...document.querySelectorAll('button, input, select, textarea')]
     .filter(element => !element.getAttribute('aria-label'))
     .map(element => element.outerHTML)"""
-HARD_TO_READ = """() => {
-    const channels = text => {
-        const found = text.match(/[\\d.]+/g).map(Number);
-        return found.length < 4 ? [...found, 1] : found;
-    };
-    const luminance = colour => {
-        const [red, green, blue] = colour.map(value => {
-            value /= 255;
-            return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-        });
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    };
-    const ground = element => {
-        for (; element; element = element.parentElement) {
-            const colour = channels(getComputedStyle(element).backgroundColor);
-            if (colour[3] === 1) return colour;
-        }
-        return [255, 255, 255];
-    };
-    const found = new Set();
-    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) {
-        const element = texts.currentNode.parentElement;
-        if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue;
-        if (['SCRIPT', 'NOSCRIPT'].includes(element.tagName)) continue;
-        const front = luminance(channels(getComputedStyle(element).color).slice(0, 3));
-        const behind = luminance(ground(element).slice(0, 3));
-        const contrast = (Math.max(front, behind) + 0.05) / (Math.min(front, behind) + 0.05);
-        if (contrast < 4.5) found.add(texts.currentNode.data + ' ' + contrast.toFixed(2));
-    }
-    return [...found];
-}"""
-
 CLICK_AS_SOON_AS_THERE = """([label, clientX, clientY]) => new Promise(done => {
     const look = () => {
         const button = document.querySelector(`[aria-label='${label}']`);
@@ -415,8 +367,8 @@ def test_elections_stand_on_the_time_line_and_links_lead_on(page: Any, cluster: 
     assert guide.startswith("https://fakekafka.github.io/")
     page.get_by_role("link", name="API", exact=True).click()
     page.get_by_text("/topics/{topic}/{partition}/page").wait_for()
-    assert page.evaluate(WIDER_THAN_THE_SCREEN) == []
-    assert page.evaluate(HARD_TO_READ) == []
+    assert page.evaluate(WIDER_THAN_THE_SCREEN, "main *, header *") == []
+    assert page.evaluate(HARD_TO_READ, "body") == []
     page.get_by_role("link", name="The cluster", exact=True).click()
     page.wait_for_selector("[data-broker='3']")
     cluster.elect_leaders()
@@ -470,8 +422,8 @@ def test_it_can_be_read_on_every_screen(
     page.locator("#records tr[data-offset]").first.wait_for()
     page.locator("#topics summary", has_text="New topic").click()
     page.locator("#records summary", has_text="Produce a record").click()
-    assert page.evaluate(WIDER_THAN_THE_SCREEN) == []
-    assert page.evaluate(HARD_TO_READ) == []
+    assert page.evaluate(WIDER_THAN_THE_SCREEN, "main *, header *") == []
+    assert page.evaluate(HARD_TO_READ, "body") == []
     assert page.evaluate(WITHOUT_A_NAME) == []
     shot(page, f"{scheme}-{width_px}")
 

@@ -22,76 +22,23 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from fakekafka.docs import trace_gallery
 from fakekafka.tests.support.chromium import CHROMIUM, chromium
+from fakekafka.tests.support.pages import HARD_TO_READ, WIDER_THAN_THE_SCREEN
 from fakekafka.tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
 
 LAPTOP_PX, PHONE_PX = 1280, 390
+CONTENT = ".md-content"
 TRACE_PAGE = "-trace.html"
 """Not of the site's theme: the page of a trace, which has tests of its own."""
-RUNS_OFF_THE_PAGE = """() => {
-    const width = document.documentElement.clientWidth;
-    const scrolls = element => {
-        for (let e = element; e !== document.body; e = e.parentElement)
-            if (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)) return true;
-        return false;
-    };
-    const found = [];
-    if (document.documentElement.scrollWidth > width)
-        found.push('the page is ' + document.documentElement.scrollWidth + ' px wide');
-    for (const element of document.querySelectorAll('.md-content *')) {
-        const box = element.getBoundingClientRect();
-        if (box.width && box.right > width + 1 && !scrolls(element)) {
-            found.push(element.tagName + ' to ' + box.right + ': ' + element.innerText);
-            break;
-        }
-    }
-    return found.map(text => text.slice(0, 120));
-}"""
-
-HARD_TO_READ = """palette => {
+ON_BLACK = """palette => {
     document.body.dataset.mdColorScheme = palette;
-    const channels = text => {
-        const found = text.match(/[\\d.]+/g).map(Number);
-        return found.length < 4 ? [...found, 1] : found;
-    };
-    const over = (front, back) =>
-        front.slice(0, 3).map((value, i) => value * front[3] + back[i] * (1 - front[3]));
-    const luminance = colour => {
-        const [red, green, blue] = colour.map(value => {
-            value /= 255;
-            return value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-        });
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    };
-    const background = element => {
-        const layers = [];
-        for (; element; element = element.parentElement)
-            layers.unshift(channels(getComputedStyle(element).backgroundColor));
-        return layers.reduce((below, layer) => over(layer, below), [255, 255, 255]);
-    };
-    const found = new Set();
-    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) {
-        const element = texts.currentNode.parentElement;
-        const style = getComputedStyle(element);
-        if (!texts.currentNode.data.trim()) continue;
-        if (!element.closest('.md-content')) continue;
-        if (!element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
-        if (style.fontSize === '0px') continue;
-        const behind = background(element);
-        const lights = [luminance(over(channels(style.color), behind)), luminance(behind)];
-        const contrast = (Math.max(...lights) + 0.05) / (Math.min(...lights) + 0.05);
-        if (contrast < 4.5)
-            found.add(element.tagName + '.' + element.className + ' ' + contrast.toFixed(2));
-    }
-    for (const picture of document.querySelectorAll('.md-content img[src$=".svg"]'))
-        if (channels(getComputedStyle(picture).backgroundColor).join() !== '255,255,255,1'
-            && palette === 'slate')
-            found.add(picture.src + ' has no white ground');
-    return [...found];
+    return [...document.querySelectorAll('.md-content img[src$=".svg"]')]
+        .filter(picture => palette === 'slate'
+            && getComputedStyle(picture).backgroundColor !== 'rgb(255, 255, 255)')
+        .map(picture => picture.src + ' has no white ground');
 }"""
-"""Texts of less contrast than 4.5 to 1, and pictures drawn on white that stand on black."""
+"""Turns to a palette, and finds the pictures drawn on white that stand on black."""
 
 
 def build(source: Path, target: Path) -> None:
@@ -223,11 +170,11 @@ def walk(browser: Any, address: str, site: Path, names: list[str]) -> list[str]:
         page.goto(address + name, wait_until="load")
         page.add_style_tag(content="* { transition: none !important; }")
         for palette in ("default", "slate"):
-            texts = page.evaluate(HARD_TO_READ, palette)
+            texts = page.evaluate(ON_BLACK, palette) + page.evaluate(HARD_TO_READ, CONTENT)
             found += [f"{name} in {palette}: {text}" for text in texts]
         for width_px in (LAPTOP_PX, PHONE_PX):
             page.set_viewport_size({"width": width_px, "height": 900})
-            texts = page.evaluate(RUNS_OFF_THE_PAGE)
+            texts = page.evaluate(WIDER_THAN_THE_SCREEN, CONTENT + " *")
             found += [f"{name} at {width_px} px: {text}" for text in texts]
     page.close()
     return found

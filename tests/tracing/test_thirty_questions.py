@@ -530,6 +530,7 @@ class Question:
 
 AT_RETRY = "kind == client_retry"
 BRIEF = {"zookeeper.session.timeout.ms": 12_000}
+SHORT_LAG = {**PATIENT, "replica.lag.time.max.ms": 2000}
 NEWER_GROUPS = {**PATIENT, "group.coordinator.rebalance.protocols": "classic,consumer"}
 
 QUESTIONS: tuple[Question, ...] = (
@@ -634,7 +635,7 @@ QUESTIONS: tuple[Question, ...] = (
         "last kind == send and type == 'AlterIsrRequest'",
         ("AlterIsrRequest", "which was paused", "(paused)"),
         "broker-1",
-        {"config": {**PATIENT, "replica.lag.time.max.ms": 2000}},
+        {"config": SHORT_LAG},
     ),
     # -- the broker's purgatory: ``WheelTimer`` ----------------------------------------------
     Question(
@@ -907,7 +908,7 @@ QUESTIONS: tuple[Question, ...] = (
         "last kind == drop and type == 'AlterIsrRequest'",
         ("AlterIsrRequest", "not running", "replica 3 of t-0 has been behind", "(paused)"),
         "broker-3",
-        {"config": {**PATIENT, "replica.lag.time.max.ms": 2000}},
+        {"config": SHORT_LAG},
     ),
     Question(
         "Why did the leader propose the ISR again so soon? It was told an error",
@@ -915,7 +916,7 @@ QUESTIONS: tuple[Question, ...] = (
         "last kind == send and type == 'AlterIsrRequest'",
         ("AlterIsrRequest", "_retry", "UNKNOWN_SERVER_ERROR"),
         "injected into AlterIsrRequest",
-        {"config": {**PATIENT, "replica.lag.time.max.ms": 2000}},
+        {"config": SHORT_LAG},
     ),
     # -- ZooKeeper, once more --------------------------------------------------------------------
     Question(
