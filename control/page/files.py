@@ -1,4 +1,4 @@
-"""The files of the page, and the headers they are served with."""
+"""The files of the page, of which the colours are those of traces, and their headers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from pathlib import Path
 
 from starlette.responses import Response
 
+from ...tracing import web
+
 _FOLDER = Path(__file__).parent
+_THEME = Path(web.__file__).parent / "theme.css"
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     # Names of topics and clients are whatever a client chose: no script but the page's own runs.
@@ -27,7 +30,7 @@ def document(text: str) -> Response:
 def page_responses() -> dict[str, Response]:
     """Path to response: the document at ``/``, its styles and scripts below ``/page/``."""
     found = {}
-    for file in sorted(_FOLDER.iterdir()):
+    for file in (_THEME, *sorted(_FOLDER.iterdir())):
         media_type = _MEDIA_TYPES.get(file.suffix)
         if media_type is not None:
             path = "/" if file.name == "index.html" else f"/page/{file.name}"

@@ -16,6 +16,7 @@ _HEAD = """<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>fakekafka control API</title>
 <link rel="icon" href="data:,">
+<link rel="stylesheet" href="/page/theme.css">
 <link rel="stylesheet" href="/page/style.css">
 </head>
 <body>
