@@ -1,4 +1,4 @@
-"""Runs attempts round by round, gathers what they reached and broke, and goes on after a break.
+"""Rounds of attempts, and all that they reached and broke; they go on after a break.
 
 The attempts of a round depend on the rounds before it alone, and results are looked at in the order
 of their numbers. So the same seeds give the same violations on every engine.

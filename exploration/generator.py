@@ -1,4 +1,4 @@
-"""Draws the steps of a history, and leaves out of one what it can do without."""
+"""Histories: their steps are drawn, and what one can do without is left out."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Stored(NamedTuple):
 
 
 class Watch:
-    """Tells whoever wants to ``hear`` what happens.
+    """Observer that tells whoever wants to ``hear`` what happens.
 
     A method ``event`` is missing on purpose: no event is made for it.
     """

@@ -30,7 +30,7 @@ def _stamping(builder: type[Any]) -> type[Any]:
 
 
 class CClocks:
-    """Replaces what reads the clock once it is imported, and gives it back."""
+    """Replacement of what reads the clock once it is imported, until it is given back."""
 
     def __init__(self) -> None:
         self.are_replaced: bool = False

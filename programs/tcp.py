@@ -123,7 +123,7 @@ class Machine:
 
 
 class Ether:
-    """Carries segments and connection attempts between machines."""
+    """Carrier of segments and connection attempts between machines."""
 
     def __init__(self, runtime: VirtualRuntime, seed: int) -> None:
         self.runtime = runtime

@@ -1,4 +1,4 @@
-"""Ends a callback of a program that never gives the loop back.
+"""End of a callback of a program that never gives the loop back.
 
 Virtual time stands still while a callback runs, so one that waits for it would do so for ever. The
 watchdog is a thread that looks twice a second, in real time, whether the same turn still goes on.

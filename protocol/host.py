@@ -36,7 +36,7 @@ LogListener = Callable[[LogOffsets], object]
 
 
 class Causes(Protocol):
-    """Keeps why something is done, while a run is recorded. Events have numbers.
+    """Record of why something is done, while a run is recorded. Events have numbers.
 
     A timer of its own follows from what set it. One that serves many entries would have all of
     them follow from what set it first: each entry keeps what set it, and says so when it is due.

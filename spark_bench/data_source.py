@@ -96,7 +96,7 @@ class BatchSource(DataSource):
 
 
 class BatchReader(DataSourceReader):
-    """Carries out the runs of a partition, and gives a batch of rows for each."""
+    """Reader that carries out the runs of a partition, and gives a batch of rows for each."""
 
     def __init__(
         self, plan: BatchPlan, table: str, schema: StructType, tasks: int | None = None

@@ -8,7 +8,7 @@ from ..protocol.host import Host, Timer, name_as
 
 
 class OneTimer:
-    """Holds at most one scheduled call; setting it again replaces that."""
+    """Holder of at most one scheduled call; setting it again replaces that."""
 
     __slots__ = ("_host", "_timer")
 

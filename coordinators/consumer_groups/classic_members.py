@@ -45,7 +45,7 @@ _NONE = ErrorCode.NONE
 
 @assembled
 class ClassicMembers:
-    """Answers them."""
+    """Handler of JoinGroup, SyncGroup, Heartbeat and LeaveGroup of such members."""
 
     store: ConsumerGroupStore
     updates: MemberUpdates

@@ -76,7 +76,7 @@ def group_coordinator(
 
 
 class ConsumerGroupCoordinator(GroupCoordinator):
-    """Answers members and administrators of groups of both protocols."""
+    """Coordinator of groups of both protocols, for members and administrators."""
 
     def __init__(self, store: ConsumerGroupStore, metadata_cache: MetadataCache) -> None:
         super().__init__(store, metadata_cache)

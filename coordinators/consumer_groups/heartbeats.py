@@ -39,7 +39,7 @@ class HeartbeatClient(NamedTuple):
 
 
 class ConsumerGroupHeartbeats:
-    """Answers the heartbeats of members that speak the consumer protocol."""
+    """Handler of the heartbeats of members that speak the consumer protocol."""
 
     def __init__(
         self, store: ConsumerGroupStore, updates: MemberUpdates, migration: Migration

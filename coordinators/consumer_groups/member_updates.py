@@ -25,7 +25,7 @@ SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
 
 
 class MemberUpdates:
-    """Finds the records that a request of a member leads to, and ends the times of members."""
+    """Source of the records that a request of a member leads to; it ends the times of members."""
 
     def __init__(
         self, store: ConsumerGroupStore, topics: TopicCatalogue, migration: Migration

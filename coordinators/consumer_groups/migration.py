@@ -29,7 +29,7 @@ _GROUP_VALUE_VERSION = 3
 
 
 class Migration:
-    """Makes a group of the other protocol of one."""
+    """Change of a group from one protocol to the other."""
 
     def __init__(self, store: ConsumerGroupStore, topics: TopicCatalogue) -> None:
         self._store = store

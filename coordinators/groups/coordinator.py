@@ -59,7 +59,7 @@ Errors = dict[TopicPartition, ErrorCode]
 
 
 class GroupCoordinator:
-    """Answers members and administrators of groups, and hears of what its broker leads."""
+    """Coordinator of groups, for members and administrators; it hears of what its broker leads."""
 
     def __init__(self, store: GroupStore, metadata_cache: MetadataCache) -> None:
         self._store = store

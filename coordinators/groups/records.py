@@ -135,7 +135,7 @@ def encode_group_value(value: GroupValue, version: int = 3) -> bytes:
 
 
 class Cursor:
-    """Reads fields one after the other; raises ``ClientError`` where they end too early."""
+    """Reader of fields one after the other; it raises ``ClientError`` where they end too early."""
 
     __slots__ = ("at", "data")
 

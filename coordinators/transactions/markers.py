@@ -38,7 +38,7 @@ _WITHOUT_MARKERS = frozenset(
 
 
 class SendMarkers(Protocol):
-    """Carries a request to a broker."""
+    """Way of a request to a broker."""
 
     def __call__(
         self,
@@ -83,7 +83,7 @@ class _BrokerMarkers:
 
 
 class MarkerChannels:
-    """Sends the markers of the transactions that this broker coordinates."""
+    """Sender of the markers of the transactions that this broker coordinates."""
 
     def __init__(
         self,

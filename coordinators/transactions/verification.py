@@ -30,7 +30,7 @@ Verified = Callable[[Mapping[TopicPartition, ErrorCode]], object]
 
 
 class SendVerification(Protocol):
-    """Carries a request to a coordinator."""
+    """Way of a request to a coordinator."""
 
     def __call__(
         self,
@@ -55,7 +55,7 @@ class _Waiting:
 
 
 class TransactionVerifier:
-    """Asks the coordinators of transactional ids on behalf of the partitions led here."""
+    """Questions to the coordinators of transactional ids, on behalf of the partitions led here."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ def shape_of(text: str) -> str:
 
 
 class Found:
-    """Takes violations in, while the run goes on; Kafka's own are named."""
+    """Violations found while the run goes on; Kafka's own are named."""
 
     def __init__(self, now_ms: Callable[[], float], known: Known) -> None:
         self._now_ms = now_ms
@@ -148,7 +148,7 @@ class Invariant:
 
 
 class Validation(Invariant):
-    """Holds once the faults have ended and the cluster has had time to recover."""
+    """Invariant that holds once the faults have ended and the cluster has had time to recover."""
 
     is_validation: ClassVar[bool] = True
 

@@ -25,7 +25,7 @@ LASTS_AT_MOST_MS = 4 * 3_600_000
 
 
 class Endless(BaseException):
-    """Ends a test that does not end; no handler of errors may catch it."""
+    """The end of a test that does not end; no handler of errors may catch it."""
 
 
 class Conductor:

@@ -58,7 +58,7 @@ def under_faults(
 
 @dataclass(eq=False)
 class _Faults:
-    """Brings the same faults to each run of a test."""
+    """The same faults for each run of a test."""
 
     seed: int
     steps: tuple[Step[Any], ...]

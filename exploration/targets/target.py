@@ -16,7 +16,7 @@ from ..worlds.load import Load
 
 
 class Target(ABC):
-    """Builds what is attacked, and has it judged.
+    """The thing that is attacked and judged.
 
     First come the steps, while the invariants watch: that is the safety phase. Then ``heal`` ends
     the faults and waits for the validations: the liveness phase.

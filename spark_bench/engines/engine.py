@@ -17,7 +17,7 @@ ENGINES = ("auto", "spark", "process", "serial")
 
 
 class Engine(Protocol):
-    """Carries out runs; results may come in any order, each of them once."""
+    """Engine of runs, whose results may come in any order, each of them once."""
 
     def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         """Carry out these runs, and begin them in this order."""

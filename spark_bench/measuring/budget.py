@@ -50,11 +50,11 @@ class Budget:
 
 
 class BudgetExceeded(BaseException):
-    """Ends a run. No handler of an actor may take it for a failure of its own."""
+    """The end of a run. No handler of an actor may take it for a failure of its own."""
 
 
 class WallTimeExceeded(BudgetExceeded):
-    """Ends a run at a moment of the machine's clock, which no seed decides."""
+    """The end of a run at a moment of the machine's clock, which no seed decides."""
 
 
 @contextlib.contextmanager

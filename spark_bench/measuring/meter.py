@@ -24,7 +24,7 @@ Samples = list[tuple[str, int, float]]
 
 
 class LatencyMeter:
-    """Measures every record of a run's workloads."""
+    """Meter of every record of a run's workloads."""
 
     def __init__(self, now_us: Any, outages: OutageAccount, keeps_samples: bool = False) -> None:
         self._now_us = now_us

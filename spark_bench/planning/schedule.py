@@ -95,7 +95,7 @@ class ProgressReport:
 
 
 class ProgressMeter:
-    """Counts runs and estimated work, and tells a callback."""
+    """Count of runs and estimated work, told to a callback."""
 
     def __init__(
         self,

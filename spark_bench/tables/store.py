@@ -91,7 +91,7 @@ def remove_empty(made: list[Path]) -> None:
 
 
 class BatchStore:
-    """Writes the tables of one batch."""
+    """Writer of the tables of one batch."""
 
     def __init__(self, out: Path, plan: BatchPlan, engine: str, *, resume: bool = False) -> None:
         """Begin or, with ``resume``, go on; ``done`` has the runs that are there already."""

@@ -14,7 +14,7 @@ from .topics import TopicAdmin
 
 
 class AutoCreation:
-    """Creates missing topics, from any broker."""
+    """Creation of missing topics, from any broker."""
 
     __slots__ = ("_being_created", "_parts", "_topics")
 

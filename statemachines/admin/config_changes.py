@@ -72,7 +72,7 @@ _LOG_LEVELS = {
 
 
 class ConfigChanges:
-    """Checks and writes what clients change of configurations; any broker may be asked."""
+    """Changes of configurations by clients, checked and written; any broker may be asked."""
 
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts

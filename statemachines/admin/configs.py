@@ -38,7 +38,7 @@ _NO_SUBSCRIPTION = "Client metrics subscription name must not be empty"
 
 
 class ConfigDescriptions:
-    """Tells the configurations of topics and brokers; any broker may be asked."""
+    """Descriptions of the configurations of topics and brokers; any broker may be asked."""
 
     def __init__(self, parts: AdminParts, changes: ConfigChanges) -> None:
         self._parts = parts

@@ -54,7 +54,7 @@ _UNKNOWN_ID, _NOT_AUTHORIZED = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHO
 
 
 class TopicAdmin:
-    """Validates and carries out what clients ask about topics; only the controller may."""
+    """Clients' requests about topics, which only the controller may carry out."""
 
     def __init__(self, parts: AdminParts, configs: ConfigDescriptions) -> None:
         self._parts = parts

@@ -20,7 +20,7 @@ from .queue import ControllerEventManager
 
 @assembled
 class ControlRequests:
-    """Sends what flows put into their batch; a batch that is broken ends the tenure."""
+    """Sender of the batch that flows fill; one that is broken ends the tenure."""
 
     batch: ControllerBrokerRequestBatch
     context: ControllerContext

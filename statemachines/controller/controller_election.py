@@ -13,7 +13,7 @@ from .registration import BrokerRegistration
 
 
 class ControllerElection:
-    """Stands for election, looks who won, gives up."""
+    """This broker's part in elections: it stands, looks who won, gives up."""
 
     __slots__ = ("_failover", "_parts", "_registration", "first_is_over")
 

@@ -53,7 +53,7 @@ _GAUGES: Mapping[str, Callable[[ControllerParts], int]] = {
 
 
 class ControllerMetrics:
-    """Reads a controller's metrics, and clears those that count."""
+    """Reader of a controller's metrics; it clears those that count."""
 
     __slots__ = ("_parts",)
 

@@ -34,7 +34,7 @@ PREEMPTED = "preempted"
 
 
 class EventProcessor(Protocol):
-    """Does what an event asks for."""
+    """Owner of the events' handlers."""
 
     async def process(self, event: ControllerEvent) -> None: ...
 

@@ -17,7 +17,7 @@ from ..zookeeper.client import KafkaZkClient
 
 
 class BrokerRegistration:
-    """Creates ``/brokers/ids/<id>``; its czxid is the ``broker_epoch``."""
+    """The broker's node ``/brokers/ids/<id>``; its czxid is the ``broker_epoch``."""
 
     __slots__ = ("_broker_info", "_host", "_zk", "broker_epoch")
 

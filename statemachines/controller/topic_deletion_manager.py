@@ -57,7 +57,7 @@ class DeletionClient:
 
 @assembled
 class TopicDeletionManager:
-    """Decides what happens to queued topics; does nothing when deletion is disabled."""
+    """Deletion of queued topics; nothing happens when it is disabled."""
 
     enabled: bool
     context: ControllerContext

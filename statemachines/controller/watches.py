@@ -47,8 +47,8 @@ CHILD_EVENTS: tuple[tuple[str, _MakeEvent], ...] = (
 
 
 class _EventOnChange:
-    """Puts an event for each kind of change of a node that has one. A parent's child watch tells of
-    most deletions."""
+    """Handler that puts an event for each kind of change of a node that has one. A parent's child
+    watch tells of most deletions."""
 
     __slots__ = ("_changed", "_created", "_deleted", "_events")
 
@@ -79,7 +79,7 @@ class _EventOnChange:
 
 
 class _EventOnChildChange:
-    """Puts one kind of event when children come or go."""
+    """Handler that puts an event when children come or go."""
 
     def __init__(self, events: ControllerEventManager, event: _MakeEvent) -> None:
         self._events = events
@@ -90,7 +90,7 @@ class _EventOnChildChange:
 
 
 class ControllerWatches:
-    """Registers and forgets the controller's handlers; remembers which there are."""
+    """Registry of the controller's handlers."""
 
     def __init__(self, zk: KafkaZkClient, events: ControllerEventManager) -> None:
         self._zk = zk
@@ -209,7 +209,7 @@ def _zk_triggered_election() -> ControllerEvent:
 
 
 class SessionWatcher:
-    """Turns the replacement of an expired ZooKeeper session into events
+    """Source of the events of an expired ZooKeeper session and its replacement
     (docs/kafka/controller-failover.md#session-expiry)."""
 
     __slots__ = ("_behaviour", "_events")

@@ -41,7 +41,7 @@ from .request_batch import ControllerBrokerRequestBatch
 
 @assembled
 class LegacyElection:
-    """Elects leaders with the five selectors of 0.10."""
+    """Elections with the selectors of 0.10."""
 
     config: BrokerConfig
     context: ControllerContext

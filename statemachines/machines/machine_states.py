@@ -16,7 +16,7 @@ ElectionOutcomes = dict[TopicPartition, LeaderAndIsr | Exception]
 
 
 class PartitionListener(Protocol):
-    """Hears what happens in the partition state machine."""
+    """Listener to the partition state machine."""
 
     def on_partition_state(
         self, topic_partition: TopicPartition, before: PartitionState, after: PartitionState

@@ -56,7 +56,7 @@ _OFFLINE_OR_NEW = (PartitionState.OFFLINE, PartitionState.NEW)
 
 @assembled
 class PartitionStateMachine:
-    """Moves partitions between states and elects their leaders.
+    """State machine that moves partitions between states and elects their leaders.
 
     ``config`` gives the broker's ``unclean.leader.election.enable``. Only the controller's event
     handlers may call it, one at a time.

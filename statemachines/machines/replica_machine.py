@@ -40,7 +40,7 @@ _Outcomes = dict[TopicPartition, LeaderIsrAndControllerEpoch | Exception]
 
 @assembled
 class ReplicaStateMachine:
-    """Moves replicas between states. Only the controller's handlers may call it, one at a time."""
+    """State machine of replicas. Only the controller's handlers may call it, one at a time."""
 
     config: BrokerConfig
     behaviour: Behaviour

@@ -1,4 +1,4 @@
-"""Collects what the controller must tell brokers during one event, then sends it.
+"""Batch of all that the controller must tell brokers during one event, sent as a whole.
 
 Theory of operation (docs/kafka/control-requests.md). A batch is opened (``new_batch``), filled by
 the state machines and sent as a whole: first every LeaderAndIsr, then every UpdateMetadata, then
@@ -58,7 +58,7 @@ class BrokerChannels(Protocol):
 
 
 class ResponseEvents(Protocol):
-    """Puts responses into the controller's event queue."""
+    """Way of responses into the controller's event queue."""
 
     def on_leader_and_isr_response(
         self, response: LeaderAndIsrResponse, broker_id: int

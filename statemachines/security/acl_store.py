@@ -126,7 +126,7 @@ def decode_acl_change(data: bytes) -> Resource:
 
 
 class AclStore:
-    """Keeps an authorizer up with ZooKeeper, and changes what is there."""
+    """Store of ACLs in ZooKeeper, with which an authorizer is kept up."""
 
     __slots__ = ("_authorizer", "_behaviour", "_followed", "_no_authorizer", "_zk")
 

@@ -33,7 +33,7 @@ def _invalid(text: str) -> KafkaError:
 
 
 class QuotaAdmin:
-    """Reads and writes the quotas in ZooKeeper; any broker may."""
+    """Administration of the quotas in ZooKeeper, by any broker."""
 
     __slots__ = ("_zk",)
 

@@ -64,7 +64,7 @@ class ScramCredentials:
 
 
 class ScramAdmin:
-    """Describes and alters credentials; each refusal is one user's."""
+    """Administration of credentials; each refusal is one user's."""
 
     __slots__ = ("_zk",)
 

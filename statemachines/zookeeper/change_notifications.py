@@ -18,7 +18,7 @@ _EXPIRATION_MS = 15 * 60 * 1000
 
 
 class ChangeNotifications:
-    """Applies notifications in order, each once, and removes those older than 15 minutes."""
+    """Notifications applied in order, each once; those older than 15 minutes are removed."""
 
     __slots__ = ("_apply", "_host", "_is_due", "_last_executed", "_log", "_task", "_zk", "path")
 

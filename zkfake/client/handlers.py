@@ -16,7 +16,7 @@ from ..messages import EventType, ExistsRequest, GetChildrenRequest, GetDataRequ
 
 
 class ChangeHandler(Protocol):
-    """Told of the existence and data of one node."""
+    """Handler of changes of one node: its existence and data."""
 
     @property
     def on_creation(self) -> Callable[[], object]: ...
@@ -29,14 +29,14 @@ class ChangeHandler(Protocol):
 
 
 class ChildChangeHandler(Protocol):
-    """Told that children of one node came or went."""
+    """Handler of children of one node that come or go."""
 
     @property
     def on_child_change(self) -> Callable[[], object]: ...
 
 
 class StateChangeHandler:
-    """Told when the client replaces an expired session by a new one; override what matters.
+    """Handler of an expired session and its replacement; override what matters.
 
     Each callback may be a coroutine function: the client awaits it before it goes on.
     """

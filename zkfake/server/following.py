@@ -43,7 +43,7 @@ CONNECT_RETRY_MS_MAX = 1000
 
 
 class Following:
-    """Follows the server ``leader_id``."""
+    """Role of a server that follows the server ``leader_id``."""
 
     def __init__(self, server: RoleOwner, leader_id: int) -> None:
         self._server = server

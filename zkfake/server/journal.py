@@ -54,7 +54,7 @@ class Saved:
 
 
 class Journal(Protocol):
-    """Keeps the log and the latest snapshot of one server; ``OSError`` when it cannot."""
+    """Keeper of the log and the latest snapshot of one server; ``OSError`` when it cannot."""
 
     def append(self, entry: Entry) -> None:
         """Write an entry behind all others. When it fails, nothing of it is left."""

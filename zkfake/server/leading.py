@@ -49,7 +49,7 @@ _Difference = tuple[SyncMode, int, TreeSnapshot | None, tuple[Txn, ...]]
 
 
 class Leading:
-    """Leads the servers that follow."""
+    """Role of a server that leads those that follow."""
 
     def __init__(self, server: RoleOwner) -> None:
         self._server = server

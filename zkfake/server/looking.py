@@ -11,7 +11,7 @@ from .roles import RoleOwner
 
 
 class Looking:
-    """Starts an election; the server takes its next role when that has an outcome."""
+    """Role of a server in an election, whose outcome gives it its next role."""
 
     is_serving = False
 

@@ -72,7 +72,7 @@ class Txn:
 
 @message
 class FollowerInfo:
-    """Opens a link."""
+    """Opening of a link."""
 
     link_id: int
     number: int
@@ -168,7 +168,7 @@ class SyncFollower:
 
 @message
 class NewLeader:
-    """Ends the synchronisation; the acknowledgement makes the epoch the follower's own."""
+    """End of the synchronisation; the acknowledgement makes the epoch the follower's own."""
 
     link_id: int
     number: int

@@ -21,7 +21,7 @@ def tell_expiry(host: SessionHost, session_id: int, timeouts_ms: Mapping[int, in
 
 
 class SessionTracker:
-    """Expires sessions that are silent longer than their timeout, in buckets of a tick.
+    """Expiry of sessions that are silent longer than their timeout, in buckets of a tick.
 
     As in ZooKeeper a session ends between its timeout and one tick later. A tick is
     ``tick_time_ms``, but for sessions shorter than three ticks a third of their timeout. One timer

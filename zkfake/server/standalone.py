@@ -12,7 +12,7 @@ from .sessions import SessionTracker, tell_expiry
 
 
 class Standalone:
-    """Numbers and applies writes itself; nothing is kept in the storage's log.
+    """Role of a server that numbers and applies writes itself; the storage's log stays empty.
 
     What is written to the storage's journal, if it has one, is written first.
     """

@@ -21,7 +21,7 @@ from .reassignment_flow import ReassignmentFlow
 
 
 class BrokerChanges:
-    """Follows ``/brokers/ids`` and what brokers answer about their log directories."""
+    """Events of ``/brokers/ids``, and of brokers' answers about their log directories."""
 
     def __init__(
         self, parts: ControllerParts, features: Features, reassignments: ReassignmentFlow

@@ -14,7 +14,7 @@ from ..parts import ControllerParts
 
 
 class ControlledShutdownFlow:
-    """Moves leaders off a broker and takes it out of the ISRs it follows in."""
+    """Departure of a broker: leaders move off it, and it leaves the ISRs in which it follows."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts

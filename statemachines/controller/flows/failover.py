@@ -21,7 +21,7 @@ from .topic_changes import TopicChanges
 
 @assembled
 class Failover:
-    """Takes over the cluster's state from ZooKeeper; drops it again."""
+    """Takeover of the cluster's state from ZooKeeper, and its end."""
 
     parts: ControllerParts
     features: Features

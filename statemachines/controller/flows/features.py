@@ -54,7 +54,7 @@ _Levels = dict[str, tuple[int, int]]
 
 
 class Features:
-    """Keeps ``/feature``; keeps brokers out that do not support what is finalised."""
+    """Guardian of ``/feature``, which keeps out brokers that do not support what is finalised."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts

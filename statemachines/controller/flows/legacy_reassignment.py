@@ -23,7 +23,7 @@ from .reassignment_flow import ReassignmentFlow
 
 
 class LegacyReassignments(ReassignmentFlow):
-    """Moves replicas as the request znode says."""
+    """Reassignments as the request znode asks for them."""
 
     def __init__(self, parts: ControllerParts) -> None:
         super().__init__(parts)

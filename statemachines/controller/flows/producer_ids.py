@@ -10,7 +10,7 @@ from ..parts import ControllerParts
 
 
 class ProducerIdBlocks:
-    """Writes ``/latest_producer_id_block`` for brokers that are registered as they say."""
+    """Writer of ``/latest_producer_id_block``, for brokers that are registered as they say."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts

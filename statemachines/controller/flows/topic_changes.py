@@ -22,7 +22,7 @@ from ..parts import ControllerParts
 
 
 class TopicChanges:
-    """Follows ``/brokers/topics`` with the topics in it, and ``/admin/delete_topics``."""
+    """Events of ``/brokers/topics`` with the topics in it, and of ``/admin/delete_topics``."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
