@@ -51,15 +51,17 @@ message, cause, ``of``, the event's own number and the time of arrival. At the p
 event it is its delivery."""
 
 
-class RowBuffer(Protocol):
-    """Buffer into which the virtual network, where every step counts, writes messages by itself: a
-    sink may have one as its ``row_buffer``. The next event has the number ``first + len(rows)``."""
+class RowBuffer:
+    """Rows of a trace. The virtual network, where every step counts, writes messages into them by
+    itself: a sink may have such a buffer as its ``row_buffer``. The next event has the number
+    ``first + len(rows)``."""
 
-    first: int
-    rows: list[Row | Sent]
-    last_of_chunk: int
-    """Whoever writes the event of this number calls ``cut``."""
-    cut: Callable[[], object]
+    def __init__(self, cut: Callable[[], object], last_of_chunk: int) -> None:
+        self.first: int = 0
+        self.rows: list[Row | Sent] = []
+        self.last_of_chunk: int = last_of_chunk
+        """Whoever writes the event of this number calls ``cut``."""
+        self.cut: Callable[[], object] = cut
 
 
 class StateObserver(Protocol):

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from ...actors.surroundings import RowBuffer
 from ..format import CHUNK_EVENTS
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Row, Sent
+    from ...actors.surroundings import Row
     from .recorded_state import Told
 
 _SENT_SIZE = 9
 
 
-class PendingEvents:
+class PendingEvents(RowBuffer):
     """Events by number from ``first`` on, with what was said of them meanwhile.
 
     Nobody may hold on to its lists: others take their place.
     """
 
-    __slots__ = (
-        "_forgotten_us", "begun", "cut", "declared", "ended", "first", "last_of_chunk", "rows",
-        "rows_whole", "told", "told_settled", "unseen",
-    )  # fmt: skip
-
     def __init__(self, cut: Callable[[], object]) -> None:
-        self.cut: Callable[[], object] = cut
-        """Called by whoever writes the event ``last_of_chunk``."""
-        self.first: int = 0
-        self.last_of_chunk: int = CHUNK_EVENTS - 1
-        self._forgotten_us = 0
+        super().__init__(cut, CHUNK_EVENTS - 1)
+        self._forgotten_us: int = 0
         self._begin()
 
     def _begin(self) -> None:
-        self.rows: list[Row | Sent] = []
+        self.rows = []
         self.rows_whole: int = 0
         """So many of them, from the first on, are each a ``Row``."""
         self.told: Told = []
@@ -71,9 +63,14 @@ class PendingEvents:
             return self._forgotten_us
         return _whole_rows(self.rows[-1:], len(self) - 1)[0][0]
 
-    def hand_over(self) -> Self:
+    def hand_over(self) -> PendingEvents:
         """All that there is, as another object; this one goes on without it."""
-        other = copy.copy(self)
+        other = PendingEvents(self.cut)
+        other.first, other.last_of_chunk = self.first, self.last_of_chunk
+        other.rows, other.rows_whole = self.rows, self.rows_whole
+        other.told, other.told_settled = self.told, self.told_settled
+        other.unseen, other.begun, other.ended = self.unseen, self.begun, self.ended
+        other.declared, other._forgotten_us = self.declared, self._forgotten_us
         self.forget(len(self))
         return other
 

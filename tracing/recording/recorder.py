@@ -1,12 +1,10 @@
 """The recorder: the one sink the runtime calls, only when a run is traced.
 
-While the run goes on, as little as possible is done: an event is a row, a
-tuple with the message itself in it, and a change of state is a tuple in another list. Messages are
-immutable, so all the rest waits (``chunk_maker``): finding out what really changed and which
+While the run goes on, events are only taken (``event_intake``). All the rest waits
+(``chunk_maker``): finding out what really changed and which
 operation an event belongs to, taking messages apart, packing, digesting. A copy of the process
 does it for many thousand events at once while the run goes on, or the process itself, when
-somebody looks, at the end, or after each thousand where a copy is out of the question. The virtual
-network writes the rows of messages itself (``row_buffer``).
+somebody looks, at the end, or after each thousand where a copy is out of the question.
 """
 
 from __future__ import annotations
@@ -20,49 +18,24 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...protocol.errors import UsageError
-from ..chunk_codec import NO_TYPE
 from ..chunks import Chunk, Snapshot
-from ..events import KIND_CODES, KINDS, Event
+from ..events import Event
 from ..fingerprint import UNSEEN_KINDS
 from ..format import CHUNK_EVENTS
-from ..packing import PayloadPacker
-from ..schema import is_message_type
 from ..trace import EventList, MemoryTrace
 from . import forked_work
-from .chunk_maker import ChunkMaker, Made, PlainValue, Progress
+from .chunk_maker import Made, Progress
+from .event_intake import EventIntake
 from .pending_events import PendingEvents
-from .recorded_state import NOT_LATELY, ActorState, Change, LatestValues, told_lately
+from .recorded_state import Change, LatestValues
 from .row_view import RowView
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...actors.surroundings import RowBuffer, Surroundings
-    from ...protocol.host import LogListener, LogOffsets, StateListener
 
 RECORD_BYTES_LIMIT = 64
-_OF_OPERATIONS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
-_ROWS_ALONE = frozenset(KINDS) - UNSEEN_KINDS - {"send", "deliver", "drop", "spawn", "stop"}
-"""Kinds of events that are noted nowhere else."""
-_AS_THEY_ARE = frozenset({int, str, type(None), bool, float})
-"""Classes of values that are recorded as they are."""
-
-
-class _Tagger(PayloadPacker):
-    """Prepares values that are no messages, and remembers at which event it met their types."""
-
-    def __init__(self, record_bytes_limit: int, pending: PendingEvents) -> None:
-        super().__init__(record_bytes_limit)
-        self._pending = pending
-
-    def declare(self, cls: type) -> None:
-        known = len(self.schema)
-        super().declare(cls)
-        if len(self.schema) > known:
-            pending = self._pending
-            pending.declared += [(len(pending), name) for name in list(self.schema)[known:]]
 
 
 def _cut_of(recorder: Recorder) -> Callable[[], None]:
@@ -98,7 +71,7 @@ class _Job(NamedTuple):
     work: forked_work.ForkedWork
 
 
-class Recorder:
+class Recorder(EventIntake):
     """Records the events of one run: to a file, in memory, or both.
 
     With a ``writer`` chunks go to its file; without one, or with ``keep``, they stay in memory:
@@ -115,170 +88,23 @@ class Recorder:
         keep: int | None = None,
         record_bytes_limit: int = RECORD_BYTES_LIMIT,
     ) -> None:
+        super().__init__(_cut_of(self), record_bytes_limit)
         self.writer = writer
-        self.record_bytes_limit = record_bytes_limit
         self._keep = keep
         self._in_memory = writer is None or keep is not None
         self._chunks: list[Chunk] = []
-        self._pending = PendingEvents(_cut_of(self))
-        self.row_buffer: RowBuffer | None = self._pending
-        self._tagger = _Tagger(record_bytes_limit, self._pending)
-        self._maker = ChunkMaker(record_bytes_limit, self._tagger.schema)
         self._job: _Job | None = None
         self._spent: PendingEvents | None = None  # what the last copy has made chunks of
         self._waits = keep is None and self.events_per_fork > 0 and forked_work.is_worthwhile()
-        self._first = 0  # of the chunk that is not full yet
         self._due = self.events_per_fork if self._waits else CHUNK_EVENTS
-        self._sent: dict[int | None, int] = {}  # number of a message under way: its sending
-        self._born: set[str] = set()  # actors that started in this recording
         self._snapshots: list[Snapshot] = []
         self._kept_changes: deque[list[tuple[int, Any, Any]]] = deque()  # of every chunk kept
         self._base: dict[int, tuple[Any, int]] = {}  # state before the first chunk that is kept
-        self._latest = LatestValues()
         self._closed = False
         self._process = os.getpid()
         self._view = RowView()
         if writer is not None:
             _with_files.add(self)
-
-    # -- recording -----------------------------------------------------------------------------
-
-    def event(
-        self,
-        time_us: int,
-        kind: str,
-        actor: str,
-        peer: str | None,
-        message: object | None,
-        message_id: int | None,
-        cause: int | None,
-        why: str | None = None,
-        of: int | None = None,
-    ) -> int:
-        """Record one event; gives its number, dense from 0.
-
-        ``message`` is a protocol message, or a string that names the type by itself (a timer);
-        ``of`` is an event to whose operation this one belongs, when it is not its cause.
-        """
-        cls = message.__class__
-        if cls is str:
-            name: Any = message
-            message = None
-        else:
-            name = cls.__name__
-            if message is not None and not (is_message_type(cls) or issubclass(cls, BaseException)):
-                self._tagger.declare(cls)
-                message = PlainValue((self._tagger.tagged(message),))
-        pending = self._pending
-        rows = pending.rows
-        seq = pending.first + len(rows)
-        if kind in _OF_OPERATIONS:
-            of = pending.mark_operation(kind, seq, of)
-        elif kind == "deliver" or kind == "drop":
-            cause = self._sent.pop(message_id, cause)
-        elif kind == "send":
-            self._sent[message_id] = seq
-        elif kind not in _ROWS_ALONE:
-            self._note(kind, seq, actor, peer)
-        rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
-        if seq == pending.last_of_chunk:
-            self._cut()
-        return seq
-
-    def _note(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
-        """Begin an actor, or end it with its state; leave an event out of the outline."""
-        KIND_CODES[kind]  # refuses what is no kind
-        pending = self._pending
-        if kind in UNSEEN_KINDS:
-            pending.unseen.append(seq)
-        elif kind == "spawn":
-            self._born.add(actor)
-            pending.told += (seq, self._maker.state.of(actor), None, None, True, None)
-        elif kind == "stop" and peer is not None:  # a node; without a peer a process
-            pending.told += (seq, self._maker.state.of(actor), None, None, False, None)
-
-    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
-        """Return who hears of the changes of an actor's state."""
-        state, pending, tagged = self._maker.state.of(actor), self._pending, self._tagger.tagged
-
-        def changed(path: str, old: Any, new: Any) -> None:
-            if type(new) is not int and type(new) not in _AS_THEY_ARE:
-                new = tagged(new)
-            if old is not None and type(old) not in _AS_THEY_ARE:
-                old = tagged(old)
-            seq = runtime.cause
-            if seq is not None and seq >= self._first:
-                pending.told += (seq, state, path, old, new, None)
-            else:
-                self._state(seq, state, path, old, new, runtime.now_us())
-
-        return changed
-
-    def log_listener(
-        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
-    ) -> LogListener:
-        """Return who hears of the offsets of an actor's log."""
-        state, pending = self._maker.state.of(actor), self._pending
-
-        def moved(log: LogOffsets) -> None:
-            seq = runtime.cause
-            end, mark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
-            if seq is not None and seq >= self._first:
-                pending.told += (seq, state, paths, end, mark, start)
-            else:
-                for path, offset in zip(paths, (end, mark, start), strict=True):
-                    self._state(seq, state, path, None, offset, runtime.now_us())
-
-        return moved
-
-    def state(
-        self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
-    ) -> None:
-        """A state change made while handling event ``seq``: ``broker-1/orders-0/isr``, old, new.
-
-        It joins that event; when the event's chunk is full already it becomes an event of
-        its own, caused by that one. So does a change outside of any event (``seq`` None). What is
-        known of the path goes before ``old``.
-        """
-        if seq is not None and not 0 <= seq < len(self):
-            raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
-        actor, _, rest = path.partition("/")
-        old, new = self._tagger.tagged(old), self._tagger.tagged(new)
-        self._state(seq, self._maker.state.of(actor), rest, old, new, time_us)
-
-    def _state(
-        self, seq: int | None, state: ActorState, path: str, old: Any, new: Any, time_us: int | None
-    ) -> None:
-        pending = self._pending
-        place = seq
-        if seq is None or seq < self._first:
-            if not self._would_change(state, path, old, new):
-                return
-            if time_us is None:
-                time_us = pending.last_time_us()
-            place = len(pending)
-            pending.unseen.append(place)
-            pending.rows.append(
-                (time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
-            )
-        assert place is not None
-        pending.told += (place, state, path, old, new, None)
-        if place is not seq and place == pending.last_of_chunk:
-            self._cut()
-
-    def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
-        """Return whether this is news."""
-        told, job = self._pending.told, self._job
-        known = told_lately([told] if job is None else [told, job.pending.told], state, path)
-        if known is NOT_LATELY:
-            latest = self._latest
-            if job is not None:
-                latest.look(job.pending.first, job.pending.told)
-            latest.look(self._pending.first, told)
-            known = latest.of(state, path)
-        if known is not None:
-            return bool(known != new)
-        return bool(new is not None if state.name in self._born else old != new)
 
     # -- chunks --------------------------------------------------------------------------------
 
@@ -333,6 +159,9 @@ class Recorder:
             frame = writer.chunk_frame(chunk)
             return Made(chunk._replace(body=b""), []), pickle.PickleBuffer(frame)
         return made._replace(body=b""), pickle.PickleBuffer(writer.snapshot_frame(made))
+
+    def _handed_over(self) -> PendingEvents | None:
+        return None if self._job is None else self._job.pending
 
     def _await_job(self) -> None:
         """Take over what a copy of the process has made."""
@@ -407,9 +236,6 @@ class Recorder:
         self._snapshots = [snap for snap in self._snapshots if snap.seq > last_seq]
 
     # -- asking --------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self._pending)
 
     def fingerprint(self) -> str:
         """blake2b-256 of the digests of all chunks, hexadecimal: of all events with all there is
