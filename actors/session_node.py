@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ..protocol.declaring.native import mypyc_attr
 from ..zkfake.client.client import ZooKeeperClient
 from .delivery import Delivery
 from .node import Node
 from .surroundings import Process, Surroundings
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SessionNode(Node):
     """Hands its client what comes from ZooKeeper, and ends the client with itself."""
 

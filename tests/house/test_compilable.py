@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Container, Mapping
 from importlib.metadata import packages_distributions
 from importlib.util import resolve_name
 from pathlib import Path
@@ -155,6 +156,81 @@ def test_no_compiled_class_inherits_slots(root: Path) -> None:
         and (base := inherited_slots(cls, frozenset(modules)))
     ]
     assert found == []
+
+
+NOT_NATIVE = ("Protocol", "NamedTuple", "Enum", "IntEnum", "StrEnum", "TypedDict")
+OPEN = "mypyc_attr(allow_interpreted_subclasses=True)"
+
+
+def closed_bases(
+    sources: Mapping[str, str], compiled: Container[str], packages: Container[str] = ()
+) -> list[str]:
+    """Interpreted classes that inherit from a compiled one which does not say that they may: to
+    make such a class is a ``TypeError``. ``sources`` has the texts of modules by their names."""
+    trees = {module: ast.parse(text) for module, text in sources.items()}
+    closed = {
+        f"{module}.{cls.name}"
+        for module, tree in trees.items()
+        if module in compiled
+        for cls in tree.body
+        if isinstance(cls, ast.ClassDef)
+        and OPEN not in map(ast.unparse, cls.decorator_list)
+        and not any(ast.unparse(base).startswith(NOT_NATIVE) for base in cls.bases)
+    }
+    found = []
+    for module, tree in trees.items():
+        if module in compiled:
+            continue
+        package = module if module in packages else module.rpartition(".")[0]
+        imported = {
+            name.rpartition(".")[2]: name
+            for node in tree.body
+            for name in imported_names(node, package)
+        }
+        found += [
+            f"{module}.{cls.name} inherits from {imported[ast.unparse(base)]}"
+            for cls in tree.body
+            if isinstance(cls, ast.ClassDef)
+            for base in cls.bases
+            if imported.get(ast.unparse(base)) in closed
+        ]
+    return found
+
+
+def test_a_closed_base_is_found() -> None:
+    """Unless it is open, no native class, or compiled together with the class."""
+    inner = "from p.native import mypyc_attr\n{}class A({}): ...\n"
+    outer = "from .a import A\nclass B(A): ...\n"
+
+    def found(decorator: str, base: str, *compiled: str) -> list[str]:
+        return closed_bases({"p.a": inner.format(decorator, base), "p.b": outer}, compiled)
+
+    assert found("", "", "p.a") == ["p.b.B inherits from p.a.A"]
+    assert found(f"@{OPEN}\n", "", "p.a") == []
+    assert found("", "Protocol", "p.a") == []
+    assert found("", "", "p.a", "p.b") == []
+    assert found("", "") == []
+
+
+def test_interpreted_classes_inherit_from_no_closed_class(
+    root: Path, texts: dict[str, str]
+) -> None:
+    """Of all of the package."""
+    rooms = {path.parent.name for path in root.glob("*/__init__.py")} - {"tests", "docs"}
+    sources, packages = {}, set()
+    for path, text in texts.items():
+        if path.endswith(".py") and path.partition("/")[0] in rooms:
+            module = "fakekafka." + path.removesuffix(".py").replace("/", ".")
+            if module.endswith(".__init__"):
+                module = module.removesuffix(".__init__")
+                packages.add(module)
+            sources[module] = text
+    compiled = {
+        "fakekafka." + path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
+        for path in modules_to_compile(root)
+    }
+    assert compiled < set(sources)
+    assert closed_bases(sources, compiled, packages) == []
 
 
 def test_a_wheel_is_compiled_where_all_that_its_modules_import_is_installed(
