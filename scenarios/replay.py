@@ -70,7 +70,7 @@ class Replay:
         self._is_abandoned = False
         self._error: BaseException | None = None
         self.is_over: bool = False
-        """Whether the scenario has ended."""
+        """True once the scenario has ended."""
         self._thread = threading.Thread(target=self._play, name="fakekafka-replay", daemon=True)
         self._run.simulation.runtime.after_each = self._look
         self._thread.start()

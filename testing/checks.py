@@ -18,7 +18,7 @@ class Verdict:
     """The numbers of a comparison, and every problem found; true if there is none."""
 
     checked: int
-    """How much was compared."""
+    """Number of things that were compared."""
     problems: tuple[str, ...] = field(default=())
     """Every problem found, in words."""
 

@@ -115,11 +115,11 @@ class MemoryBound:
     def __init__(self, running: RunningCluster, bytes_max: int) -> None:
         self._running = running
         self.bytes_max: int = bytes_max
-        """What records may take."""
+        """Bytes that records may take."""
         self.kept_bytes: int = 0
-        """What records took at the last look; those of a partition count once."""
+        """Bytes that records took at the last look; those of a partition count once."""
         self.deleted_bytes: int = 0
-        """What has been deleted so far."""
+        """Bytes that have been deleted so far."""
         self.on_deleted: Callable[[Deleted], object] | None = None
         """Called in a thread of the bound whenever it has deleted something."""
         self._taken_s = 0.0  # by the last look, of the cluster's time

@@ -109,9 +109,9 @@ class Simulation(EmulatedCluster):
             )
         )
         self.seed: int = arguments.integer("seed", seed)
-        """What decides everything that is random."""
+        """The seed of everything that is random."""
         self.is_explored: bool = False
-        """Whether ``fakekafka explore`` lets faults happen meanwhile: a test that has some of its
+        """True if ``fakekafka explore`` lets faults happen meanwhile: a test that has some of its
         own leaves them out then."""
         self._clients = 0
         self._started = False
@@ -120,7 +120,7 @@ class Simulation(EmulatedCluster):
 
             recorder = Recorder()
         self.recorder: Any = recorder
-        """What records the run; None if nothing does."""
+        """The recorder of the run; None if there is none."""
         network = None if costs is None else partial(CostedNetwork, costs=costs)
         runtime = VirtualRuntime(self.seed, network)
         latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")

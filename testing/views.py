@@ -13,7 +13,7 @@ class ConsumerRecord(NamedTuple):
     """A record and where it is, with the names of Kafka's own ``ConsumerRecord``."""
 
     topic: str
-    """Where it is."""
+    """Its topic."""
     partition: int
     """Number of its partition."""
     offset: int
@@ -71,7 +71,7 @@ class StoredReplicaView:
     partition: int
     """Number of the partition."""
     size_bytes: int
-    """What the log takes."""
+    """Bytes that the log takes."""
     offset_lag: int
     """Of a future log: how many records are still to be copied."""
     is_future: bool
@@ -91,7 +91,7 @@ class LogDirView:
     total_bytes: int
     """Size of the volume; -1 if the directory is in memory."""
     usable_bytes: int
-    """What is free of that; -1 if the directory is in memory."""
+    """Bytes of that which are free; -1 if the directory is in memory."""
 
 
 @frozen
@@ -168,7 +168,7 @@ class GroupView:
     """A consumer group as its coordinator has it."""
 
     group_id: str
-    """Which group."""
+    """Name of the group."""
     state: str
     """``Empty``, ``PreparingRebalance``, ``CompletingRebalance``, ``Stable``, or ``Dead`` for a
     group that does not exist. Release 0.10 calls the third ``AwaitingSync``."""
@@ -187,7 +187,7 @@ class GroupView:
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
     """The committed offset of each partition."""
     lag: dict[TopicPartition, int] = field(default_factory=dict)
-    """How far each of them is behind the high watermark."""
+    """Records between each of them and the high watermark."""
 
     def __repr__(self) -> str:
         if self.state == "Dead":

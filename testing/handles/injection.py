@@ -97,9 +97,9 @@ class Injection:
         self.id: int = number
         """Its number; injections of one cluster count from 1."""
         self.applied: int = 0
-        """How many requests it has changed."""
+        """Number of requests that it has changed."""
         self.remaining: int | None = times
-        """How many more it will change; None without a limit."""
+        """Number of requests that it will still change; None without a limit."""
         self._require_own_process = require_own_process
         self._runtime = runtime
         self._which = which

@@ -284,9 +284,9 @@ class Effect:
     event: Event
     """The event."""
     depth: int
-    """How many steps it is below the root."""
+    """Number of steps below the root."""
     children: list[Effect] = field(default_factory=list)
-    """What it led to."""
+    """The events it led to, each with what it led to itself."""
     is_whole: bool = True
     """False at the root of a tree that the limit cut short."""
 

@@ -15,9 +15,9 @@ class StateChange(NamedTuple):
     """A change of one path."""
 
     event: Event
-    """Where it happened."""
+    """The event at which it happened."""
     path: str
-    """What changed."""
+    """The path that changed."""
     old: Any
     """The value before; None if there was none."""
     new: Any
