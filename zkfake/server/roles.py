@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 from ...protocol.host import SessionHost
 from ...protocol.values import frozen
-from ..messages import SessionRequest, ZkResponse
+from ..messages import ZkResponse
 from .connections import ClientConnection, ConnectionTable
 from .fast_leader_election import FastLeaderElection
+from .quorum_messages import Txn
 from .storage import ZooKeeperStorage
 
 
@@ -88,13 +89,7 @@ class RoleOwner(Protocol):
         ...
 
     def applied(
-        self,
-        zxid: int,
-        session_id: int,
-        request: SessionRequest,
-        response: ZkResponse,
-        connection: ClientConnection | None,
-        xid: int,
+        self, txn: Txn, response: ZkResponse, connection: ClientConnection | None, xid: int
     ) -> None:
         """A transaction is in the tree: fire watches, then answer if it was asked for here."""
         ...

@@ -45,7 +45,7 @@ from .fast_leader_election import FastLeaderElection
 from .following import Following
 from .leading import Leading
 from .looking import Looking
-from .quorum_messages import Notification, Vote
+from .quorum_messages import Notification, Txn, Vote
 from .recorded import tell_changes, tell_session, tell_tree
 from .roles import Role, ZooKeeperConfig
 from .sessions import tell_expiry, tell_owner
@@ -279,17 +279,12 @@ class ZooKeeperServer:
         connection.send_connected(session_id, timeout_ms)
 
     def applied(
-        self,
-        zxid: int,
-        session_id: int,
-        request: SessionRequest,
-        response: ZkResponse,
-        connection: ClientConnection | None,
-        xid: int,
+        self, txn: Txn, response: ZkResponse, connection: ClientConnection | None, xid: int
     ) -> None:
         """A transaction is in the tree: fire watches, then answer if it was asked for here."""
         tree = self.storage.tree
         changes = tree.take_changes()
+        session_id, request = txn.session_id, txn.request
         kind = type(request)
         listener = self.host.state_listener
         if listener is not None:
@@ -299,10 +294,9 @@ class ZooKeeperServer:
                 tell_session(listener, session_id, tree.sessions.get(session_id), source)
         if changes:
             self.watches.fire(changes)
-        if kind is CreateSession:
+        if isinstance(request, CreateSession):
             if connection is not None:
-                timeout_ms = request.session_timeout_ms  # type: ignore[union-attr]
-                self.session_found(connection, session_id, timeout_ms)
+                self.session_found(connection, session_id, request.session_timeout_ms)
             return
         if connection is not None and connection.is_open:
             self.answer(connection, xid, response)
@@ -320,7 +314,7 @@ class ZooKeeperServer:
             connection = None
             if txn.origin == self.server_id:
                 connection = self.connections.by_id.get(txn.connection_id)
-            self.applied(txn.zxid, txn.session_id, txn.request, response, connection, txn.xid)
+            self.applied(txn, response, connection, txn.xid)
 
     def answer_sync(self, connection: ClientConnection, xid: int) -> None:
         """Answer the sync at the head of the queue."""

@@ -53,14 +53,15 @@ class Standalone:
             return
         zxid = tree.last_zxid + 1
         wall_ms = server.host.wall_ms()
+        txn = Txn(zxid, wall_ms, session_id, request)
         if storage.journal is not None:
-            storage.write_down(Txn(zxid, wall_ms, session_id, request))
+            storage.write_down(txn)
         response = tree.apply(zxid, wall_ms, session_id, request)
         if type(request) is CreateSession:
             self._tracker.add(session_id, request.session_timeout_ms)
         elif type(request) is CloseSession:
             self._tracker.remove(session_id)
-        server.applied(zxid, session_id, request, response, connection, xid)
+        server.applied(txn, response, connection, xid)
 
     def revalidate(self, connection: ClientConnection, session_id: int) -> None:
         alive = self._tracker.touch(session_id)
