@@ -192,6 +192,11 @@ class ZkAdmin:
         names = await self._requests.get_children(parent, register_watch)
         return sorted(map(znode_paths.sequence_number, names))
 
+    async def _existing(self, paths: Iterable[str]) -> list[bytes | None]:
+        """The contents of those nodes that are there."""
+        responses = await self._requests.get_data_of(list(paths))
+        return [r.raise_if_failed().data for r in responses if r.code != ZkCode.NONODE]
+
     async def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> str:
         """Tell the controller of ISR changes written; the path created (CP-189)."""
         return await self._requests.create_sequential(
@@ -207,12 +212,8 @@ class ZkAdmin:
         self, sequence_numbers: Iterable[int]
     ) -> list[TopicPartition]:
         """Partitions named by notifications, with repetitions; vanished ones are skipped."""
-        paths = [znode_paths.isr_change_path(number) for number in sequence_numbers]
-        partitions: list[TopicPartition] = []
-        for response in await self._requests.get_data_of(paths):
-            if response.code != ZkCode.NONODE:
-                partitions += znode_payloads.decode_partition_list(response.raise_if_failed().data)
-        return partitions
+        found = await self._existing(map(znode_paths.isr_change_path, sequence_numbers))
+        return [tp for data in found for tp in znode_payloads.decode_partition_list(data)]
 
     async def delete_isr_change_notifications(
         self,
@@ -222,8 +223,8 @@ class ZkAdmin:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
             sequence_numbers = await self._numbers(znode_paths.ISR_CHANGE_NOTIFICATION, False)
-        paths = [znode_paths.isr_change_path(number) for number in sequence_numbers]
-        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
+        paths = map(znode_paths.isr_change_path, sequence_numbers)
+        await self._requests.delete_all(tuple(paths), expected_controller_epoch_zk_version)
 
     async def propagate_log_dir_event(self, broker_id: int) -> str:
         """Tell the controller of a failed log directory; the path created (CP-190)."""
@@ -240,13 +241,9 @@ class ZkAdmin:
         self, sequence_numbers: Iterable[int]
     ) -> list[int]:
         """Brokers named by notifications, with repetitions; vanished ones are skipped."""
-        paths = [znode_paths.log_dir_event_path(number) for number in sequence_numbers]
-        brokers: list[int] = []
-        for response in await self._requests.get_data_of(paths):
-            if response.code != ZkCode.NONODE:
-                broker_id = znode_payloads.decode_log_dir_event(response.raise_if_failed().data)
-                brokers += [] if broker_id is None else [broker_id]
-        return brokers
+        found = await self._existing(map(znode_paths.log_dir_event_path, sequence_numbers))
+        brokers = map(znode_payloads.decode_log_dir_event, found)
+        return [broker_id for broker_id in brokers if broker_id is not None]
 
     async def delete_log_dir_event_notifications(
         self,
@@ -256,5 +253,5 @@ class ZkAdmin:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
             sequence_numbers = await self._numbers(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
-        paths = [znode_paths.log_dir_event_path(number) for number in sequence_numbers]
-        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
+        paths = map(znode_paths.log_dir_event_path, sequence_numbers)
+        await self._requests.delete_all(tuple(paths), expected_controller_epoch_zk_version)
