@@ -63,8 +63,6 @@ class ZnodeTree:
     may get wrong: the code of the ``ZkResponse`` says it.
     """
 
-    __slots__ = ("_ephemerals", "_time_ms", "_undo", "changes", "last_zxid", "root", "sessions")
-
     def __init__(self) -> None:
         self.root: Znode = Znode("", None, 0, 0)
         self.sessions: dict[int, int] = {}

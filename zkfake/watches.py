@@ -22,8 +22,6 @@ class WatchManager:
     in which it set them up relative to other sessions. Watchers are any integer: a session id.
     """
 
-    __slots__ = ("_children", "_data", "_deliver", "_paths_of")
-
     def __init__(self, deliver: Deliver) -> None:
         self._deliver = deliver
         self._data: _Watches = {}

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 class TopicCatalogue:
     """Topics with their ids, sizes and racks."""
 
-    __slots__ = ("_cache", "_racks")
-
     def __init__(self, cache: MetadataCache) -> None:
         self._cache = cache
         self._racks: dict[int, str | None] = {}

@@ -11,8 +11,6 @@ from ...protocol.host import Host, Timer, name_as
 class Periodic:
     """Calls at multiples of an interval from its start on, while they are wanted."""
 
-    __slots__ = ("_fire", "_host", "_interval_ms", "_is_wanted", "_started_ms", "_timer", "_work")
-
     def __init__(
         self,
         host: Host,

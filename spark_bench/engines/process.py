@@ -57,8 +57,6 @@ def _ctrl_c_held_back() -> Iterator[None]:
 class _Worker:
     """A process, and what it has to do."""
 
-    __slots__ = ("connection", "process", "spec")
-
     def __init__(self, context: Any) -> None:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs,), daemon=True)

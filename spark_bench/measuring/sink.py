@@ -31,8 +31,6 @@ _NEVER = 1 << 62
 class LeadershipWatch:
     """Leaders of partitions, faults, and how long partitions were unavailable."""
 
-    __slots__ = ("_leaders", "account", "leader_changes")
-
     def __init__(self) -> None:
         self.account: OutageAccount = OutageAccount()
         self.leader_changes: int = 0

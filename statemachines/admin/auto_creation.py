@@ -16,8 +16,6 @@ from .topics import TopicAdmin
 class AutoCreation:
     """Creation of missing topics, from any broker."""
 
-    __slots__ = ("_being_created", "_parts", "_topics")
-
     def __init__(self, parts: AdminParts, topics: TopicAdmin) -> None:
         self._parts = parts
         self._topics = topics

@@ -8,8 +8,6 @@ NO_CONTROLLER = -1
 class ActiveController:
     """This broker, and the broker last seen in ``/controller``."""
 
-    __slots__ = ("broker_id", "id")
-
     def __init__(self, broker_id: int) -> None:
         self.broker_id: int = broker_id
         self.id: int = NO_CONTROLLER

@@ -50,8 +50,6 @@ class ControlRequests:
 class ResponsesToEvents:
     """The callbacks of the request batches: responses of brokers become events."""
 
-    __slots__ = ("_events",)
-
     def __init__(self, events: ControllerEventManager) -> None:
         self._events = events
 

@@ -15,8 +15,6 @@ from .registration import BrokerRegistration
 class ControllerElection:
     """This broker's part in elections: it stands, looks who won, gives up."""
 
-    __slots__ = ("_failover", "_parts", "_registration", "first_is_over")
-
     def __init__(
         self, parts: ControllerParts, registration: BrokerRegistration, failover: Failover
     ) -> None:

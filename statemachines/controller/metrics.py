@@ -55,8 +55,6 @@ _GAUGES: Mapping[str, Callable[[ControllerParts], int]] = {
 class ControllerMetrics:
     """Reader of a controller's metrics; it clears those that count."""
 
-    __slots__ = ("_parts",)
-
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
 

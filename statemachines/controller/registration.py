@@ -19,8 +19,6 @@ from ..zookeeper.client import KafkaZkClient
 class BrokerRegistration:
     """The broker's node ``/brokers/ids/<id>``; its czxid is the ``broker_epoch``."""
 
-    __slots__ = ("_broker_info", "_host", "_zk", "broker_epoch")
-
     def __init__(
         self, zk: KafkaZkClient, host: Host, broker_info: Callable[[], BrokerInfo]
     ) -> None:

@@ -212,8 +212,6 @@ class SessionWatcher:
     """Source of the events of an expired ZooKeeper session and its replacement
     (docs/kafka/controller-failover.md#session-expiry)."""
 
-    __slots__ = ("_behaviour", "_events")
-
     def __init__(self, behaviour: Behaviour, events: ControllerEventManager) -> None:
         self._behaviour = behaviour
         self._events = events

@@ -21,17 +21,6 @@ from .registered_brokers import RegisteredBrokers
 class ControllerContext:
     """The controller's memory, in three parts; ``reset_context`` empties it."""
 
-    __slots__ = (
-        "behaviour",
-        "brokers",
-        "epoch",
-        "epoch_zk_version",
-        "state_listener",
-        "states",
-        "topics",
-        "unclean_leader_elections",
-    )
-
     def __init__(self, behaviour: Behaviour, state_listener: StateListener | None = None) -> None:
         self.behaviour: Behaviour = behaviour
         self.state_listener: StateListener | None = state_listener

@@ -27,25 +27,6 @@ _UNASSIGNED = ReplicaAssignment(())
 class KnownTopics:
     """Topics and partitions as the controller knows them (docs/kafka/controller-state.md)."""
 
-    __slots__ = (
-        "_assignments",
-        "_behaviour",
-        "_brokers",
-        "_hosted",
-        "_leadership",
-        "_led",
-        "_partitions",
-        "_state_listener",
-        "all_topics",
-        "partitions_being_reassigned",
-        "preferred_replica_imbalance_count",
-        "topic_ids",
-        "topics_ineligible_for_deletion",
-        "topics_to_be_deleted",
-        "topics_told_as_deleted",
-        "topics_with_deletion_started",
-    )
-
     def __init__(
         self,
         behaviour: Behaviour,

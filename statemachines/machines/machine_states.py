@@ -37,16 +37,6 @@ class PartitionListener(Protocol):
 class MachineStates:
     """States of partitions and replicas and their transitions (docs/kafka/controller-state.md)."""
 
-    __slots__ = (
-        "_partition_states",
-        "_replica_states",
-        "_state_listener",
-        "_topics",
-        "listeners",
-        "offline_partition_count",
-        "replica_predecessors",
-    )
-
     def __init__(
         self,
         behaviour: Behaviour,

@@ -14,14 +14,6 @@ class RegisteredBrokers:
     "Live" brokers are those registered that did not ask to shut down.
     """
 
-    __slots__ = (
-        "_brokers",
-        "_registered_ids",
-        "live_broker_id_and_epochs",
-        "replicas_on_offline_dirs",
-        "shutting_down_broker_ids",
-    )
-
     def __init__(self) -> None:
         self.forget()
 

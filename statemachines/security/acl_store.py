@@ -128,8 +128,6 @@ def decode_acl_change(data: bytes) -> Resource:
 class AclStore:
     """Store of ACLs in ZooKeeper, with which an authorizer is kept up."""
 
-    __slots__ = ("_authorizer", "_behaviour", "_followed", "_no_authorizer", "_zk")
-
     def __init__(
         self,
         host: Host,

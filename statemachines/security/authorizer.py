@@ -31,8 +31,6 @@ _ALTERS = (AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperat
 class Authorizer:
     """ACLs as one broker knows them, and the decisions that follow."""
 
-    __slots__ = ("_acls", "_allows_by_default", "_implied_by", "_prefixes", "_super_users")
-
     def __init__(self, config: BrokerConfig, behaviour: Behaviour) -> None:
         self._super_users = frozenset(
             user.strip() for user in (config["super.users"] or "").split(";") if user.strip()

@@ -35,8 +35,6 @@ def _invalid(text: str) -> KafkaError:
 class QuotaAdmin:
     """Administration of the quotas in ZooKeeper, by any broker."""
 
-    __slots__ = ("_zk",)
-
     def __init__(self, zk: KafkaZkClient) -> None:
         self._zk = zk
 

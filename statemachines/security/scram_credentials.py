@@ -36,8 +36,6 @@ _Refusal = tuple[ErrorCode, str]
 class ScramCredentials:
     """The credentials that one broker knows."""
 
-    __slots__ = ("_by_mechanism",)
-
     def __init__(self) -> None:
         self._by_mechanism: dict[str, dict[str, ScramCredential]] = {
             mechanism: {} for mechanism in MECHANISM_NUMBERS.values()
@@ -65,8 +63,6 @@ class ScramCredentials:
 
 class ScramAdmin:
     """Administration of credentials; each refusal is one user's."""
-
-    __slots__ = ("_zk",)
 
     def __init__(self, zk: KafkaZkClient) -> None:
         self._zk = zk

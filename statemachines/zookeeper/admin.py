@@ -14,8 +14,6 @@ from .requests import MATCH_ANY_VERSION, ZkRequests
 class ZkAdmin:
     """Configurations, topic deletions, admin requests made by znode, notifications."""
 
-    __slots__ = ("_requests",)
-
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests
 

@@ -25,8 +25,6 @@ _FIRST_EPOCH_BEFORE_2_1 = (1, 1)
 class ZkBrokers:
     """Election, broker registration, cluster id, features, sequences."""
 
-    __slots__ = ("_requests",)
-
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests
 

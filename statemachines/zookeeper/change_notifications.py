@@ -20,8 +20,6 @@ _EXPIRATION_MS = 15 * 60 * 1000
 class ChangeNotifications:
     """Notifications applied in order, each once; those older than 15 minutes are removed."""
 
-    __slots__ = ("_apply", "_host", "_is_due", "_last_executed", "_log", "_task", "_zk", "path")
-
     def __init__(
         self,
         host: Host,

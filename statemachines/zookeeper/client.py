@@ -23,8 +23,6 @@ class KafkaZkClient:
     ``work`` is told of the answers looked at.
     """
 
-    __slots__ = ("admin", "brokers", "consumers", "requests", "topics")
-
     def __init__(
         self, client: AsyncZooKeeperClient, behaviour: Behaviour, work: Work = ignore_work
     ) -> None:
@@ -43,8 +41,6 @@ class KafkaZkClient:
 class ZkConsumers:
     """``/consumers/<group>/offsets/<topic>/<partition>``: offsets that old consumers keep in
     ZooKeeper, with versions 0 of OffsetCommit and OffsetFetch."""
-
-    __slots__ = ("_requests",)
 
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests

@@ -60,8 +60,6 @@ class ZkRequests:
     check fails. Codes that are no part of an operation's answer raise ``ZooKeeperError``.
     """
 
-    __slots__ = ("_registered_session_id", "_work", "behaviour", "client")
-
     def __init__(
         self, client: AsyncZooKeeperClient, behaviour: Behaviour, work: Work = ignore_work
     ) -> None:

@@ -19,8 +19,6 @@ _Decision = tuple[int, int, tuple[int, ...], bool, int]
 class SharedValues:
     """Stores of one ZooKeeper client's decoded and encoded values."""
 
-    __slots__ = ("_assignments", "_first", "_leadership", "_payloads")
-
     def __init__(self) -> None:
         self._assignments: dict[tuple[int, ...], ReplicaAssignment] = {}
         self._first: dict[tuple[tuple[int, ...], int], LeaderIsrAndControllerEpoch] = {}

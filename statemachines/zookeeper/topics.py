@@ -41,8 +41,6 @@ class UpdateLeaderAndIsrResult:
 class ZkTopics:
     """Topics, their assignments and the leadership of their partitions."""
 
-    __slots__ = ("_requests", "shared")
-
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests
         self.shared: SharedValues = SharedValues()

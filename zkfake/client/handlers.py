@@ -54,8 +54,6 @@ class StateChangeHandler:
 class HandlerRegistry:
     """The handlers of one client, by path or name; one per key, the last registered wins."""
 
-    __slots__ = ("_change", "_child_change", "_state_change", "callback_errors")
-
     def __init__(self) -> None:
         self._change: dict[str, ChangeHandler] = {}
         self._child_change: dict[str, ChildChangeHandler] = {}

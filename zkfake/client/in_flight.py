@@ -38,8 +38,6 @@ class Batch:
 class InFlight:
     """Requests sent and not answered, and those that wait for room; answers come in order."""
 
-    __slots__ = ("max_in_flight", "next_xid", "sent", "waiting")
-
     def __init__(self, max_in_flight: int) -> None:
         self.max_in_flight: int = max_in_flight
         self.next_xid: int = 1

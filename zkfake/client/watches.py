@@ -17,8 +17,6 @@ from ..messages import (
 class ClientWatches:
     """Paths by kind, in the order armed (ZooKeeper: ``ZKWatchManager``)."""
 
-    __slots__ = ("_child", "_data", "_exist")
-
     def __init__(self) -> None:
         self._data: dict[str, None] = {}
         self._exist: dict[str, None] = {}

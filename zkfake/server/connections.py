@@ -77,8 +77,6 @@ class ClientConnection:
 class ConnectionTable:
     """The open connections of one server, by connection id and by session."""
 
-    __slots__ = ("_host", "by_id", "by_session")
-
     def __init__(self, host: Host) -> None:
         self._host = host
         self.by_id: dict[int, ClientConnection] = {}

@@ -28,9 +28,6 @@ class SessionTracker:
     runs, for the earliest bucket, and none when there are no sessions.
     """
 
-    __slots__ = ("_buckets", "_due", "_expiry_ms", "_heard_at", "_host", "_on_expire",
-                 "_tick_time_ms", "_timeout_ms", "_timer", "_timer_at_ms")  # fmt: skip
-
     def __init__(self, host: Host, tick_time_ms: int, on_expire: Callable[[int], object]) -> None:
         self._host = host
         self._tick_time_ms = tick_time_ms

@@ -27,9 +27,6 @@ class ZooKeeperStorage:
     equal storage in another process.
     """
 
-    __slots__ = ("_accepted_epoch", "_applied_count", "_base_zxid", "_current_epoch",
-                 "former_sessions", "journal", "log", "next_session_id", "tree")  # fmt: skip
-
     def __init__(self) -> None:
         self.tree: ZnodeTree = ZnodeTree()
         self.log: list[Txn] = []

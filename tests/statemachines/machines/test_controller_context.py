@@ -293,7 +293,7 @@ def memory_of(context: ControllerContext) -> dict[str, Any]:
     parts: list[Any] = [context.brokers, context.topics, context.states]
     held: dict[str, Any] = {"epoch": context.epoch, "zk_version": context.epoch_zk_version}
     for part in parts:
-        names = (name for name in part.__slots__ if part is context.brokers or name not in handed)
+        names = (name for name in vars(part) if part is context.brokers or name not in handed)
         held.update({f"{type(part).__name__}.{name}": getattr(part, name) for name in names})
     return held
 
