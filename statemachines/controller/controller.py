@@ -101,7 +101,7 @@ class KafkaController:
         self.context: ControllerContext = ControllerContext(behaviour, host.state_listener)
         preempts = behaviour.preempt_queued_events
         self.event_manager: ControllerEventManager = ControllerEventManager(
-            host, self, mailbox, preempt_queued_events=preempts, log=log
+            host, self.process, mailbox, preempt_queued_events=preempts, log=log
         )
         watches = ControllerWatches(zk, self.event_manager)
         responses = ResponsesToEvents(self.event_manager)

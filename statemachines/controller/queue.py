@@ -14,7 +14,7 @@ Source: Kafka's ``ControllerEventManager``.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any, Protocol
 
@@ -31,12 +31,6 @@ ENQUEUED = "enqueued"
 STARTED = "started"
 FINISHED = "finished"
 PREEMPTED = "preempted"
-
-
-class EventProcessor(Protocol):
-    """Owner of the events' handlers."""
-
-    async def process(self, event: ControllerEvent) -> None: ...
 
 
 class Mailbox(Protocol):
@@ -103,7 +97,7 @@ class QueuedEvent:
 
 
 class ControllerEventManager:
-    """FIFO queue of events and its one consumer.
+    """FIFO queue of events, and ``process``, its one consumer.
 
     ``preempt_queued_events`` false is Kafka before 2.2: cleared events vanish without a word.
     """
@@ -111,7 +105,7 @@ class ControllerEventManager:
     def __init__(
         self,
         host: Host,
-        processor: EventProcessor,
+        process: Callable[[ControllerEvent], Awaitable[None]],
         mailbox: Mailbox,
         *,
         preempt_queued_events: bool = True,
@@ -119,7 +113,7 @@ class ControllerEventManager:
         queue_time_reset_ms: int = QUEUE_TIME_RESET_MS,
     ) -> None:
         self._host = host
-        self._processor = processor
+        self._process_event = process
         self._mailbox = mailbox
         self._preempts = preempt_queued_events
         self._log = log
@@ -259,7 +253,7 @@ class ControllerEventManager:
             self.on_event(event, STARTED)
         queued.spend()
         try:
-            await self._processor.process(event)
+            await self._process_event(event)
         except Cancelled:
             raise
         except Exception as error:

@@ -57,7 +57,7 @@ def started(
 ) -> tuple[FakeHost, Recorder, ControllerEventManager]:
     host = FakeHost()
     recorder = Recorder(host)
-    manager = ControllerEventManager(host, recorder, mailbox or OwnMailbox(), **options)
+    manager = ControllerEventManager(host, recorder.process, mailbox or OwnMailbox(), **options)
     recorder.manager = manager
     manager.start()
     return host, recorder, manager
