@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from ...protocol.errors import ErrorCode, KafkaError
 from ...protocol.host import Host, Timer
@@ -36,19 +36,10 @@ _WITHOUT_MARKERS = frozenset(
 )
 """Nothing of a transaction can be in such a partition."""
 
-
-class SendMarkers(Protocol):
-    """Way of a request to a broker."""
-
-    def __call__(
-        self,
-        broker_id: int,
-        request: WriteTxnMarkersRequest,
-        answered: Callable[[WriteTxnMarkersResponse | None], object],
-    ) -> object:
-        """``answered`` is called once; with None when the broker cannot be reached."""
-        ...
-
+SendMarkers = Callable[
+    [int, WriteTxnMarkersRequest, Callable[[WriteTxnMarkersResponse | None], object]], object
+]
+"""Sends a request to a broker and hands over the answer, once; None if there was none."""
 
 _HEARING_MS = 5000
 """So long after it was first told who leads what, a broker may not have heard of all there is."""

@@ -8,7 +8,6 @@ entry for each transactional id.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from ...protocol.config import BrokerConfig
 from ...protocol.errors import ErrorCode
@@ -28,18 +27,10 @@ _NONE = ErrorCode.NONE
 Verified = Callable[[Mapping[TopicPartition, ErrorCode]], object]
 """Takes the partitions that may not be written, each with its error."""
 
-
-class SendVerification(Protocol):
-    """Way of a request to a coordinator."""
-
-    def __call__(
-        self,
-        broker_id: int,
-        request: AddPartitionsToTxnRequest,
-        answered: Callable[[AddPartitionsToTxnResponse | None], object],
-    ) -> object:
-        """``answered`` is called once; with None when the broker cannot be reached."""
-        ...
+SendVerification = Callable[
+    [int, AddPartitionsToTxnRequest, Callable[[AddPartitionsToTxnResponse | None], object]], object
+]
+"""Sends a request to a coordinator and hands over the answer, once; None if there was none."""
 
 
 class _Waiting:
