@@ -49,8 +49,9 @@ def test_electing_the_current_leader_still_raises_the_epoch(core: Core) -> None:
     assert (state.leader_epoch, state.zk_version, state.is_new) == (1, 1, False)
 
 
-def test_a_reassignment_elects_among_its_targets(core: Core) -> None:
-    """Not among the replicas that it takes away, though they are in sync."""
+def test_a_reassignment_elects_among_its_targets(make_core: MakeCore) -> None:
+    """Not among the replicas that it takes away, though they live and are in sync."""
+    core = make_core(5, 6)
     assignment = ReplicaAssignment((6, 5, 7), (5, 7), (6,))
     core.assign(TP, 6, 5, 7)
     core.context.topics.update_partition_full_replica_assignment(TP, assignment)
