@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline
+from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline, StateChangeFailed
 from ...election.selectors import (
     Selection,
     select_for_controlled_shutdown,
@@ -33,7 +33,7 @@ from ...protocol.values import (
     assembled,
 )
 from ..zookeeper.client import KafkaZkClient
-from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed
+from ..zookeeper.errors import ControllerMoved, Log
 from ..zookeeper.timed_work import LOGGED_PARTITIONS, Work, ignore_work
 from .context import ControllerContext
 from .request_batch import ControllerBrokerRequestBatch

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...election.errors import StateChangeFailed
 from ...election.strategies import (
     ControlledShutdown,
     ElectionResult,
@@ -43,7 +44,7 @@ from ...protocol.values import (
 from ...protocol.versions import Behaviour
 from ...zkfake.messages import ZkCode, ZkResponse, ZooKeeperError
 from ..zookeeper.client import KafkaZkClient
-from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed, ignore_log
+from ..zookeeper.errors import ControllerMoved, Log, ignore_log
 from ..zookeeper.timed_work import Work, ignore_work
 from .context import ControllerContext
 from .legacy_election import LegacyElection

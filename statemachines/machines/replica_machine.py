@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ...election.errors import StateChangeFailed
 from ...protocol.config import BrokerConfig
 from ...protocol.host import StateListener
 from ...protocol.values import (
@@ -30,7 +31,7 @@ from ...protocol.values import (
 from ...protocol.versions import Behaviour
 from ...zkfake.messages import ZkCode, ZooKeeperError
 from ..zookeeper.client import KafkaZkClient
-from ..zookeeper.errors import ControllerMoved, Log, StateChangeFailed, ignore_log
+from ..zookeeper.errors import ControllerMoved, Log, ignore_log
 from .context import ControllerContext
 from .request_batch import ControllerBrokerRequestBatch
 from .transitions import ReplicaState, describe_illegal

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...election.errors import LeaderElectionNotNeeded, NoReplicaOnline, StateChangeFailed
 from ...protocol.errors import FakeKafkaError
-
-__all__ = [
-    "ControllerMoved",
-    "IllegalState",
-    "LeaderElectionNotNeeded",
-    "Log",
-    "NoReplicaOnline",
-    "StateChangeFailed",
-    "ignore_log",
-]
 
 
 class ControllerMoved(FakeKafkaError):

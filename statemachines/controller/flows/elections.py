@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....election.errors import LeaderElectionNotNeeded, StateChangeFailed
 from ....election.strategies import OfflinePartition, PreferredReplica, Strategy
 from ....protocol.admin import PREFERRED
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.values import NO_LEADER, LeaderAndIsr, TopicPartition
 from ...machines.transitions import PartitionState
-from ...zookeeper.errors import ControllerMoved, LeaderElectionNotNeeded, StateChangeFailed
+from ...zookeeper.errors import ControllerMoved
 from ..events import (
     ElectionOutcomes,
     ElectionTrigger,

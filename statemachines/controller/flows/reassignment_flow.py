@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 
+from ....election.errors import StateChangeFailed
 from ....election.strategies import Reassign
 from ....protocol.admin import OngoingReassignment
 from ....protocol.errors import ErrorCode
@@ -16,7 +17,7 @@ from ....protocol.values import (
     changed,
 )
 from ...machines.transitions import PartitionState, ReplicaState
-from ...zookeeper.errors import ControllerMoved, IllegalState, StateChangeFailed
+from ...zookeeper.errors import ControllerMoved, IllegalState
 from ..events import (
     ApiPartitionReassignment,
     ListPartitionReassignments,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from fakekafka.election.errors import StateChangeFailed
 from fakekafka.election.strategies import (
     ControlledShutdown,
     OfflinePartition,
@@ -12,7 +13,6 @@ from fakekafka.election.strategies import (
 from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
-from fakekafka.statemachines.zookeeper.errors import StateChangeFailed
 from fakekafka.tests.support.controller_core import MakeCore
 from fakekafka.zkfake.messages import (
     GetDataRequest,

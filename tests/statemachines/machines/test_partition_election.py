@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fakekafka.election.errors import StateChangeFailed
 from fakekafka.election.strategies import (
     ControlledShutdown,
     OfflinePartition,
@@ -15,7 +16,7 @@ from fakekafka.election.strategies import (
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.machines.ordered_set import OrderedSet
 from fakekafka.statemachines.machines.transitions import PartitionState
-from fakekafka.statemachines.zookeeper.errors import ControllerMoved, StateChangeFailed
+from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.tests.support.present import present
 from fakekafka.zkfake.messages import (
