@@ -21,7 +21,15 @@ def _per_partition(response: type, answer: type) -> _Builder:
 def _topics(response: type) -> _Builder:
     def build(request: Any, error: ErrorCode) -> Any:
         names = [getattr(topic, "name", topic) for topic in request.topics]
-        return response(tuple(admin.TopicResult(name, error, None) for name in names))
+        return response(
+            (
+                *(admin.TopicResult(name, error, None) for name in names),
+                *(
+                    admin.TopicResult("", error, None, topic_id)
+                    for topic_id in getattr(request, "topic_ids", ())
+                ),
+            )
+        )
 
     return build
 

@@ -35,7 +35,7 @@ from fakekafka.tests.support.hosts import START_MS, FakeHost
 from fakekafka.tests.support.local_zookeeper import LocalZooKeeper
 from fakekafka.tests.support.run_now import run_now
 from fakekafka.tests.support.zookeeper_fixture import ZkFixture
-from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode
+from fakekafka.zkfake.messages import CreateRequest, DeleteRequest, SetDataRequest, ZkCode
 
 ORDERS = Resource(ResourceType.TOPIC, "orders")
 PREFIX = Resource(ResourceType.TOPIC, "ord", PatternType.PREFIXED)
@@ -168,6 +168,26 @@ def test_a_znode_that_another_broker_makes_meanwhile_is_kept(zookeeper: LocalZoo
     one, other = Broker(zookeeper), Broker(zookeeper)
     create_against(other, one, CreateRequest, ZkCode.NODEEXISTS)
     assert one.known() == {ORDERS: [NO_WRITE, WRITE]}
+
+
+def test_an_acl_added_meanwhile_outlives_the_deletion_of_all_others(
+    zookeeper: LocalZooKeeper,
+) -> None:
+    """The znode goes with the last ACL that was read only if it has not changed since."""
+    one, other = Broker(zookeeper), Broker(zookeeper)
+    one.create(Acl(ORDERS, READ))
+    raced: list[bool] = []
+
+    def race(request: object) -> bool:
+        if isinstance(request, DeleteRequest) and request.path == acl_path(ORDERS) and not raced:
+            raced.append(True)
+            other.create(Acl(ORDERS, NO_WRITE))
+        return False
+
+    one.fixture.client.fail_next(race, ZkCode.BADVERSION)
+    run_now(one.store.delete(DeleteAclsRequest((AclFilter(principal="User:alice"),))))
+    assert raced
+    assert one.known() == other.known() == {ORDERS: [NO_WRITE]}
 
 
 def test_after_ten_lost_races_a_change_is_given_up(zookeeper: LocalZooKeeper) -> None:

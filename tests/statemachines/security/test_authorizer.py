@@ -127,6 +127,14 @@ def test_super_users_may_do_everything() -> None:
     assert not may(made, "READ", who=BOB)
 
 
+def test_a_super_user_may_have_commas_in_its_name() -> None:
+    """As the name of a certificate has; super users are separated by semicolons."""
+    carol = "User:CN=carol,OU=ops"
+    made = authorizer(config={"super.users": f"User:root;{carol}"})
+    assert may(made, "READ", who=carol)
+    assert not may(made, "READ", who="User:CN=carol")
+
+
 def test_resources_without_acls_may_be_open() -> None:
     """``allow.everyone.if.no.acl.found`` ends with the first ACL of the resource."""
     made = authorizer(
@@ -159,6 +167,15 @@ def test_altering_implied_no_describing_before_0_11() -> None:
         ((("orders", ALICE, "ALLOW", "WRITE"), ("pay...", ALICE, "DENY", "WRITE")), True),
         ((("orders", ALICE, "ALLOW", "WRITE"), ("ord", ALICE, "DENY", "WRITE")), True),
         ((("orders", ALICE, "ALLOW", "READ"),), False),
+        ((("orders", BOB, "ALLOW", "WRITE"), ("payments", ALICE, "ALLOW", "WRITE")), True),
+        (
+            (
+                ("orders", ALICE, "ALLOW", "WRITE"),
+                ("orders", ALICE, "DENY", "WRITE"),
+                ("payments", ALICE, "ALLOW", "WRITE"),
+            ),
+            True,
+        ),
     ],
 )
 def test_a_right_to_any_topic_is_found(

@@ -133,6 +133,25 @@ def test_a_bucket_may_be_overdrawn_once() -> None:
     assert not bucket.is_empty(1.0, 9000)
 
 
+def test_a_bucket_that_was_emptied_owes_nothing() -> None:
+    """The next one may overdraw it; who owes something is refused (Kafka: ``TokenBucket``)."""
+    bucket = TokenBucket(11)
+    assert bucket.take(11, 1.0, 0) == 0
+    assert not bucket.is_empty(1.0, 0)
+    assert bucket.take(1, 1.0, 0) == 1000
+    assert bucket.is_empty(1.0, 0)
+
+
+def test_the_names_of_a_quota_are_sanitized_in_zookeeper_alone() -> None:
+    """There a blank is ``%20`` and a slash ``%2F`` (Kafka: ``Sanitizer``)."""
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.client_changed("my%20app%2F1", {PRODUCER_BYTE_RATE: "1"})
+    quotas.user_changed("CN%3Da%2COU%3Db/clients/my%20app", {PRODUCER_BYTE_RATE: "2"})
+    assert quotas.quota(PRODUCER_BYTE_RATE, "u", "my app/1") == ((False, "my app/1"), 1)
+    named = ("CN=a,OU=b", "my app")
+    assert quotas.quota(PRODUCER_BYTE_RATE, *named) == (named, 2)
+
+
 def test_an_address_waits_for_a_window_at_most() -> None:
     """However far above its rate one connection is (KIP-612, ``ConnectionQuotas``)."""
     quotas = ClientQuotas(BrokerConfig())
@@ -182,6 +201,15 @@ def test_the_time_of_requests_is_limited_as_per_cent_of_a_second() -> None:
     quotas.use_request_time("u", "d", 900_000_000, 0)
     assert quotas.request_throttle_ms("u", "d", 0) == 0
     assert quotas.request_throttle_ms("u", "c", 11_000) == 0
+
+
+def test_a_user_whose_requests_take_too_long_waits_at_every_client() -> None:
+    """The quota of a user is shared by its clients."""
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.user_changed("u", {"request_percentage": "1"})
+    quotas.use_request_time("u", "c", 101_000_000, 0)
+    assert quotas.request_throttle_ms("u", "d", 0) == 100
+    assert quotas.request_throttle_ms("v", "c", 0) == 0
 
 
 def test_a_quota_of_an_address_is_told_and_can_be_asked_for() -> None:

@@ -11,23 +11,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ....protocol.admin import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    TopicResult,
 )
 from ....protocol.data import FetchRequest, FetchResponse, ProduceRequest, RequestContext
 from ....protocol.errors import ErrorCode
 from ....protocol.security.quotas import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE
+from ....protocol.values import uuid_bytes
 from ....protocol.versions import behaviour
 from ....statemachines.security.client_quotas import ClientQuotas
 from ..backend import Backend, BackendInFront, Respond, Throttled
 from ..error_responses import error_response
 
+_Item = TypeVar("_Item")
 _STRICT_FROM = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
 """Versions from which on a client understands THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
@@ -162,28 +166,37 @@ class ThrottlingBackend(BackendInFront):
         bucket, quota = found
         is_strict = context.api_version >= _STRICT_FROM[type(request)]
         now_ms = self._now_ms()
-        taken: list[Any] = []
-        left: list[Any] = []
         throttle_ms = 0
-        for topic in request.topics:
+
+        def passes(topic: Any) -> bool:
+            nonlocal throttle_ms
             if is_strict and bucket.is_empty(quota, now_ms):
-                left.append(topic)
                 throttle_ms = max(throttle_ms, bucket.take(0, quota, now_ms))
-                continue
-            taken.append(topic)
+                return False
             wait_ms = bucket.take(self._cost(broker_id, topic), quota, now_ms)
             if not is_strict:
                 throttle_ms = max(throttle_ms, wait_ms)
-        if not throttle_ms and not left:
+            return True
+
+        topics, left = _divided(request.topics, passes)
+        goes_on = replace(request, topics=topics)
+        error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        refusal = error_response(replace(request, topics=left), error)
+        if isinstance(request, DeleteTopicsRequest):
+            names = self._names(broker_id, request.topic_ids)
+            topic_ids, ids_left = _divided(
+                request.topic_ids, lambda topic_id: topic_id not in names or passes(names[topic_id])
+            )
+            goes_on = replace(goes_on, topic_ids=topic_ids)
+            by_name = (TopicResult(name, error) for name in left)
+            by_id = (TopicResult(names[each], error, None, each) for each in ids_left)
+            refusal = DeleteTopicsResponse((*by_name, *by_id))
+        refusals = refusal.topics
+        if not throttle_ms and not refusals:
             return request, respond
-        refusals: tuple[Any, ...] = ()
-        if left:
-            error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-            refusal = error_response(replace(request, topics=tuple(left)), error)
-            if not taken:
-                respond(self._throttled(refusal, throttle_ms))
-                return None, respond
-            refusals = refusal.topics
+        if refusals and not (goes_on.topics or getattr(goes_on, "topic_ids", ())):
+            respond(self._throttled(refusal, throttle_ms))
+            return None, respond
 
         def answer(response: Any) -> None:
             if not isinstance(response, BaseException):
@@ -191,7 +204,14 @@ class ThrottlingBackend(BackendInFront):
                 response = self._throttled(response, throttle_ms)
             respond(response)
 
-        return replace(request, topics=tuple(taken)), answer
+        return goes_on, answer
+
+    def _names(self, broker_id: int, topic_ids: Iterable[str]) -> dict[str, str]:
+        """The topics that the broker knows by these ids; the others cost nothing."""
+        found = (
+            (each, self._backend.topic_name(broker_id, uuid_bytes(each))) for each in topic_ids
+        )
+        return {topic_id: name for topic_id, name in found if name is not None}
 
     def _cost(self, broker_id: int, topic: Any) -> int:
         """Return how many partitions are made or removed."""
@@ -201,6 +221,17 @@ class ThrottlingBackend(BackendInFront):
         if count is None:
             return max(1, int(topic.count) - self._partitions_of(broker_id, topic.name))
         return max(1, len(topic.assignment or ()) or int(count))
+
+
+def _divided(
+    items: Iterable[_Item], passes: Callable[[_Item], bool]
+) -> tuple[tuple[_Item, ...], tuple[_Item, ...]]:
+    """Those that pass, and the others; each is asked once, in order."""
+    verdicts = [(item, passes(item)) for item in items]
+    return (
+        tuple(item for item, passed in verdicts if passed),
+        tuple(item for item, passed in verdicts if not passed),
+    )
 
 
 class RequestTimer:

@@ -6,18 +6,22 @@ import dataclasses
 
 import pytest
 from fakekafka.protocol import admin, data, groups, transactions
+from fakekafka.protocol.data import RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
 from fakekafka.protocol.security.acls import (
     CLUSTER_NAME,
+    OPERATIONS,
     AclOperation,
 )
-from fakekafka.protocol.values import uuid_bytes, uuid_text
+from fakekafka.protocol.values import TopicPartition, uuid_bytes, uuid_text
+from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.support.guarded_requests import (
     CLUSTER,
     GROUP,
     NEEDS,
+    RECORDS,
     TOPIC,
     TXN,
     A,
@@ -30,7 +34,16 @@ from fakekafka.tests.support.request_shapes import shapes
 from fakekafka.tests.support.wire_trees import body
 from fakekafka.wire.kafka.api import CodecAnswer, SplitRequest
 from fakekafka.wire.kafka.codec import Codec
+from fakekafka.wire.kafka.security.guard import GuardedBackend
 from fakekafka.wire.kafka.security.rules import FREE, RULES
+
+A1 = TopicPartition("a", 1)
+IMPLYING = {
+    AclOperation.DESCRIBE: (
+        AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperation.ALTER,
+    ),
+    AclOperation.DESCRIBE_CONFIGS: (AclOperation.ALTER_CONFIGS,),
+}  # fmt: skip
 
 REFUSALS = [
     (name, missing, error)
@@ -60,6 +73,23 @@ def test_a_request_without_a_right_is_refused(name: str, missing: int, error: st
     assert errors_in(answer) == {expected}
     if name != "Metadata":
         assert guarded.backend.requests == []
+
+
+@pytest.mark.parametrize(("name", "missing", "error"), REFUSALS)
+def test_no_other_right_takes_the_place_of_a_missing_one(
+    name: str, missing: int, error: str
+) -> None:
+    """Whatever else may be done to the same resource, unless it implies the right."""
+    request, rights, _ = NEEDS[name]
+    kind, resource, needed = rights[missing]
+    others = tuple(
+        (kind, resource, operation)
+        for operation in OPERATIONS[kind]
+        if operation is not needed and operation not in IMPLYING.get(needed, ())
+    )
+    guarded = Guarded(*rights[:missing], *rights[missing + 1 :], *others)
+    answer = guarded.ask(request, data.MetadataResponse((), "c", 1, ()))
+    assert ErrorCode[f"{error}_AUTHORIZATION_FAILED"] in errors_in(answer)
 
 
 def test_topics_are_deleted_by_id_only_by_those_who_may() -> None:
@@ -151,6 +181,15 @@ def test_a_missing_topic_is_not_created_for_who_may_not() -> None:
     assert creator.backend.requests[0].topics == ("new",)
 
 
+def test_a_topic_that_is_there_is_described_to_who_may_not_create_it() -> None:
+    """Though the request permits that it is created, as that of a producer does."""
+    reader = Guarded((TOPIC, "a", AclOperation.DESCRIBE))
+    found = data.MetadataResponse((), "c", 1, (data.MetadataTopic(ErrorCode.NONE, "a", False, ()),))
+    answer = reader.ask(data.MetadataRequest(("a",), allow_auto_topic_creation=True), found)
+    assert [(topic.name, topic.error) for topic in answer.topics] == [("a", ErrorCode.NONE)]
+    assert reader.backend.requests[0].topics == ("a",)
+
+
 def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None:
     """Others are told of none (KIP-430)."""
     request = data.MetadataRequest((), False, include_cluster_authorized_operations=True)
@@ -159,6 +198,48 @@ def test_the_operations_on_the_cluster_are_told_to_who_may_describe_it() -> None
     guarded = Guarded((CLUSTER, CLUSTER_NAME, AclOperation.ALTER))
     bits = guarded.ask(request, nothing).authorized_operations
     assert bits == 1 << AclOperation.ALTER | 1 << AclOperation.DESCRIBE
+
+
+def test_all_committed_offsets_are_those_of_topics_that_may_be_described() -> None:
+    """The others are not there."""
+    guarded = Guarded((GROUP, "g", AclOperation.DESCRIBE), (TOPIC, "a", AclOperation.READ))
+    stored = tuple(groups.CommittedOffset(each, ErrorCode.NONE, 7) for each in (A, B))
+    answer = guarded.ask(
+        groups.OffsetFetchRequest("g", None), groups.OffsetFetchResponse(ErrorCode.NONE, stored)
+    )
+    assert answer.partitions == stored[:1]
+
+
+def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
+    """Of the others the answer tells the error (KIP-496)."""
+    guarded = Guarded(
+        (GROUP, "g", AclOperation.DELETE),
+        (TOPIC, "a", AclOperation.READ),
+        (TOPIC, "b", AclOperation.DELETE),
+    )
+    response = groups.OffsetDeleteResponse(ErrorCode.NONE, ((A, ErrorCode.NONE),))
+    answer = guarded.ask(groups.OffsetDeleteRequest("g", (A, B)), response)
+    assert guarded.backend.requests == [groups.OffsetDeleteRequest("g", (A,))]
+    assert dict(answer.partitions) == {
+        A: ErrorCode.NONE,
+        B: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+
+
+def test_groups_are_described_by_themselves() -> None:
+    """One that is refused is answered beside one that is not, which tells its operations."""
+    guarded = Guarded((GROUP, "g", AclOperation.READ))
+    found = groups.DescribedGroup(ErrorCode.NONE, "g")
+    answer = guarded.ask(
+        groups.DescribeGroupsRequest(("h", "g"), include_authorized_operations=True),
+        groups.DescribeGroupsResponse((found,)),
+    )
+    (seen,) = guarded.backend.requests
+    assert seen.group_ids == ("g",)
+    bits = 1 << AclOperation.READ | 1 << AclOperation.DESCRIBE
+    told = {each.group_id: (each.error, each.authorized_operations) for each in answer.groups}
+    assert told["g"] == (ErrorCode.NONE, bits)
+    assert told["h"][0] is ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def test_groups_are_listed_that_may_be_described() -> None:
@@ -173,15 +254,17 @@ def test_groups_are_listed_that_may_be_described() -> None:
 
 
 def test_an_idempotent_producer_needed_a_right_of_its_own_before_2_8() -> None:
-    """IDEMPOTENT_WRITE of the cluster (KIP-679)."""
+    """IDEMPOTENT_WRITE of the cluster (KIP-679), wherever in the request its batch is."""
     batch = build_batch(
         [Record(0, 0, None, b"x")], producer_id=5, producer_epoch=0, base_sequence=0
     )
-    request = data.ProduceRequest(1, 9, (data.ProducePartition(A, batch),))
     right = (TOPIC, "a", AclOperation.WRITE)
-    assert Guarded(right).ask(request) is None
-    answer = Guarded(right, kafka_version="1.1").ask(request)
-    assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    plain, idempotent = data.ProducePartition(A, RECORDS), data.ProducePartition(A1, batch)
+    for partitions in ((idempotent,), (plain, idempotent)):
+        request = data.ProduceRequest(1, 9, partitions)
+        assert Guarded(right).ask(request) is None
+        answer = Guarded(right, kafka_version="1.1").ask(request)
+        assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
 
 
 def test_a_transactional_batch_in_a_request_without_an_id_is_refused() -> None:
@@ -194,12 +277,14 @@ def test_a_transactional_batch_in_a_request_without_an_id_is_refused() -> None:
         is_transactional=True,
     )
     rights = ((TOPIC, "a", AclOperation.WRITE), (TXN, "x", AclOperation.WRITE))
-    request = data.ProduceRequest(-1, 9, (data.ProducePartition(A, batch),), "x")
-    assert Guarded(*rights).ask(request) is None
-    guarded = Guarded(*rights)
-    answer = guarded.ask(dataclasses.replace(request, transactional_id=None))
-    assert errors_in(answer) == {ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED}
-    assert guarded.backend.requests == []
+    plain, transactional = data.ProducePartition(A, RECORDS), data.ProducePartition(A1, batch)
+    for partitions in ((transactional,), (plain, transactional)):
+        request = data.ProduceRequest(-1, 9, partitions, "x")
+        assert Guarded(*rights).ask(request) is None
+        guarded = Guarded(*rights)
+        answer = guarded.ask(dataclasses.replace(request, transactional_id=None))
+        assert errors_in(answer) == {ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED}
+        assert guarded.backend.requests == []
 
 
 def test_a_topic_was_created_by_a_right_to_the_cluster_alone_before_2_0() -> None:
@@ -216,6 +301,30 @@ def test_a_reader_gets_no_fetch_session() -> None:
     guarded.ask(request)
     (seen,) = guarded.backend.requests
     assert (seen.session_id, seen.session_epoch) == (0, -1)
+
+
+def test_a_follower_at_broker_0_is_a_follower() -> None:
+    """It keeps its fetch session, and needs a right to the cluster and to no topic."""
+    guarded = Guarded((CLUSTER, CLUSTER_NAME, AclOperation.CLUSTER_ACTION))
+    request = dataclasses.replace(fetch(0), session_id=7, session_epoch=3)
+    assert guarded.ask(request) is None
+    assert guarded.backend.requests == [request]
+
+
+def test_what_no_one_can_decide_on_is_refused() -> None:
+    """A request without a rule, and any request while the broker has no authorizer yet."""
+    guarded = Guarded((TOPIC, "a", AclOperation.ALL))
+    unknown = RULES.pop(data.ListOffsetsRequest)
+    try:
+        answer = guarded.ask(NEEDS["ListOffsets"][0])
+    finally:
+        RULES[data.ListOffsetsRequest] = unknown
+    assert errors_in(answer) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    guard = GuardedBackend(guarded.backend, behaviour("3.9"), lambda _: None, lambda _, __: True)
+    answers: list[object] = []
+    guard.submit(1, "c", fetch(), RequestContext(principal="User:alice"), answers.append)
+    assert errors_in(answers) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    assert guarded.backend.requests == []
 
 
 def test_every_request_has_a_rule() -> None:

@@ -22,14 +22,14 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import HeartbeatRequest, HeartbeatResponse
 from fakekafka.protocol.records.batch import RecordBatch, build_batch
 from fakekafka.protocol.records.format import Record
-from fakekafka.protocol.values import TopicPartition
+from fakekafka.protocol.values import TopicPartition, uuid_bytes, uuid_text
 from fakekafka.statemachines.security.client_quotas import ClientQuotas
 from fakekafka.tests.support.kafka_listener import StubBackend
 from fakekafka.wire.kafka.backend import Throttled
 from fakekafka.wire.kafka.codec import Codec
 from fakekafka.wire.kafka.security.throttling import RequestTimer, ThrottlingBackend
 
-ORDERS = TopicPartition("orders", 0)
+ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
 BATCH = RecordBatch.of(build_batch([Record(0, 0, None, bytes(5000), ())]))
 
 
@@ -183,6 +183,20 @@ def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, 
     assert [answer.throttle_ms for answer in answers] == pytest.approx(waits_ms, abs=20)
 
 
+def test_a_producer_is_counted_by_all_partitions_of_its_request() -> None:
+    """The bytes of each of them."""
+    desk = Desk()
+    quotas = ClientQuotas(BrokerConfig())
+    quotas.client_changed("c", {"producer_byte_rate": "1000"})
+    desk.backend = ThrottlingBackend(desk.stub, quotas, lambda: desk.now_ms, lambda *_: 1)
+    desk.stub.answer = lambda _: ProduceResponse(())
+    answers: list[Any] = []
+    parts = (ProducePartition(ORDERS, bytes(5000)), ProducePartition(PAYMENTS, bytes(6000)))
+    context = RequestContext(client_id="c", api_version=9)
+    desk.backend.submit(1, "c", ProduceRequest(-1, 1000, parts), context, answers.append)
+    assert answers == [Throttled(ProduceResponse((), 1000), 1000)]
+
+
 def test_every_answer_tells_the_throttle_time() -> None:
     response = HeartbeatResponse(ErrorCode.NONE)
     parts = Codec("3.9").encode(12, 4, response, None, 1000)
@@ -286,6 +300,24 @@ def test_a_deleted_topic_costs_its_partitions() -> None:
     context = RequestContext(client_id="c", api_version=4)
     rig.backend.submit(1, "c", request, context, answers.append)
     assert answers[0].throttle_ms == 1000
+
+
+def test_a_topic_deleted_by_its_id_costs_as_much_as_by_its_name() -> None:
+    """Who owes something is refused with the name; an id that no topic has costs nothing."""
+    desk = MutationDesk()
+    ids = {letter: uuid_text(letter.encode() * 16) for letter in "abcdefgh"}
+    desk.stub.ids = {letter: uuid_bytes(ids[letter]) for letter in "abcdefg"}
+    desk.stub.answer = lambda _: DeleteTopicsResponse(())
+    context = RequestContext(client_id="c", api_version=6)
+    answers: list[Any] = []
+    for letters in ("abcdef", "hg", "g"):
+        request = DeleteTopicsRequest((), 1000, tuple(ids[letter] for letter in letters))
+        desk.backend.submit(1, "c", request, context, answers.append)
+    seen = [request.topic_ids for request in desk.stub.requests]
+    assert seen == [tuple(ids[letter] for letter in "abcdef"), (ids["h"],)]
+    refused = TopicResult("g", ErrorCode.THROTTLING_QUOTA_EXCEEDED, None, ids["g"])
+    assert [answer.response.topics for answer in answers[1:]] == [(refused,)] * 2
+    assert [answer.throttle_ms for answer in answers[1:]] == [1000, 1000]
 
 
 def test_what_is_assigned_by_hand_costs_as_much_as_what_the_broker_places() -> None:
