@@ -11,6 +11,7 @@ from fakekafka.tests.support.sasl import (
     METADATA,
     NOW_MS,
     Clock,
+    ScramClient,
     bearer,
     log_in,
     metadata,
@@ -117,6 +118,29 @@ def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
         assert await client.ended()
 
     wire.run(test())
+
+
+def test_a_session_ends_with_the_delegation_token_that_it_began_with(
+    make_wire: MakeWire, clock: Clock
+) -> None:
+    """After a minute, though no setting limits sessions."""
+    wire = serving(make_wire, clock=clock)
+    scram = ScramClient("SCRAM-SHA-256", "t1", "hmac", extensions=",tokenauth=true")
+
+    async def test() -> None:
+        client = await wire.connect()
+        await shake_hands(client, "SCRAM-SHA-256")
+        challenge = (await send_token(client, scram.first())).auth_bytes
+        answer = await send_token(client, scram.final(challenge))
+        assert answer.session_lifetime.total_seconds() == 60
+        clock.ms += 60_000
+        await metadata(client)
+        clock.ms += 1
+        client.request(METADATA, 0, 1, topics=())
+        assert await client.ended()
+
+    wire.run(test())
+    assert principals(wire) == ["User:alice"]
 
 
 def test_another_principal_cannot_take_over_a_session(expiring: Wire) -> None:
