@@ -98,7 +98,7 @@ class Authorizer:
 
     @staticmethod
     def _applies(
-        entries: list[AclEntry],
+        entries: Iterable[AclEntry],
         principal: str,
         host: str,
         operations: Iterable[AclOperation],
@@ -120,13 +120,8 @@ class Authorizer:
         if principal in self._super_users:
             return True
         resources = [resource for resource in self._acls if resource.type is kind]
-        if any(
-            resource.name == WILDCARD
-            and self._applies(
-                list(self._acls[resource]), principal, host, {operation}, Permission.DENY
-            )
-            for resource in resources
-        ):
+        of_all = self._acls.get(Resource(kind, WILDCARD), ())
+        if self._applies(of_all, principal, host, {operation}, Permission.DENY):
             return False
         if self._allows_by_default:
             return True

@@ -167,6 +167,7 @@ def test_altering_implied_no_describing_before_0_11() -> None:
         ((("orders", ALICE, "ALLOW", "WRITE"), ("pay...", ALICE, "DENY", "WRITE")), True),
         ((("orders", ALICE, "ALLOW", "WRITE"), ("ord", ALICE, "DENY", "WRITE")), True),
         ((("orders", ALICE, "ALLOW", "READ"),), False),
+        ((("orders", ALICE, "ALLOW", "WRITE"), ("*...", ALICE, "DENY", "WRITE")), True),
         ((("orders", BOB, "ALLOW", "WRITE"), ("payments", ALICE, "ALLOW", "WRITE")), True),
         (
             (

@@ -13,6 +13,7 @@ from fakekafka.zkfake.messages import (
     ConnectRequest,
     CreateRequest,
     ExistsRequest,
+    MultiRequest,
     SetDataRequest,
     ZkCode,
     ZooKeeperError,
@@ -176,3 +177,15 @@ def test_an_oversized_request_costs_the_connection(single: ZkNetwork) -> None:
     assert single.run(client.handle_request(CreateRequest("/a", b"x" * 100))).code is ZkCode.OK
     lost = single.run(client.send_once([SetDataRequest("/a", b"x" * 101)]))
     assert codes(lost) == [ZkCode.CONNECTIONLOSS]
+
+
+def test_a_transaction_is_as_large_as_its_operations_together(single: ZkNetwork) -> None:
+    """``jute.maxbuffer`` is a limit for packets."""
+    single.config = ZooKeeperConfig(max_packet_bytes=100)
+    single.kill(1)
+    single.start(1)
+    client = single.connected()
+    fits = MultiRequest((CreateRequest("/a", b"x" * 50), SetDataRequest("/a", b"x" * 50)))
+    assert single.run(client.handle_request(fits)).code is ZkCode.OK
+    larger = MultiRequest((SetDataRequest("/a", b"x" * 50), SetDataRequest("/a", b"x" * 51)))
+    assert codes(single.run(client.send_once([larger]))) == [ZkCode.CONNECTIONLOSS]

@@ -43,6 +43,15 @@ def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio:
     assert trio.servers[trio.leaders()[0]].children("/") == ["e", "new"]
 
 
+def test_a_follower_carries_the_heartbeats_of_all_its_clients(trio: ZkNetwork) -> None:
+    """With one answer to a ping of the leader."""
+    clients = [trio.client_at(1, name, session_timeout_ms=6000) for name in ("a", "b", "c")]
+    sessions = [client.session_id for client in clients]
+    trio.run_for(60_000)
+    assert [client.session_id for client in clients] == sessions
+    assert sorted(trio.servers[3].storage.tree.sessions) == sorted(sessions)
+
+
 def test_heartbeats_at_a_follower_keep_a_short_session_at_the_leader(trio: ZkNetwork) -> None:
     """The leader's pings collect them often enough."""
     client = trio.client_at(1, session_timeout_ms=600)

@@ -17,6 +17,7 @@ CASES = [
     ("RULE:^CN=(\\w+) (\\w+),.*$/$2.$1@acme/", ALICE, "Smith.Alice@acme"),
     ("RULE:^CN=(.*?),OU=Admins.*$/$1/, DEFAULT", ALICE, ALICE),
     ("RULE:^OU=(.*)$/$1/,RULE:^.*O=(.*),C.*$/$1/", ALICE, "Acme"),
+    ("RULE:^CN=(.*?),.*$/$1/,RULE:^.*O=(.*),C.*$/$1/,DEFAULT", ALICE, "Alice Smith"),
     ("RULE:CN=(.*)/$1/", "CN=a,O=b", "a,O=b"),
     ("RULE:CN=a/$1/", "CN=a", "$1"),
     ("RULE:^CN=(.*?),O=x\\/y$/$1/", "CN=a,O=x/y", "a"),
