@@ -185,6 +185,33 @@ def test_a_process_killed_while_it_replaced_the_log(tmp_path: Path) -> None:
         assert names[1].startswith("log.")
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_what_is_logged_and_promised_outlives_a_replacement_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """The next log is there before the snapshot that names it."""
+    storage = open_storage(tmp_path, 1)
+    storage.accepted_epoch = 3
+    storage.append(Txn(5, 5, SESSION, CreateRequest("/not-committed")))
+    calls: list[str] = []
+    whole = zookeeper_journal.write_atomically
+
+    def failing(path: str, data: bytes) -> None:
+        calls.append(path)
+        if len(calls) == at:
+            raise OSError("no space left")
+        whole(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(zookeeper_journal, "write_atomically", failing)
+        with pytest.raises(OSError, match="no space left"):
+            storage.save()
+    killed(storage)
+    again = open_storage(tmp_path, 1)
+    assert (again.accepted_epoch, [txn.zxid for txn in again.log]) == (3, [5])
+    killed(again)
+
+
 def test_a_long_log_is_replaced_by_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,16 +233,15 @@ def test_a_long_log_is_replaced_by_a_snapshot(
 
 
 def test_after_a_failed_write_every_further_one_fails(tmp_path: Path) -> None:
-    """No entry is written behind a gap."""
+    """No entry is written behind a gap, though it could be by then."""
     written(tmp_path)
     journal = FileJournal(tmp_path)
     journal.open()
-    journal.close()
-    journal._descriptor = 1_000_000  # no open file
-    for _ in range(2):
+    for descriptor in (1_000_000, journal._descriptor):  # no open file, then its own again
+        journal._descriptor = descriptor
         with pytest.raises(OSError, match="Bad file descriptor"):
             journal.append(Epochs(1, 1))
-    journal._descriptor = -1
+    journal.close()
     assert found(tmp_path) == ["/a", "/b"]
 
 

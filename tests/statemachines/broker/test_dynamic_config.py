@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
+from fakekafka.zkfake.messages import GetDataRequest, ZkCode
 
 
 def change(cluster: ControllerCluster, entity_type: str, entity: str, **values: str) -> None:
@@ -109,6 +110,24 @@ def test_a_bad_entry_is_skipped() -> None:
     change(cluster, "topics", "t", retention_ms="9")
     assert follower.topic_config("t")["retention.ms"] == 9
     assert len([text for _, level, text in cluster.log if level == "error"]) == 2
+
+
+def test_an_entry_that_another_broker_removes_meanwhile_hides_no_later_one() -> None:
+    """It was listed and cannot be read."""
+    cluster = ControllerCluster([1])
+    cluster.create_topic("t", (1,))
+    follower = cluster.dynamic_config(1, [])
+    first = "/config/changes/config_change_0000000000"
+    cluster.processes[1].client.fail_next(
+        lambda request: isinstance(request, GetDataRequest) and request.path == first,
+        ZkCode.NONODE,
+    )
+    admin = cluster.zk.admin
+    run_now(admin.set_or_create_entity_configs("topics", "t", {"retention.ms": "9"}))
+    for _ in range(2):
+        run_now(admin.create_config_change_notification("topics/t"))
+    cluster.settle()
+    assert follower.topic_config("t")["retention.ms"] == 9
 
 
 def test_broker_values_follow_the_cluster_default_and_the_brokers_own() -> None:

@@ -90,6 +90,28 @@ def test_a_dead_leader_in_the_target_is_replaced_by_election() -> None:
     assert cluster.reassigning() == ()
 
 
+def test_a_leader_in_the_target_that_is_leaving_is_replaced_by_election() -> None:
+    """It counts as offline (``KafkaController.moveReassignedPartitionLeaderIfRequired``)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (2,))
+    assert cluster.controlled_shutdown(2) == []
+    cluster.reassign({TP: (2, 3)})
+    assert cluster.state("t").leader == 2
+    cluster.set_isr("t", 0, (2, 3))
+    assert cluster.assignment("t") == ReplicaAssignment((2, 3))
+    assert cluster.state("t").leader == 3
+
+
+def test_a_partition_at_rest_is_not_listed() -> None:
+    """Even if it is asked for by name (KIP-455)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1,), (1,))
+    other = TopicPartition("t", 1)
+    cluster.reassign({other: (2,)})
+    assert cluster.reassigning(TP) == ()
+    assert [found.topic_partition for found in cluster.reassigning(TP, other)] == [other]
+
+
 def cluster_with_only_an_added_replica_in_sync(version: str) -> ControllerCluster:
     """[1,3] is moving to [1,2,3]; 1 is dead, 3 died after 2 had joined, and 2 leads."""
     cluster = ControllerCluster([4, 1, 2, 3], version)
@@ -184,10 +206,11 @@ def test_a_leader_that_a_later_request_drops_is_replaced_when_the_controller_mov
     assert (cluster.state("t").leader, cluster.state("t").isr) == (1, (1,))
 
 
-def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr() -> None:
-    """PartitionReassignmentIsrChange (1.1 watches the state node)
+@pytest.mark.parametrize("version", ["1.1", "2.4", "2.6"])
+def test_reassignment_completes_by_state_znode_where_there_is_no_alter_isr(version: str) -> None:
+    """PartitionReassignmentIsrChange (up to 2.6 the state node is watched)
     (docs/kafka/controller-state.md#events)."""
-    cluster = ControllerCluster([1, 2], "1.1")
+    cluster = ControllerCluster([1, 2], version)
     cluster.create_topic("t", (1,))
     run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,)}))
     cluster.settle()
@@ -206,6 +229,21 @@ def test_a_second_request_for_a_running_reassignment_is_ignored_before_2_4() -> 
     run_now(cluster.zk.admin.create_partition_reassignment({TP: (3,)}))
     cluster.settle()
     assert cluster.assignment("t").replicas == (2, 1)
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.0"])
+def test_a_request_that_is_written_over_is_ignored_before_1_1(version: str) -> None:
+    """A changed node was heeded until then, yet what is on the move goes on to where it went
+    (``KafkaController.PartitionReassignment``)."""
+    cluster = ControllerCluster([1, 2, 3], version)
+    cluster.create_topic("t", (1,), (1,))
+    other = TopicPartition("t", 1)
+    run_now(cluster.zk.admin.create_partition_reassignment({TP: (2,)}))
+    cluster.settle()
+    run_now(cluster.zk.admin.set_or_create_partition_reassignment({TP: (3,), other: (3,)}))
+    cluster.settle()
+    assert cluster.assignment("t").replicas == (2, 1)
+    assert cluster.assignment("t", 1).replicas == (3, 1)
 
 
 def test_legacy_reassignments_survive_a_failover() -> None:

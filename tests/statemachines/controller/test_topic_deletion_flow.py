@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
+from fakekafka.statemachines.controller.events import TopicDeletionStopReplicaResponseReceived
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
 
@@ -34,6 +36,21 @@ def test_a_missing_state_does_not_keep_a_topic_from_deletion() -> None:
     cluster.start(3)
     assert cluster.topics() == []
     assert not any(map(cluster.active.context.states.replica_states_on_broker, (1, 2, 3)))
+
+
+def test_a_broker_that_refuses_a_whole_request_has_deleted_nothing() -> None:
+    """Its error is that of each replica, whatever is told of them
+    (``KafkaController.processTopicDeletionStopReplicaResponseReceived``)."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (2,))
+    cluster.held.add(2)
+    cluster.delete_topic("t")
+    told = ((TopicPartition("t", 0), ErrorCode.NONE),)
+    refused = TopicDeletionStopReplicaResponseReceived(2, ErrorCode.STALE_CONTROLLER_EPOCH, told)
+    cluster.active.event_manager.put(refused)
+    cluster.settle()
+    assert cluster.topics() == ["t"]
+    assert list(cluster.active.context.topics.topics_ineligible_for_deletion) == ["t"]
 
 
 def test_an_answer_that_comes_after_the_tenure_is_ignored() -> None:

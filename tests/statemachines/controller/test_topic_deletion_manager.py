@@ -211,6 +211,16 @@ def test_disabled_deletion_does_nothing_but_drop_requests() -> None:
     assert world.states("foo") == {ReplicaState.ONLINE}
 
 
+def test_what_one_topic_waited_for_frees_no_other() -> None:
+    """Each is halted by itself (``TopicDeletionManager.resumeDeletionForTopics``)."""
+    world = World()
+    run_now(world.manager.init(["foo", "bar"], ["foo", "bar"]))
+    run_now(world.manager.resume_deletion_for_topics(["foo"]))
+    assert list(world.context.topics.topics_ineligible_for_deletion) == ["bar"]
+    assert world.states("foo") == {ReplicaState.DELETION_STARTED}
+    assert world.states("bar") == {ReplicaState.ONLINE}
+
+
 def test_marking_a_topic_before_it_is_queued_has_no_effect() -> None:
     """A topic deleted during its reassignment is deleted at once
     (docs/kafka/topics.md#deletion)."""

@@ -17,6 +17,7 @@ from fakekafka.tests.support.controller_core import MakeCore
 from fakekafka.zkfake.messages import (
     GetDataRequest,
     SetDataRequest,
+    ZkCode,
 )
 
 TP = TopicPartition("t", 0)
@@ -44,6 +45,28 @@ def test_kafka_0_10_elects_uncleanly_by_default(make_core: MakeCore) -> None:
     core.move([TP], ONLINE, OfflinePartition())
     assert core.stored(TP) == (5, 1, (5,), 1, 1)
     assert core.context.unclean_leader_elections == 1
+
+
+def test_kafka_0_10_reads_and_decides_again_what_another_wrote_meanwhile(
+    make_core: MakeCore,
+) -> None:
+    """The second round elects from the ISR that it finds then."""
+    core = make_core(5, 6, version="0.10")
+    core.assign(TP, 5, 6)
+    core.lead(TP, -1, (5, 6))
+    core.put(TP, OFFLINE)
+    raced: list[object] = []
+
+    def race(request: object) -> bool:
+        if isinstance(request, SetDataRequest) and not raced:
+            raced.append(request)
+            core.run(core.zk.topics.update_partition_isr(TP, LeaderAndIsr(-1, 0, (6,), 0), 1))
+        return False
+
+    core.client.fail_next(race, ZkCode.OK)
+    outcomes = core.move([TP], ONLINE, OfflinePartition())
+    assert outcomes == {TP: LeaderAndIsr(6, 1, (6,), 2)}
+    assert len(raced) == 1
 
 
 def test_kafka_0_10_leaves_what_a_newer_controller_wrote(make_core: MakeCore) -> None:

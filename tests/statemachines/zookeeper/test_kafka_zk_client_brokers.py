@@ -45,6 +45,16 @@ def test_a_broker_registers_with_its_epoch(fixture: ZkFixture) -> None:
     assert (stat.czxid, stat.ephemeral_owner) == (epochs[9], fixture.client.session_id)
 
 
+def test_a_registration_that_is_changed_keeps_its_epoch(fixture: ZkFixture) -> None:
+    """A broker that announces other endpoints is the same one (KIP-380)."""
+    zk = fixture.zk
+    epoch = run_now(zk.brokers.register_broker(BROKER))
+    changed = znode_payloads.encode_broker(OTHER_DATA, 0, 4)
+    run_now(zk.requests.send_one(SetDataRequest(znode_paths.broker_id_path(1), changed)))
+    ((broker, found),) = run_now(zk.brokers.get_all_broker_and_epochs_in_cluster())
+    assert (broker.endpoints, found) == (OTHER_DATA.endpoints, epoch)
+
+
 def test_registering_again_in_the_same_session_changes_nothing(fixture: ZkFixture) -> None:
     """CP-81: no error, data unchanged."""
     epoch = run_now(fixture.zk.brokers.register_broker(BROKER))

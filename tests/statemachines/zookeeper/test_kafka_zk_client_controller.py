@@ -9,6 +9,7 @@ import pytest
 from fakekafka.protocol.values import (
     ReplicaAssignment,
 )
+from fakekafka.protocol.znode_paths import CONTROLLER_EPOCH
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.statemachines.zookeeper.topics import TopicIdReplicaAssignment
@@ -103,6 +104,25 @@ def test_before_2_1_a_raced_epoch_means_the_controller_moved() -> None:
     made.client.fail_next(lambda r: isinstance(r, SetDataRequest), ZkCode.BADVERSION)
     with pytest.raises(ControllerMoved):
         run_now(made.zk.brokers.register_controller_and_increment_controller_epoch(1))
+
+
+def test_before_2_1_the_epoch_is_raised_by_one_of_two() -> None:
+    """The write names the version that was read; the other has been deposed already."""
+    fixture = ZkFixture("1.1")
+    zk, other = fixture.zk, fixture.beside().zk
+    run_now(zk.brokers.create_controller_epoch(7))
+    raced: list[object] = []
+
+    def race(request: object) -> bool:
+        if isinstance(request, SetDataRequest) and request.path == CONTROLLER_EPOCH and not raced:
+            raced.append(request)
+            run_now(other.brokers.set_controller_epoch(8, 0))
+        return False
+
+    fixture.client.fail_next(race, ZkCode.OK)
+    with pytest.raises(ControllerMoved, match="another broker raised the controller epoch"):
+        run_now(zk.brokers.register_controller_and_increment_controller_epoch(1))
+    assert run_now(zk.brokers.get_controller_epoch()) == (8, 1)
 
 
 def test_a_repeated_election_recognises_its_own_success(fixture: ZkFixture) -> None:

@@ -127,6 +127,33 @@ def test_a_leader_writes_its_isr(fixture: ZkFixture) -> None:
     assert run_now(zk.topics.update_partition_isr(T1, shrunk, 1)) is None
 
 
+def test_a_leader_does_not_take_another_write_for_its_own(fixture: ZkFixture) -> None:
+    """Neither with another leader epoch, nor that of another controller, nor with another ISR."""
+    zk = fixture.zk
+    run_now(zk.requests.create_recursive("/brokers/topics/t"))
+    run_now(zk.topics.create_topic_partition_states_raw({TP: decision()}))
+    assert run_now(zk.topics.update_partition_isr(TP, LeaderAndIsr(1, 3, (1,), 0), 2)) == 1
+    for epoch, isr, controller_epoch in ((2, (1,), 2), (3, (1,), 1), (3, (1, 2), 2)):
+        wanted = LeaderAndIsr(1, epoch, isr, 0)
+        assert run_now(zk.topics.update_partition_isr(TP, wanted, controller_epoch)) is None
+
+
+def test_partitions_with_equal_states_have_versions_and_controllers_of_their_own(
+    fixture: ZkFixture,
+) -> None:
+    """What they have in common is kept once."""
+    zk = fixture.zk
+    run_now(zk.requests.create_recursive("/brokers/topics/t"))
+    run_now(zk.topics.create_topic_partition_states_raw({TP: decision(), T1: decision()}))
+    same = decision().leader_and_isr
+    run_now(zk.topics.update_leader_and_isr({T1: same}, 1))
+    found = run_now(zk.topics.get_topic_partition_states((TP, T1)))
+    assert [found[tp].leader_and_isr.zk_version for tp in (TP, T1)] == [0, 1]
+    run_now(zk.topics.update_leader_and_isr({TP: same}, 2))
+    found = run_now(zk.topics.get_topic_partition_states((TP, T1)))
+    assert [found[tp].controller_epoch for tp in (TP, T1)] == [2, 1]
+
+
 # --- configurations, notifications
 
 

@@ -107,6 +107,20 @@ def in_another_process(network: ZkNetwork, journals: Any, start: bool = True) ->
 # --- bytes
 
 
+def test_a_promise_that_could_not_be_written_down_does_not_count() -> None:
+    """It is written down first: the server would not know of it after a restart."""
+    storage = ZooKeeperStorage()
+    journal = MemoryJournal()
+    storage.journal = journal
+    storage.accepted_epoch, storage.current_epoch = 3, 2
+    journal.fails = True
+    with pytest.raises(OSError, match="the disk is full"):
+        storage.accepted_epoch = 4
+    with pytest.raises(OSError, match="the disk is full"):
+        storage.current_epoch = 3
+    assert (storage.accepted_epoch, storage.current_epoch) == (3, 2)
+
+
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
 def test_a_transaction_is_read_as_it_was_written(request_: Any) -> None:
     """All but who waits for its answer: that connection ended with the process."""

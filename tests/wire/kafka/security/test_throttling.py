@@ -307,15 +307,15 @@ def test_a_topic_deleted_by_its_id_costs_as_much_as_by_its_name() -> None:
     desk = MutationDesk()
     ids = {letter: uuid_text(letter.encode() * 16) for letter in "abcdefgh"}
     desk.stub.ids = {letter: uuid_bytes(ids[letter]) for letter in "abcdefg"}
-    desk.stub.answer = lambda _: DeleteTopicsResponse(())
+    desk.stub.answer = lambda _: admin.DeleteTopicsResponse(())
     context = RequestContext(client_id="c", api_version=6)
     answers: list[Any] = []
     for letters in ("abcdef", "hg", "g"):
-        request = DeleteTopicsRequest((), 1000, tuple(ids[letter] for letter in letters))
+        request = admin.DeleteTopicsRequest((), 1000, tuple(ids[letter] for letter in letters))
         desk.backend.submit(1, "c", request, context, answers.append)
     seen = [request.topic_ids for request in desk.stub.requests]
     assert seen == [tuple(ids[letter] for letter in "abcdef"), (ids["h"],)]
-    refused = TopicResult("g", ErrorCode.THROTTLING_QUOTA_EXCEEDED, None, ids["g"])
+    refused = admin.TopicResult("g", ErrorCode.THROTTLING_QUOTA_EXCEEDED, None, ids["g"])
     assert [answer.response.topics for answer in answers[1:]] == [(refused,)] * 2
     assert [answer.throttle_ms for answer in answers[1:]] == [1000, 1000]
 
