@@ -185,15 +185,15 @@ def test_of_two_quotas_the_longer_wait_holds(version: str, waits_ms: tuple[int, 
 
 def test_a_producer_is_counted_by_all_partitions_of_its_request() -> None:
     """The bytes of each of them."""
-    desk = Desk()
+    rig = Rig()
     quotas = ClientQuotas(BrokerConfig())
     quotas.client_changed("c", {"producer_byte_rate": "1000"})
-    desk.backend = ThrottlingBackend(desk.stub, quotas, lambda: desk.now_ms, lambda *_: 1)
-    desk.stub.answer = lambda _: ProduceResponse(())
+    rig.backend = ThrottlingBackend(rig.stub, quotas, lambda: rig.now_ms, lambda *_: 1)
+    rig.stub.answer = lambda _: ProduceResponse(())
     answers: list[Any] = []
     parts = (ProducePartition(ORDERS, bytes(5000)), ProducePartition(PAYMENTS, bytes(6000)))
     context = RequestContext(client_id="c", api_version=9)
-    desk.backend.submit(1, "c", ProduceRequest(-1, 1000, parts), context, answers.append)
+    rig.backend.submit(1, "c", ProduceRequest(-1, 1000, parts), context, answers.append)
     assert answers == [Throttled(ProduceResponse((), 1000), 1000)]
 
 
@@ -304,16 +304,16 @@ def test_a_deleted_topic_costs_its_partitions() -> None:
 
 def test_a_topic_deleted_by_its_id_costs_as_much_as_by_its_name() -> None:
     """Who owes something is refused with the name; an id that no topic has costs nothing."""
-    desk = MutationDesk()
+    rig = MutationRig()
     ids = {letter: uuid_text(letter.encode() * 16) for letter in "abcdefgh"}
-    desk.stub.ids = {letter: uuid_bytes(ids[letter]) for letter in "abcdefg"}
-    desk.stub.answer = lambda _: admin.DeleteTopicsResponse(())
+    rig.stub.ids = {letter: uuid_bytes(ids[letter]) for letter in "abcdefg"}
+    rig.stub.answer = lambda _: admin.DeleteTopicsResponse(())
     context = RequestContext(client_id="c", api_version=6)
     answers: list[Any] = []
     for letters in ("abcdef", "hg", "g"):
         request = admin.DeleteTopicsRequest((), 1000, tuple(ids[letter] for letter in letters))
-        desk.backend.submit(1, "c", request, context, answers.append)
-    seen = [request.topic_ids for request in desk.stub.requests]
+        rig.backend.submit(1, "c", request, context, answers.append)
+    seen = [request.topic_ids for request in rig.stub.requests]
     assert seen == [tuple(ids[letter] for letter in "abcdef"), (ids["h"],)]
     refused = admin.TopicResult("g", ErrorCode.THROTTLING_QUOTA_EXCEEDED, None, ids["g"])
     assert [answer.response.topics for answer in answers[1:]] == [(refused,)] * 2
