@@ -116,6 +116,14 @@ def test_controlled_shutdown_election_takes_no_one_who_is_not_there() -> None:
     assert chosen == 4
 
 
+def test_candidates_are_tried_in_the_order_of_the_assignment() -> None:
+    """The ISR has the order in which its members came."""
+    assigned, isr, live = [1, 2, 3], [3, 2], {2, 3}
+    assert controlled_shutdown_partition_leader_election(assigned, isr, live, {1}) == 2
+    assert reassign_partition_leader_election(assigned, isr, live) == 2
+    assert offline_partition_leader_election(assigned, isr, live, False) == (2, False)
+
+
 def test_a_clean_offline_election_drops_all_dead_isr_members_in_isr_order() -> None:
     """The new ISR keeps the old one's order and loses every dead member at once."""
     stored = LeaderAndIsr(1, 7, (4, 3, 2, 1), zk_version=9)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakekafka.protocol.errors import UsageError
+from fakekafka.replication.disk.file_io import write_atomically
 from fakekafka.testing import zookeeper_journal
 from fakekafka.testing.zookeeper_journal import FileJournal, UnreadableState, open_storage
 from fakekafka.zkfake.messages import CreateRequest, CreateSession
@@ -194,13 +195,12 @@ def test_what_is_logged_and_promised_outlives_a_replacement_that_fails(
     storage.accepted_epoch = 3
     storage.append(Txn(5, 5, SESSION, CreateRequest("/not-committed")))
     calls: list[str] = []
-    whole = zookeeper_journal.write_atomically
 
     def failing(path: str, data: bytes) -> None:
         calls.append(path)
         if len(calls) == at:
             raise OSError("no space left")
-        whole(path, data)
+        write_atomically(path, data)
 
     with monkeypatch.context() as patched:
         patched.setattr(zookeeper_journal, "write_atomically", failing)

@@ -85,6 +85,20 @@ def test_an_isr_change_is_announced_and_keeps_the_leader_epoch() -> None:
     assert {type(request).__name__ for _, request in cluster.sent} == {"UpdateMetadataRequest"}
 
 
+def test_a_refused_isr_change_is_announced_as_it_is() -> None:
+    """The leader that was too late hears like all others what counts
+    (``KafkaController.processAlterPartition``)."""
+    cluster = ControllerCluster([1, 2, 3])
+    cluster.create_topic("t", (1, 2, 3))
+    cluster.set_isr("t", 0, (1, 2))
+    cluster.sent.clear()
+    (answer,) = cluster.alter_isr(1, AlterIsrPartition(TP, 0, (1, 3), 0))
+    assert answer.partitions[0].error is ErrorCode.INVALID_UPDATE_VERSION
+    assert [broker_id for broker_id, _ in cluster.sent] == [1, 2, 3]
+    told = {request.partition_states[0].isr for _, request in cluster.sent}
+    assert told == {(1, 2)}
+
+
 def test_an_isr_change_of_a_deposed_controller_is_answered_and_ends_its_tenure() -> None:
     """An unexpected exception is a top-level UNKNOWN_SERVER_ERROR
     (docs/kafka/isr.md#changes-through-the-controller)."""

@@ -13,6 +13,7 @@ from fakekafka.protocol.values import (
     ReplicaAssignment,
     TopicPartition,
 )
+from fakekafka.statemachines.controller.flows import rebalance
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.present import present
 from fakekafka.tests.support.run_now import run_now
@@ -168,6 +169,27 @@ def test_pending_preferred_elections_are_taken_up_at_failover() -> None:
     assert "/admin/preferred_replica_election" not in cluster.zookeeper.tree.nodes
 
 
+def test_a_dying_topic_of_a_pending_election_stays_as_it_is_in_0_10() -> None:
+    """No leader is elected of it at failover, and nothing resumes its deletion
+    (``KafkaController.initializeTopicDeletion``, KAFKA-5107)."""
+    cluster = ControllerCluster([3, 1, 2], "0.10", delete_topic_enable=True)
+    cluster.create_topic("t", (1, 2))
+    cluster.kill(1)
+    cluster.start(1)
+    cluster.catch_up("t")
+    before = cluster.state("t")
+    assert before.leader == 2
+    cluster.freeze(3)
+    admin = cluster.processes[2].zk.admin
+    run_now(admin.create_delete_topic_path("t"))
+    run_now(admin.create_preferred_replica_election([TP]))
+    cluster.zookeeper.close_session(cluster.processes.pop(3).client.session_id)
+    cluster.settle()
+    assert cluster.topics() == ["t"]
+    assert cluster.state("t") == before
+    assert "/admin/preferred_replica_election" not in cluster.zookeeper.tree.nodes
+
+
 def test_a_tenth_is_not_enough_and_a_ninth_is() -> None:
     """Strictly more than ten percent (docs/kafka/election.md#rebalancing)."""
     for partitions, is_moved in ((10, False), (9, True)):
@@ -196,6 +218,29 @@ def test_the_timer_comes_back_as_the_version_says() -> None:
         assert seen == []
         cluster.host.advance(600_001)
         assert seen.count("AutoPreferredReplicaLeaderElection") == expected
+
+
+def test_a_check_that_fails_is_followed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timer is set again whatever came of it (``KafkaController``)."""
+    cluster = ControllerCluster([1])
+    checks: list[object] = []
+
+    def fail(*arguments: object) -> object:
+        checks.append(arguments)
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(rebalance, "leader_imbalances", fail)
+    cluster.host.advance(5_000 + 2 * 300_000)
+    assert len(checks) == 3
+
+
+def test_a_controller_that_is_elected_again_has_one_timer() -> None:
+    """That of its tenure before was cancelled."""
+    cluster = ControllerCluster([1])
+    for _ in range(3):
+        cluster.expire(1)
+    assert cluster.active.epoch == 4
+    assert len(cluster.host.clock.timers) == 1
 
 
 def test_a_resigned_controller_does_not_rebalance() -> None:

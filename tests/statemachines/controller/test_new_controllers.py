@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol import znode_paths
 from fakekafka.protocol import znode_payloads as payloads
-from fakekafka.protocol.control import StopReplicaRequest, UpdateMetadataRequest
+from fakekafka.protocol.control import (
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
+from fakekafka.statemachines.controller.events import LeaderAndIsrResponseReceived
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
 from fakekafka.zkfake.messages import SetDataRequest
@@ -40,6 +45,40 @@ def test_a_new_controller_hears_of_changed_endpoints() -> None:
     changed = payloads.encode_broker(BrokerInfo(other, (EndPoint("new", 1),)), 0)
     write(cluster, znode_paths.broker_id_path(other), changed)
     assert [type(request) for _, request in cluster.sent] == 2 * [UpdateMetadataRequest]
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.4", "3.9"])
+def test_a_former_controller_watches_the_node_of_the_controller_alone(version: str) -> None:
+    """Whatever it followed: brokers, topics, states, requests, notifications
+    (docs/kafka/controller-failover.md#resignation)."""
+    cluster = ControllerCluster([1, 2], version, delete_topic_enable=True)
+    cluster.create_topic("t", (1,))
+    cluster.create_topic("gone", (1,))
+    cluster.delete_topic("gone")
+    run_now(cluster.zk.admin.create_partition_reassignment({TopicPartition("t", 0): (2,)}))
+    cluster.settle()
+    former = cluster.active
+    client = cluster.processes[former.broker_id].client
+    assert {"/brokers/ids/2", "/brokers/topics/t"} <= set(client._change)
+    assert "/brokers/topics/gone" not in client._change
+    run_now(former.trigger_controller_move())
+    assert set(client._change) == {"/controller"}
+    assert client._child_change == {}
+
+
+def test_answers_to_a_former_controller_count_no_more() -> None:
+    """Not in its next tenure either."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (2, 1))
+    run_now(cluster.active.trigger_controller_move())
+    cluster.settle()
+    former = next(p.controller for p in cluster.processes.values() if not p.controller.is_active)
+    answer = LeaderAndIsrResponse(
+        ErrorCode.NONE, ((TopicPartition("t", 0), ErrorCode.KAFKA_STORAGE_ERROR),)
+    )
+    former.event_manager.put(LeaderAndIsrResponseReceived(answer, 2))
+    cluster.settle()
+    assert former.context.brokers.replicas_on_offline_dirs == {}
 
 
 def test_a_former_controller_has_no_channels() -> None:

@@ -102,6 +102,17 @@ def test_a_leader_in_the_target_that_is_leaving_is_replaced_by_election() -> Non
     assert cluster.state("t").leader == 3
 
 
+def test_a_state_of_a_newer_controller_is_left_alone() -> None:
+    """The epoch of its leader is not raised; whoever asked hears of an unexpected error."""
+    cluster = ControllerCluster([1, 2])
+    cluster.create_topic("t", (1,))
+    newer = LeaderAndIsr(1, 7, (1,), 0)
+    assert run_now(cluster.zk.topics.update_partition_isr(TP, newer, 99)) == 1
+    ((_, (error, _)),) = cluster.reassign({TP: (2,)}).items()
+    assert error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert cluster.state("t") == LeaderAndIsr(1, 7, (1,), 1)
+
+
 def test_a_partition_at_rest_is_not_listed() -> None:
     """Even if it is asked for by name (KIP-455)."""
     cluster = ControllerCluster([1, 2])

@@ -78,6 +78,18 @@ def test_initialisation_ignores_the_strategy_and_leaves_dead_replicas_out(
     assert sorted(core.channels.leader_and_isr()) == [5, 6]
 
 
+def test_a_broker_that_is_leaving_is_told_nothing_of_a_new_partition(make_core: MakeCore) -> None:
+    """LeaderAndIsr goes to the first ISR, which it is not in."""
+    core = make_core(5, 6)
+    core.assign(TP, 6, 5)
+    core.put(TP, NEW)
+    core.context.brokers.shutting_down_broker_ids.add(6)
+    core.move([TP], ONLINE, OfflinePartition())
+    assert core.stored(TP) == (5, 0, (5,), 0, 1)
+    assert set(core.channels.leader_and_isr()) == {5}
+    assert set(core.channels.update_metadata()) == {5, 6}
+
+
 def test_initialisation_needs_a_live_replica(core: Core) -> None:
     """Logged with the reason; the partition stays New and is tried again at every trigger."""
     core.assign(TP, 9)

@@ -68,9 +68,9 @@ def test_a_session_reads_its_own_writes_at_a_follower(trio: ZkNetwork) -> None:
 def test_all_reads_behind_a_write_are_answered_with_it(trio: ZkNetwork) -> None:
     """No later write has to come for the second of them."""
     client = trio.client_at(1)
-    reads = [GetDataRequest("/a"), ExistsRequest("/a"), GetDataRequest("/a")]
+    reads = GetDataRequest("/a"), ExistsRequest("/a"), GetDataRequest("/a")
     trio.log.clear()
-    responses = trio.run(client.handle_requests([CreateRequest("/a", b"1"), *reads]), limit_ms=1000)
+    responses = trio.run(client.handle_requests((CreateRequest("/a", b"1"), *reads)), limit_ms=1000)
     assert [r.code for r in responses] == [OK] * 4
     assert len(trio.messages(Commit)) == 2
 
