@@ -113,6 +113,13 @@ def test_versions_without_these_apis_write_the_znodes() -> None:
     response = cluster.ask(admin.partitions.elect_leaders(ElectLeadersRequest(PREFERRED, (TP,))))
     assert response.partitions == ((TP, ErrorCode.NONE, None),)
     assert cluster.state("t").leader == 2
+    unknown = TopicPartition("nothing", 0)
+    both = ElectLeadersRequest(PREFERRED, (TP, unknown))
+    response = cluster.ask(admin.partitions.elect_leaders(both))
+    assert response.partitions == (
+        (TP, ErrorCode.NONE, None),
+        (unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
+    )
     response = cluster.ask(admin.partitions.elect_leaders(ElectLeadersRequest(UNCLEAN, (TP,))))
     assert response.error is ErrorCode.UNSUPPORTED_VERSION
     alter = AlterPartitionReassignmentsRequest(((TP, (3, 1)),))

@@ -55,6 +55,8 @@ def test_a_topic_is_created_with_its_configuration(cluster: ControllerCluster) -
     )
     assert cluster.zookeeper.children("/config/changes") == []
     assert cluster.state("t").leader_epoch == 0
+    nodes = cluster.zookeeper.tree.nodes  # a broker that makes the log finds its configuration
+    assert nodes["/config/topics/t"].czxid < nodes["/brokers/topics/t"].czxid
 
 
 @pytest.mark.parametrize(
@@ -343,6 +345,64 @@ def test_dying_and_moving_topics_cannot_grow(cluster: ControllerCluster) -> None
     assert grow(cluster, NewPartitions("moving", 2), NewPartitions("dying", 2)) == [
         ErrorCode.REASSIGNMENT_IN_PROGRESS,
         ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ]
+
+
+def test_one_partition_on_the_move_keeps_its_topic_from_growing(
+    cluster: ControllerCluster,
+) -> None:
+    """And no other topic (``ZkAdminManager.createPartitions``)."""
+    cluster.create_topic("t", (1,), (1,))
+    cluster.create_topic("u", (1,))
+    cluster.reassign({TopicPartition("t", 1): (2,)})
+    assert grow(cluster, NewPartitions("t", 3), NewPartitions("u", 2)) == [
+        ErrorCode.REASSIGNMENT_IN_PROGRESS,
+        ErrorCode.NONE,
+    ]
+
+
+def test_before_2_4_any_reassignment_keeps_all_topics_from_growing() -> None:
+    """The topics' znodes did not tell which of them are moving."""
+    cluster = ControllerCluster([1, 2], "2.3")
+    cluster.create_topic("t", (1,))
+    cluster.create_topic("u", (1,))
+    moving = {TopicPartition("t", 0): (2,)}
+    run_now(cluster.zk.admin.create_partition_reassignment(moving))
+    cluster.settle()
+    assert grow(cluster, NewPartitions("u", 2)) == [ErrorCode.REASSIGNMENT_IN_PROGRESS]
+    cluster.catch_up("t")
+    assert grow(cluster, NewPartitions("u", 2)) == [ErrorCode.NONE]
+
+
+def test_a_topic_that_grows_keeps_its_id(cluster: ControllerCluster) -> None:
+    """It is written back with the assignment (KIP-516)."""
+    create(cluster, NewTopic("t", 1, 1))
+
+    def stored_id() -> str | None:
+        (found,) = run_now(cluster.zk.topics.get_replica_assignment_and_topic_ids_for_topics(["t"]))
+        return found.topic_id
+
+    before = stored_id()
+    assert before == cluster.active.context.topics.topic_ids["t"]
+    assert grow(cluster, NewPartitions("t", 2)) == [ErrorCode.NONE]
+    assert stored_id() == before
+
+
+def test_a_topic_does_not_shrink(cluster: ControllerCluster) -> None:
+    """Nor is it answered as if nothing had been asked for."""
+    cluster.create_topic("t", (1,), (1,), (1,))
+    answers = [
+        cluster.ask(
+            cluster.admin().topics.create_partitions(
+                CreatePartitionsRequest((NewPartitions("t", count),))
+            )
+        ).topics[0]
+        for count in (2, 3)
+    ]
+    assert {answer.error for answer in answers} == {ErrorCode.INVALID_PARTITIONS}
+    assert [answer.error_message for answer in answers] == [
+        "Topic currently has 3 partitions, which is higher than the requested 2.",
+        "Topic already has 3 partitions.",
     ]
 
 

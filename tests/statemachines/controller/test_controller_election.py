@@ -17,6 +17,7 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.controller.events import (
     ControllerChange,
+    Expire,
     RegisterBrokerAndReelect,
     TopicChange,
 )
@@ -253,6 +254,15 @@ def test_expiry_drops_queued_events_and_registers_again() -> None:
     assert seen.index("Expire finished") < seen.index("RegisterBrokerAndReelect started")
     assert process.controller.broker_epoch > old_epoch
     assert cluster.active.epoch == 2
+
+
+def test_a_controller_whose_session_expired_is_none_until_it_is_elected_again() -> None:
+    """Whoever asks it meanwhile hears that it is not."""
+    cluster = ControllerCluster([1])
+    controller = cluster.active
+    controller.event_manager.put(Expire())
+    cluster.settle()
+    assert (controller.is_active, controller.epoch) == (False, 0)
 
 
 def test_a_second_expiry_in_0_10_leaves_nobody_in_control() -> None:

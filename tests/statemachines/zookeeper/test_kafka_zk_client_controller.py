@@ -172,6 +172,14 @@ def test_an_election_that_another_won_in_the_same_epoch_is_lost(fixture: ZkFixtu
     assert raced == [(1, 1)]
 
 
+def test_the_node_of_ones_own_former_session_is_no_success(fixture: ZkFixture) -> None:
+    """It names the broker with the epoch before, and will go with that session."""
+    former = fixture.beside().zk.brokers
+    run_now(former.register_controller_and_increment_controller_epoch(1))
+    with pytest.raises(ControllerMoved, match="broker 1 won the controller election"):
+        run_now(fixture.zk.brokers.register_controller_and_increment_controller_epoch(1))
+
+
 def test_a_vanished_controller_is_no_success(fixture: ZkFixture) -> None:
     """Nobody is controller, but somebody was (docs/kafka/controller-failover.md#election)."""
     fixture.client.fail_next(is_election, ZkCode.NODEEXISTS)
