@@ -44,8 +44,8 @@ def handler_name(message_type: type) -> str:
 
 def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
     """Do as ``inspect.iscoroutinefunction``, at a tenth of its cost for plain methods."""
-    code = getattr(handler, "__code__", None)
-    if code is None:  # a partial, say
+    code = getattr(getattr(handler, "func", handler), "__code__", None)  # of a partial its function
+    if code is None:
         return inspect.iscoroutinefunction(handler)
     return bool(code.co_flags & inspect.CO_COROUTINE)
 

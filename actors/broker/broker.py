@@ -42,15 +42,11 @@ from .broker_requests import BrokerRequests
 from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
 from .controller_channel import ControllerChannel
-from .handlers.access import AccessHandlers
 from .handlers.admin import AdminHandlers
-from .handlers.authentication import AuthenticationHandlers
 from .handlers.control import ControlHandlers
 from .handlers.data import DataHandlers
-from .handlers.features import FeatureHandlers
 from .handlers.groups import GroupHandlers
-from .handlers.log_dirs import LogDirHandlers
-from .handlers.quotas import QuotaHandlers
+from .handlers.security import SecurityHandlers
 from .handlers.tokens import TokenHandlers
 from .handlers.transactions import TransactionHandlers
 from .isr_writer import zookeeper_isr_updater
@@ -80,11 +76,7 @@ _HANDLERS = (
     GroupHandlers,
     TransactionHandlers,
     AdminHandlers,
-    LogDirHandlers,
-    FeatureHandlers,
-    AuthenticationHandlers,
-    AccessHandlers,
-    QuotaHandlers,
+    SecurityHandlers,
     TokenHandlers,
 )
 

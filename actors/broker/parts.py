@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from ...coordinators.groups.coordinator import GroupCoordinator
 from ...coordinators.transactions.coordinator import TransactionCoordinator
@@ -15,6 +17,7 @@ from ...statemachines.admin.manager import AdminManager
 from ...statemachines.broker.dynamic_config import DynamicConfigManager
 from ...statemachines.controller.controller import KafkaController
 from ...statemachines.zookeeper.client import KafkaZkClient
+from ..delivery import Delivery
 from ..node import Node
 from ..port import Handler
 from .controller_channel import ControllerChannel
@@ -65,3 +68,12 @@ class BrokerHandlers:
     def by_type(self) -> dict[type, Handler]:
         """Return the handlers by the requests they take."""
         raise NotImplementedError
+
+
+async def _ask(work: Callable[[Any], Awaitable[Any]], request: Any, _delivery: Delivery) -> Any:
+    return await work(request)
+
+
+def answered_by(work: Callable[[Any], Awaitable[Any]]) -> Handler:
+    """Return the handler of a request to which this coroutine gives the answer."""
+    return partial(_ask, work)

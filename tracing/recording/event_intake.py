@@ -1,4 +1,4 @@
-"""What a recorder does while the run goes on: as little as possible.
+"""The intake of events while a run goes on, which does as little as possible.
 
 An event is a row, a tuple with the message itself in it, and a change of state is some items in
 another list. Messages are immutable, so all the rest waits (``chunk_maker``). The virtual network
@@ -67,7 +67,7 @@ class EventIntake:
         self._latest: LatestValues = LatestValues()
 
     def _handed_over(self) -> PendingEvents | None:
-        """What was taken before and is looked at elsewhere, if anything is."""
+        """Return the events that were handed over to be looked at elsewhere, if any were."""
         return None
 
     def __len__(self) -> int:
@@ -128,7 +128,7 @@ class EventIntake:
             pending.told += (seq, self._maker.state.of(actor), None, None, False, None)
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
-        """Return who hears of the changes of an actor's state."""
+        """Return the listener of changes of an actor's state."""
         state, pending, tagged = self._maker.state.of(actor), self._pending, self._tagger.tagged
 
         def changed(path: str, old: Any, new: Any) -> None:
@@ -147,7 +147,7 @@ class EventIntake:
     def log_listener(
         self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
-        """Return who hears of the offsets of an actor's log."""
+        """Return the listener of the offsets of an actor's log."""
         state, pending = self._maker.state.of(actor), self._pending
 
         def moved(log: LogOffsets) -> None:

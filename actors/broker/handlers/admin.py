@@ -1,4 +1,5 @@
-"""Handlers of the admin APIs; the rules are in ``statemachines.admin.manager``."""
+"""Handlers of the admin APIs; the rules are in ``statemachines.admin.manager``, in
+``replication.log_dirs`` (KIP-113) and in ``statemachines.controller.flows.features`` (KIP-584)."""
 
 from __future__ import annotations
 
@@ -7,58 +8,52 @@ from typing import Any
 from ....protocol.admin import (
     AlterConfigsRequest,
     AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
 )
+from ....protocol.errors import ErrorCode
+from ....statemachines.controller.events import FeatureResults
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers
+from ..parts import BrokerHandlers, answered_by
 
 
 class AdminHandlers(BrokerHandlers):
-    """Each is a coroutine: it may wait for ZooKeeper, the controller or the metadata."""
+    """Most are coroutines: they may wait for ZooKeeper, the controller or the metadata."""
 
     def by_type(self) -> dict[type, Handler]:
+        admin = self._admin
         return {
             CreateTopicsRequest: self.create_topics,
-            DeleteTopicsRequest: self.delete_topics,
-            CreatePartitionsRequest: self.create_partitions,
-            ElectLeadersRequest: self.elect_leaders,
-            AlterPartitionReassignmentsRequest: self.alter_partition_reassignments,
-            ListPartitionReassignmentsRequest: self.list_partition_reassignments,
-            DescribeConfigsRequest: self.describe_configs,
+            DeleteTopicsRequest: answered_by(admin.topics.delete_topics),
+            CreatePartitionsRequest: answered_by(admin.topics.create_partitions),
+            ElectLeadersRequest: answered_by(admin.partitions.elect_leaders),
+            AlterPartitionReassignmentsRequest: answered_by(
+                admin.partitions.alter_partition_reassignments
+            ),
+            ListPartitionReassignmentsRequest: answered_by(
+                admin.partitions.list_partition_reassignments
+            ),
+            DescribeConfigsRequest: answered_by(admin.configs.describe_configs),
             AlterConfigsRequest: self.alter_configs,
+            DescribeLogDirsRequest: self.describe_log_dirs,
+            AlterReplicaLogDirsRequest: self.alter_replica_log_dirs,
+            UpdateFeaturesRequest: self.update_features,
         }
 
     async def create_topics(self, request: CreateTopicsRequest, delivery: Delivery) -> Any:
         client_id = "" if delivery.context is None else delivery.context.client_id
         return await self._admin.topics.create_topics(request, client_id)
-
-    async def delete_topics(self, request: DeleteTopicsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.topics.delete_topics(request)
-
-    async def create_partitions(self, request: CreatePartitionsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.topics.create_partitions(request)
-
-    async def elect_leaders(self, request: ElectLeadersRequest, _delivery: Delivery) -> Any:
-        return await self._admin.partitions.elect_leaders(request)
-
-    async def alter_partition_reassignments(
-        self, request: AlterPartitionReassignmentsRequest, _delivery: Delivery
-    ) -> Any:
-        return await self._admin.partitions.alter_partition_reassignments(request)
-
-    async def list_partition_reassignments(
-        self, request: ListPartitionReassignmentsRequest, _delivery: Delivery
-    ) -> Any:
-        return await self._admin.partitions.list_partition_reassignments(request)
-
-    async def describe_configs(self, request: DescribeConfigsRequest, _delivery: Delivery) -> Any:
-        return await self._admin.configs.describe_configs(request)
 
     async def alter_configs(self, request: AlterConfigsRequest, delivery: Delivery) -> Any:
         """No client is answered that names a resource twice: ``AlterConfigsResponse.errors``, which
@@ -69,3 +64,35 @@ class AdminHandlers(BrokerHandlers):
             if len(set(named)) < len(named):
                 return None
         return response
+
+    def describe_log_dirs(
+        self, request: DescribeLogDirsRequest, _delivery: Delivery
+    ) -> DescribeLogDirsResponse:
+        return DescribeLogDirsResponse(
+            ErrorCode.NONE, self._replica_manager.log_dirs.describe(request.partitions)
+        )
+
+    def alter_replica_log_dirs(
+        self, request: AlterReplicaLogDirsRequest, _delivery: Delivery
+    ) -> AlterReplicaLogDirsResponse:
+        """Answer at once: a move goes on after its request."""
+        return AlterReplicaLogDirsResponse(self._replica_manager.log_dirs.alter(request.moves))
+
+    def update_features(
+        self, request: UpdateFeaturesRequest, delivery: Delivery
+    ) -> UpdateFeaturesResponse | None:
+        """Let the controller change them; any other broker refuses."""
+        if not self._controller.is_active:
+            return UpdateFeaturesResponse(ErrorCode.NOT_CONTROLLER)
+
+        def answer(outcome: ErrorCode | FeatureResults) -> None:
+            if isinstance(outcome, ErrorCode):
+                response = UpdateFeaturesResponse(outcome)
+            else:
+                results = ((name, error, text) for name, (error, text) in outcome.items())
+                response = UpdateFeaturesResponse(ErrorCode.NONE, None, tuple(results))
+            self._node.reply(delivery, response)
+
+        updates = {update.name: update for update in request.updates}
+        self._controller.update_features(updates.values(), answer)
+        return None

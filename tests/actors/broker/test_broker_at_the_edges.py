@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fakekafka import KafkaError, Simulation
-from fakekafka.protocol.admin import CreateTopicsRequest, DescribeConfigsRequest, NewTopic
+from fakekafka.protocol.admin import CreateTopicsRequest, NewTopic
 from fakekafka.protocol.control import UpdateMetadataRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import RecordBatch, build_batch
@@ -111,9 +111,9 @@ def test_a_session_that_ends_under_a_request_is_no_bug(
     """The asker gets UNKNOWN_SERVER_ERROR, as from Kafka; nothing is reported as a failure."""
     controller = simulation.processes[simulation.controller.id or 0].broker
     assert controller is not None
-    monkeypatch.setattr(controller.admin.configs, "describe_configs", ending)
+    monkeypatch.setattr(controller.admin.topics, "create_topics", ending)
     with pytest.raises(KafkaError, match="SESSIONEXPIRED") as raised:
-        ask(simulation, DescribeConfigsRequest(()))
+        ask(simulation, CreateTopicsRequest((NewTopic("c", 1, 1),), 1000))
     assert raised.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 

@@ -1,38 +1,46 @@
-"""Handlers of what clients ask about authentication once they are in."""
+"""Handlers of what clients ask about users, ACLs and quotas once they are in."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ....protocol.errors import ErrorCode
+from ....protocol.security.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from ....protocol.security.authentication import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from ....protocol.security.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from ....statemachines.security.quota_admin import QuotaAdmin
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers
+from ..parts import BrokerHandlers, answered_by
 
 
-class AuthenticationHandlers(BrokerHandlers):
-    """SASL requests out of place, and SCRAM credentials.
+class SecurityHandlers(BrokerHandlers):
+    """Any broker answers; the others learn of changes by ZooKeeper.
 
-    A listener with SASL answers handshakes itself. What comes here was sent to one without, or
-    after the client was known.
+    A listener with SASL answers handshakes itself. Those that come here were sent to one without,
+    or after the client was known.
     """
 
     def by_type(self) -> dict[type, Handler]:
+        acls, quotas = self._security.acls, QuotaAdmin(self._zk)
         return {
             SaslHandshakeRequest: self.sasl_handshake,
             SaslAuthenticateRequest: self.sasl_authenticate,
-            DescribeUserScramCredentialsRequest: self.describe_user_scram_credentials,
+            DescribeUserScramCredentialsRequest: answered_by(self._security.scram_admin.describe),
             AlterUserScramCredentialsRequest: self.alter_user_scram_credentials,
+            DescribeAclsRequest: answered_by(acls.describe),
+            CreateAclsRequest: answered_by(acls.create),
+            DeleteAclsRequest: answered_by(acls.delete),
+            DescribeClientQuotasRequest: answered_by(quotas.describe),
+            AlterClientQuotasRequest: answered_by(quotas.alter),
         }
 
     def sasl_handshake(
@@ -47,11 +55,6 @@ class AuthenticationHandlers(BrokerHandlers):
             ErrorCode.ILLEGAL_SASL_STATE,
             "SaslAuthenticate request received after successful authentication",
         )
-
-    async def describe_user_scram_credentials(
-        self, request: DescribeUserScramCredentialsRequest, _delivery: Delivery
-    ) -> DescribeUserScramCredentialsResponse:
-        return await self._security.scram_admin.describe(request)
 
     async def alter_user_scram_credentials(
         self, request: AlterUserScramCredentialsRequest, _delivery: Delivery
