@@ -8,9 +8,10 @@ import pytest
 from fakekafka.protocol.awaiting import Task
 from fakekafka.protocol.errors import UsageError
 from fakekafka.tests.support.zookeeper_network import ZkNetwork, codes
-from fakekafka.zkfake.client.client import ZooKeeperClient
+from fakekafka.zkfake.client.client import ClientState, ZooKeeperClient
 from fakekafka.zkfake.messages import (
     ClientPacket,
+    ConnectionClosed,
     ConnectRequest,
     ConnectResponse,
     CreateRequest,
@@ -215,6 +216,36 @@ def test_a_client_tries_the_next_server(network: ZkNetwork) -> None:
     client = network.client(session_timeout_ms=6000)
     network.run_until(lambda: client.is_connected, limit_ms=9000)
     assert client.server == "zk-1"
+
+
+def test_a_client_comes_to_each_server_within_the_timeout_of_its_session(
+    network: ZkNetwork,
+) -> None:
+    """It has a part of it for each (ZooKeeper: ``ClientCnxn``, ``connectTimeout``)."""
+    network.ensemble(3, start=False)
+    network.client(session_timeout_ms=6000)
+    network.run_for(6000)
+    asked = {to for _, to, message in network.log if isinstance(message, ConnectRequest)}
+    assert asked == {"zk-1", "zk-2", "zk-3"}
+
+
+def test_an_answer_to_an_attempt_that_was_given_up_is_ignored(single: ZkNetwork) -> None:
+    """The server has been told already that nothing comes of it."""
+    single.kill(1)
+    client = single.client(session_timeout_ms=6000)
+    single.run_until(lambda: bool(single.messages(ConnectionClosed)))
+    (closed, *_) = single.messages(ConnectionClosed)
+    single.deliver("zk-1", "client", ConnectResponse(closed.connection_id, 99, 6000))
+    assert (client.is_connected, client.session_id) == (False, 0)
+
+
+def test_a_client_whose_connection_is_lost_while_it_closes_is_closed(single: ZkNetwork) -> None:
+    """Its session is left to expire."""
+    client = single.connected()
+    single.cut("client", "zk-1")
+    closed = client.close()
+    single.run_until(lambda: closed.done)
+    assert client.state is ClientState.CLOSED
 
 
 def test_packets_for_an_earlier_client_of_the_node_are_refused(single: ZkNetwork) -> None:

@@ -7,10 +7,13 @@ from fakekafka.protocol.awaiting import Task
 from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler
 from fakekafka.tests.support.zookeeper_network import ZkNetwork
 from fakekafka.zkfake.messages import (
+    ClientPacket,
     CloseSession,
+    ConnectionClosed,
     ConnectRequest,
     CreateRequest,
     ExistsRequest,
+    GetDataRequest,
     Ping,
     ZkCode,
 )
@@ -41,6 +44,13 @@ def test_a_session_moves_to_another_server_with_its_ephemerals_and_watches(trio:
     assert client.session_id == session_id
     assert log == ["created"]
     assert trio.servers[trio.leaders()[0]].children("/") == ["e", "new"]
+
+
+def test_who_has_no_session_yet_is_not_served(trio: ZkNetwork) -> None:
+    """A follower has asked for one; what comes before it ends the connection."""
+    trio.deliver("x", "zk-1", ConnectRequest(5, 0, 6000, 0))
+    trio.deliver("x", "zk-1", ClientPacket(5, 0, 0, 1, GetDataRequest("/")))
+    assert trio.log[-1] == ("zk-1", "x", ConnectionClosed(5))
 
 
 def test_a_follower_carries_the_heartbeats_of_all_its_clients(trio: ZkNetwork) -> None:
