@@ -9,7 +9,7 @@ from ...actors.surroundings import RowBuffer
 from ..format import CHUNK_EVENTS
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Row
+    from ...actors.surroundings import Row, Sent
     from .recorded_state import Told
 
 _SENT_SIZE = 9
@@ -27,7 +27,7 @@ class PendingEvents(RowBuffer):
         self._begin()
 
     def _begin(self) -> None:
-        self.rows = []
+        self.rows: list[Row | Sent] = []
         self.rows_whole: int = 0
         """So many of them, from the first on, are each a ``Row``."""
         self.told: Told = []
