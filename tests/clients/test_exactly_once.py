@@ -29,6 +29,9 @@ KILLS = int(os.environ.get("FAKEKAFKA_EXACTLY_ONCE_KILLS", "20"))
 STARTS_MAX = 4
 PARTITIONS = 2
 GROUP = "copiers"
+STUCK_S = 15
+"""Longer than any transaction of these takes, and than the poll interval of the consumer."""
+POLLED: dict[str, Any] = {"max.poll.interval.ms": 10_000}
 FAST = {"retry.backoff.ms": 10, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100}
 
 
@@ -49,7 +52,12 @@ def consumer_of(cluster: Cluster, group: str = GROUP, **config: Any) -> Consumer
 
 
 class Copier(threading.Thread):
-    """Copies from one topic to the other; begins anew after each error that ends a transaction."""
+    """Copies from one topic to the other; begins anew after each error that ends a transaction.
+
+    An instance that is stuck is left alone, and the next one fences it, as whoever watches a
+    program would have it: ``send_offsets_to_transaction`` of librdkafka 2.16 may wait for a
+    coordinator that has left its metadata, whatever the timeout (librdkafka issues 5511 and 5456).
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(name="copier")
@@ -59,18 +67,34 @@ class Copier(threading.Thread):
         self.aborted = 0
         self.instances = 0
         self.failure: BaseException | None = None
+        self._busy_since_s: float | None = None
+        """When the transaction began that is under way."""
 
     def run(self) -> None:
+        while not self.stopping.is_set() and self.failure is None:
+            self.instances += 1
+            self._busy_since_s = None
+            instance = threading.Thread(
+                target=self._be_instance, args=(self.instances,), name="copier", daemon=True
+            )
+            instance.start()
+            while instance.is_alive() and not self._is_stuck():
+                instance.join(0.2)
+
+    def _is_stuck(self) -> bool:
+        since_s = self._busy_since_s
+        return since_s is not None and time.monotonic() - since_s > STUCK_S
+
+    def _be_instance(self, number: int) -> None:
         try:
-            while not self.stopping.is_set():
-                self.instances += 1
-                self._copy()
+            self._copy()
         except BaseException as error:
-            self.failure = error
+            if number == self.instances:
+                self.failure = error
 
     def _copy(self) -> None:
         """Until a fatal error, after which another producer has to go on."""
-        consumer = consumer_of(self.cluster)
+        consumer = consumer_of(self.cluster, GROUP, **POLLED)
         producer = Producer(
             {
                 "bootstrap.servers": self.cluster.bootstrap_servers,
@@ -84,7 +108,12 @@ class Copier(threading.Thread):
             consumer.subscribe(["in"])
             while not self.stopping.is_set():
                 messages = [m for m in consumer.consume(20, 0.2) if m.error() is None]
-                if messages and not self._transact(producer, consumer, messages):
+                if not messages:
+                    continue
+                self._busy_since_s = time.monotonic()
+                goes_on = self._transact(producer, consumer, messages)
+                self._busy_since_s = None
+                if not goes_on:
                     return
         except KafkaException as error:
             if not self._is_expected(error.args[0]):
