@@ -63,6 +63,14 @@ def words_of_c(path: str, text: str) -> list[str]:
     ]
 
 
+def compiled_modules(root: Path) -> frozenset[str]:
+    """The names of the modules that are compiled."""
+    return frozenset(
+        "fakekafka." + path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
+        for path in modules_to_compile(root)
+    )
+
+
 def test_a_shared_name_is_found() -> None:
     """Not if the types are the same, and not in two functions."""
     handlers = "    try: ...\n    except A as e: ...\n    except {} as e: ...\n"
@@ -143,17 +151,14 @@ def test_inherited_slots_are_found() -> None:
 
 def test_no_compiled_class_inherits_slots(root: Path) -> None:
     """Of all modules that are compiled."""
-    modules = {
-        "fakekafka." + path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
-        for path in modules_to_compile(root)
-    }
+    modules = compiled_modules(root)
     found = [
         f"{cls.__module__}.{cls.__qualname__} has the slots of {base}"
         for name in sorted(modules)
         for cls in vars(importlib.import_module(name)).values()
         if isinstance(cls, type)
         and cls.__module__ == name
-        and (base := inherited_slots(cls, frozenset(modules)))
+        and (base := inherited_slots(cls, modules))
     ]
     assert found == []
 
@@ -225,10 +230,7 @@ def test_interpreted_classes_inherit_from_no_closed_class(
                 module = module.removesuffix(".__init__")
                 packages.add(module)
             sources[module] = text
-    compiled = {
-        "fakekafka." + path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
-        for path in modules_to_compile(root)
-    }
+    compiled = compiled_modules(root)
     assert compiled < set(sources)
     assert closed_bases(sources, compiled, packages) == []
 

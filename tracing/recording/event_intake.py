@@ -112,7 +112,7 @@ class EventIntake:
             self._note(kind, seq, actor, peer)
         rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
         if seq == pending.last_of_chunk:
-            self._pending.cut()
+            pending.cut()
         return seq
 
     def _note(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
@@ -194,7 +194,7 @@ class EventIntake:
         assert place is not None
         pending.told += (place, state, path, old, new, None)
         if place is not seq and place == pending.last_of_chunk:
-            self._pending.cut()
+            pending.cut()
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
         """Return whether this is news."""

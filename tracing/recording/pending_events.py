@@ -18,7 +18,7 @@ _SENT_SIZE = 9
 class PendingEvents(RowBuffer):
     """Events by number from ``first`` on, with what was said of them meanwhile.
 
-    Nobody may hold on to its lists: others take their place.
+    A caller may not keep its lists: others take their place.
     """
 
     def __init__(self, cut: Callable[[], object]) -> None:

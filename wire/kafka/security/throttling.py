@@ -181,7 +181,6 @@ class ThrottlingBackend(BackendInFront):
         topics, left = _divided(request.topics, passes)
         goes_on = replace(request, topics=topics)
         error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-        refusal = error_response(replace(request, topics=left), error)
         if isinstance(request, DeleteTopicsRequest):
             names = self._names(broker_id, request.topic_ids)
             topic_ids, ids_left = _divided(
@@ -191,6 +190,8 @@ class ThrottlingBackend(BackendInFront):
             by_name = (TopicResult(name, error) for name in left)
             by_id = (TopicResult(names[each], error, None, each) for each in ids_left)
             refusal = DeleteTopicsResponse((*by_name, *by_id))
+        else:
+            refusal = error_response(replace(request, topics=left), error)
         refusals = refusal.topics
         if not throttle_ms and not refusals:
             return request, respond
