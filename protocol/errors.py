@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from enum import IntEnum
 
@@ -252,6 +251,8 @@ def invariant(condition: object, text: str) -> None:
 
 def did_you_mean(wanted: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     """``; did you mean ...?``, or an empty text if no name is similar (``cutoff``: 0 to 1)."""
+    import difflib  # only a mistake needs it
+
     near = difflib.get_close_matches(str(wanted), list(known), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -264,6 +265,8 @@ def nearest_names(wanted: object, known: Iterable[str], most: int = 10) -> str:
         return ""
     if len(names) <= most:
         return f"; there are {', '.join(names)}"
+    import difflib
+
     word = str(wanted).lower()
 
     def likeness(name: str) -> float:

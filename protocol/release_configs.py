@@ -17,7 +17,6 @@ import math
 import pkgutil
 import re
 from collections.abc import Container, Mapping
-from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -189,6 +188,8 @@ def _java_double(value: float) -> str:
     """A number as ``Double.toString`` of Java writes it."""
     if value == 0 or 1e-3 <= abs(value) < 1e7 or not math.isfinite(value):
         return repr(value)
+    from decimal import Decimal  # few values are written so
+
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
     return f"{'-' if sign else ''}{first}.{rest}E{len(digits) - 1 + int(exponent)}"

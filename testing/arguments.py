@@ -18,7 +18,6 @@ from typing import Any, NoReturn
 from ..protocol.errors import UsageError, did_you_mean
 from ..protocol.versions import Behaviour, behaviour
 from .parameters import kinds
-from .parameters.cluster_kinds import ASSIGNMENT, PARTITIONS, TOPIC_CONFIG
 from .parameters.kinds import STRING, whole
 
 _SHAPE = ("partitions", "replication_factor", "config", "assignment")
@@ -200,11 +199,17 @@ def broker_config(values: Any) -> dict[str, Any]:
 
 def topic_config(values: Any) -> tuple[tuple[str, str], ...]:
     """Configuration of a topic, as requests carry it."""
-    return () if values is None else tuple(TOPIC_CONFIG.check("config", values).items())
+    if values is None:
+        return ()
+    from .parameters.cluster_kinds import TOPIC_CONFIG  # a cluster starts without these kinds
+
+    return tuple(TOPIC_CONFIG.check("config", values).items())
 
 
 def partition_keys(values: Any) -> list[tuple[str, int]]:
     """Several partitions."""
+    from .parameters.cluster_kinds import PARTITIONS
+
     found: list[tuple[str, int]] = PARTITIONS.check("partitions", values)
     return found
 
@@ -234,6 +239,8 @@ def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
     if shape.get("replication_factor") is not None:
         integer("replication_factor", shape["replication_factor"])
     if shape.get("assignment") is not None:
+        from .parameters.cluster_kinds import ASSIGNMENT
+
         ASSIGNMENT.check("assignment", shape["assignment"])
     topic_config(shape.get("config"))
 

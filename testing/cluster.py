@@ -12,41 +12,44 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..actors.runtime.garbage import garbage
 from ..actors.runtime.live import LiveRuntime
-from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.names import broker_name
 from ..protocol.security.configuration import SecurityConfig
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
-from ..replication.disk.disk import Disk
 from ..wire.kafka.gateway import TcpGateway, TcpListener
-from ..wire.kafka.security.certificates import require_cryptography
+from ..wire.kafka.security.listener_security import OPEN, ListenerSecurity
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble
 from .emulated_cluster import EmulatedCluster
-from .memory_bound import MemoryBound, bytes_of
 from .real_time import RealTimeCluster
 from .recording.cluster_recording import ClusterRecording
-from .reset import reset
-from .security import ClusterSecurity
 
 if TYPE_CHECKING:
+    from ..actors.broker.process import BrokerProcess
+    from ..actors.runtime.threaded import ThreadedRuntime
+    from ..protocol.security.configuration import ListenerSpec
+    from ..replication.disk.disk import Disk
     from ..tracing.reading.reader import Trace
     from ..wire.zookeeper.gateway import ZooKeeperTcp
+    from .memory_bound import MemoryBound
+    from .security import ClusterSecurity
 
 logger: logging.Logger = logging.getLogger("fakekafka.testing")
 
 _START_TIMEOUT_S = 30
-_RUNTIMES: dict[str, Callable[[], LiveRuntime | ThreadedRuntime]] = {
-    "live": LiveRuntime,
-    "threaded": ThreadedRuntime,
-}
 
 
 def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _tcp_listener(process: BrokerProcess) -> TcpListener:
+    listener = process.spec.listener
+    assert isinstance(listener, TcpListener)
+    return listener
 
 
 class Cluster(EmulatedCluster):
@@ -102,7 +105,7 @@ class Cluster(EmulatedCluster):
                 test_friendly=True,
             )
         )
-        if arguments.text("runtime", runtime) not in _RUNTIMES:
+        if arguments.text("runtime", runtime) not in ("live", "threaded"):
             arguments.refuse("runtime", runtime, "'live' or 'threaded'")
         self._runtime_name = runtime
         self._host = arguments.text("host", host)
@@ -112,8 +115,15 @@ class Cluster(EmulatedCluster):
                 self._host,
             )
         self._advertised_host = arguments.advertised_host(advertised_host, self._host)
-        self._security = ClusterSecurity(self._security_config, self._advertised_host)
+        self._running: RealTimeCluster | None = None
+        self._failures: list[tuple[str, BaseException]] | None = None
+        self._security: ClusterSecurity | None = None
+        """Made when it is first needed."""
+        if self._security_config != SecurityConfig():
+            _ = self.security  # it says now if the configuration makes no sense
         if self._security_config.uses_tls:
+            from ..wire.kafka.security.certificates import require_cryptography
+
             require_cryptography()
         if ports is None:
             ports = (0,) * len(self._plan.broker_ids)
@@ -130,10 +140,12 @@ class Cluster(EmulatedCluster):
         self._zookeeper_tcp: ZooKeeperTcp | None = None
         self._recording = ClusterRecording(trace)
         self._data_dir = arguments.file_path("data_dir", data_dir)
-        self._memory_bytes_max = None if memory is None else bytes_of("memory", memory)
+        self._memory_bytes_max: int | None = None
+        if memory is not None:
+            from .memory_bound import bytes_of
+
+            self._memory_bytes_max = bytes_of("memory", memory)
         self._memory: MemoryBound | None = None
-        self._running: RealTimeCluster | None = None
-        self._failures: list[tuple[str, BaseException]] | None = None
 
     @property
     def running(self) -> RealTimeCluster:
@@ -165,7 +177,7 @@ class Cluster(EmulatedCluster):
             self._running.require_own_process()
             raise UsageError("the cluster is already started")
         self._make_data_dir()
-        runtime = _RUNTIMES[self._runtime_name]()
+        runtime = self._make_runtime()
         try:
             with garbage.looking_rarely():
                 self._running = self._assemble(runtime)
@@ -176,6 +188,13 @@ class Cluster(EmulatedCluster):
             self.stop()
             raise
         return self
+
+    def _make_runtime(self) -> LiveRuntime | ThreadedRuntime:
+        if self._runtime_name == "live":
+            return LiveRuntime()
+        from ..actors.runtime.threaded import ThreadedRuntime
+
+        return ThreadedRuntime()
 
     def _make_data_dir(self) -> None:
         """Raise ``UsageError`` for a place in which nothing can be kept."""
@@ -207,7 +226,8 @@ class Cluster(EmulatedCluster):
     def _start(self, running: RealTimeCluster) -> None:
         runtime = running.runtime
         self._recording.start(runtime, self._runtime_name, self.kafka_version, self._plan.config)
-        self._security.attach(running)
+        if self._security is not None:
+            self._security.attach(running)
         starts = runtime.run_in(None, self._start_processes)
         if self._zookeeper_ports is not None:
             self._serve_zookeeper(self._zookeeper_ports)
@@ -217,9 +237,12 @@ class Cluster(EmulatedCluster):
 
         running.await_settled(starts, _START_TIMEOUT_S)
         running.wait_until(has_started, _START_TIMEOUT_S)
-        self._security.create_users()
+        if self._security is not None:
+            self._security.create_users()
         self.create_initial_topics()
         if self._memory_bytes_max is not None:
+            from .memory_bound import MemoryBound
+
             self._memory = MemoryBound(running, self._memory_bytes_max)
             self._memory.start()
 
@@ -235,9 +258,7 @@ class Cluster(EmulatedCluster):
         if running.runtime.thread.is_forked_away:  # the parent's threads are not here
             return
         for process in running.processes.values():
-            listener = process.spec.listener
-            assert isinstance(listener, TcpListener)
-            listener.release()
+            _tcp_listener(process).release()
         if self._zookeeper_tcp is not None:
             self._zookeeper_tcp.stop()
             self._zookeeper_tcp = None
@@ -251,8 +272,9 @@ class Cluster(EmulatedCluster):
         for zookeeper in running.zookeepers.values():
             zookeeper.node = None
             zookeeper.storage.close()
-        self._security.attach(None)
-        self._security.remove_files()
+        if self._security is not None:
+            self._security.attach(None)
+            self._security.remove_files()
         self._recording.close()
 
     async def __aenter__(self) -> Self:
@@ -290,7 +312,8 @@ class Cluster(EmulatedCluster):
         host = self._advertised_host
         host = f"[{host}]" if ":" in host else host
         return ",".join(
-            f"{host}:{self.broker(broker_id).ports[found[0]]}" for broker_id in self.broker_ids
+            f"{host}:{_tcp_listener(process).ports[found[0]]}"
+            for process in self.processes.values()
         )
 
     @property
@@ -301,6 +324,11 @@ class Cluster(EmulatedCluster):
     @property
     def security(self) -> ClusterSecurity:
         """Certificates, users, tokens, ACLs and quotas for the clients of a test."""
+        if self._security is None:
+            from .security import ClusterSecurity
+
+            self._security = ClusterSecurity(self._security_config, self._advertised_host)
+            self._security.attach(self._running)
         return self._security
 
     @property
@@ -346,15 +374,22 @@ class Cluster(EmulatedCluster):
             gateway,
             self._host,
             listeners,
-            functools.partial(self._security.listener_security, gateway, config),
+            functools.partial(self._listener_security, gateway, config),
             advertised_host=self._advertised_host,
             max_request_bytes=config["socket.request.max.bytes"],
             idle_ms=config["connections.max.idle.ms"],
             queued_bytes_max=config["queued.max.request.bytes"],
             has_consumer_groups=CONSUMER_PROTOCOL
             in config["group.coordinator.rebalance.protocols"],
-            guard=self._security.guard(config),
+            guard=self.security.guard(config) if config["authorizer.class.name"] else None,
         )
+
+    def _listener_security(
+        self, gateway: TcpGateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
+    ) -> ListenerSecurity:
+        if self._security is None:  # nothing of it was asked for
+            return OPEN
+        return self._security.listener_security(gateway, config, broker_id, listener)
 
     def _make_disk(self, broker_id: int) -> Disk:
         if self._data_dir is None:
@@ -394,7 +429,9 @@ class Cluster(EmulatedCluster):
         as in Kafka, the topic cannot be deleted without them. The same if clients create topics
         again as soon as they are deleted; it names both.
         """
-        reset(self.running, self._security.restore)
+        from .reset import reset
+
+        reset(self.running, self.security.restore)
 
     # -- the recording -------------------------------------------------------------------------
 

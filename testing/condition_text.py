@@ -1,4 +1,4 @@
-"""Conditions: which errors mean "not yet", and the message of a wait that took too long."""
+"""The message of a wait that took too long, from the source of its condition."""
 
 from __future__ import annotations
 
@@ -8,17 +8,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from ..protocol.errors import KafkaError, NotThereYet
-
 _VALUE_LENGTH_MAX = 200
-
-
-def is_not_yet(error: Exception) -> bool:
-    """Return whether a condition that raises this may hold later: what it asks for does not exist
-    yet."""
-    return isinstance(error, NotThereYet) or (
-        isinstance(error, KafkaError) and error.code.is_retriable
-    )
 
 
 def describe(condition: Callable[[], object]) -> str:

@@ -9,22 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..protocol.data import ACKS_ALL
-from ..protocol.errors import ErrorCode, FakeKafkaError, UsageError
-from ..protocol.values import TopicPartition
+from ..protocol.errors import FakeKafkaError, UsageError
 from . import arguments
-from .handles.admin import AdminClient
 from .handles.asking import Asking
-from .handles.broker import BrokerHandle
-from .handles.controller import ControllerHandle
-from .handles.groups import Groups
-from .handles.injection import Answer, Injection
-from .handles.injection_arguments import read_effect, read_filter
-from .handles.network import NetworkHandle
-from .handles.partitions import Partitions
-from .handles.records import RecordClient
-from .handles.roles import broker_process
-from .handles.waits import Waits
-from .handles.zookeeper import ZooKeeperHandle
 from .restart import is_restored, topics_are_back
 
 if TYPE_CHECKING:
@@ -34,8 +21,19 @@ if TYPE_CHECKING:
     from ..actors.zookeeper.process import ZooKeeperProcess
     from ..protocol.admin import OngoingReassignment
     from ..protocol.awaiting import Pending
+    from ..protocol.errors import ErrorCode
+    from ..protocol.values import TopicPartition
     from ..tracing.reading.reader import Trace
     from .assembly import ClusterPlan
+    from .handles.broker import BrokerHandle
+    from .handles.controller import ControllerHandle
+    from .handles.groups import Groups
+    from .handles.injection import Answer, Injection
+    from .handles.network import NetworkHandle
+    from .handles.partitions import Partitions
+    from .handles.records import RecordClient
+    from .handles.waits import Waits
+    from .handles.zookeeper import ZooKeeperHandle
     from .views import ConsumerRecord, GroupView, PartitionView
 
 T = TypeVar("T")
@@ -166,13 +164,13 @@ class EmulatedCluster(Asking):
 
         ``other_than`` is the id of a former leader. ``WaitTimeout`` tells leader, ISR and offsets.
         """
-        return Waits(self.running).for_leader(topic, partition, other_than, timeout_s)
+        return self._waits.for_leader(topic, partition, other_than, timeout_s)
 
     def wait_for_in_sync(
         self, topic: str, partition: int | None = None, *, timeout_s: float = 10
     ) -> None:
         """Wait until every replica of a topic, or of one partition, is in the ISR."""
-        Waits(self.running).for_in_sync(topic, partition, timeout_s)
+        self._waits.for_in_sync(topic, partition, timeout_s)
 
     def wait_for_records(
         self, topic: str, count: int, partition: int | None = None, *, timeout_s: float = 10
@@ -183,7 +181,7 @@ class EmulatedCluster(Asking):
         partition by partition. ``count=0`` waits until all that the leaders have is replicated.
         ``WaitTimeout`` tells leader, ISR and offsets.
         """
-        return Waits(self.running).for_records(topic, count, partition, timeout_s)
+        return self._waits.for_records(topic, count, partition, timeout_s)
 
     # -- the start -----------------------------------------------------------------------------
 
@@ -212,6 +210,8 @@ class EmulatedCluster(Asking):
 
     def create_initial_topics(self) -> None:
         """Create those of the argument ``topics`` that are not there."""
+        if not self._plan.topics:
+            return
         there = self.topics()
         for name, shape in self._plan.topics.items():
             if name not in there:  # a data directory has it
@@ -226,6 +226,8 @@ class EmulatedCluster(Asking):
             self.create_topic(name, partitions=shape, replication_factor=replication_factor)
 
     # -- handles -------------------------------------------------------------------------------
+    #
+    # Each is imported here, where it is made: a cluster starts without any.
 
     def broker(self, broker: int | str) -> BrokerHandle:
         """Handle of a broker, by its id, or by the role it has now.
@@ -235,6 +237,9 @@ class EmulatedCluster(Asking):
         ``transaction-coordinator:my-id`` and ``random``. Raises ``NotThereYet`` while no broker
         has the role.
         """
+        from .handles.broker import BrokerHandle
+        from .handles.roles import broker_process
+
         running = self.running
         process = broker_process(running, broker)
         handle = self._handles.get(process)
@@ -245,17 +250,47 @@ class EmulatedCluster(Asking):
     @property
     def controller(self) -> ControllerHandle:
         """The active controller."""
+        from .handles.controller import ControllerHandle
+
         return ControllerHandle(self.running)
 
     @property
     def zookeeper(self) -> ZooKeeperHandle:
         """ZooKeeper: the tree of znodes, and its servers."""
+        from .handles.zookeeper import ZooKeeperHandle
+
         return ZooKeeperHandle(self.running)
 
     @property
     def network(self) -> NetworkHandle:
         """The network: cuts, delays, losses, and messages that are held back."""
+        from .handles.network import NetworkHandle
+
         return NetworkHandle(self.running)
+
+    @property
+    def _partitions(self) -> Partitions:
+        from .handles.partitions import Partitions
+
+        return Partitions(self.running)
+
+    @property
+    def _groups(self) -> Groups:
+        from .handles.groups import Groups
+
+        return Groups(self.running)
+
+    @property
+    def _waits(self) -> Waits:
+        from .handles.waits import Waits
+
+        return Waits(self.running)
+
+    @property
+    def _record_client(self) -> RecordClient:
+        from .handles.records import RecordClient
+
+        return RecordClient(self.running)
 
     # -- topics and partitions -----------------------------------------------------------------
 
@@ -272,28 +307,27 @@ class EmulatedCluster(Asking):
         ``assignment`` maps partition numbers to broker ids, given instead of the two counts;
         ``replication_factor`` is otherwise ``default.replication.factor``.
         """
-        admin = AdminClient(self.running)
-        admin.create_topic(name, partitions, replication_factor, config, assignment)
+        self._admin.create_topic(name, partitions, replication_factor, config, assignment)
 
     def create_topics(
         self, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
     ) -> None:
         """Create many topics of one shape with one request."""
-        AdminClient(self.running).create_topics(names, partitions, replication_factor)
+        self._admin.create_topics(names, partitions, replication_factor)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until no living broker knows it."""
-        AdminClient(self.running).delete_topic(name)
+        self._admin.delete_topic(name)
 
     def create_partitions(
         self, topic: str, count: int, assignment: Sequence[Sequence[int]] = ()
     ) -> None:
         """Grow a topic to ``count`` partitions."""
-        AdminClient(self.running).create_partitions(topic, count, assignment)
+        self._admin.create_partitions(topic, count, assignment)
 
     def alter_config(self, topic: str, config: Mapping[str, Any]) -> None:
         """Set configurations of a topic, leaving its others as they are."""
-        AdminClient(self.running).alter_config(topic, config)
+        self._admin.alter_config(topic, config)
 
     def elect_leaders(
         self,
@@ -301,19 +335,19 @@ class EmulatedCluster(Asking):
         partitions: Sequence[tuple[str, int]] | None = None,
     ) -> dict[TopicPartition, ErrorCode]:
         """Run a ``preferred`` or ``unclean`` election; return the error code of each partition."""
-        return AdminClient(self.running).elect_leaders(election, partitions)
+        return self._admin.elect_leaders(election, partitions)
 
     def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
         """Start moving partitions to other brokers; a target of None cancels a move."""
-        AdminClient(self.running).reassign_partitions(targets)
+        self._admin.reassign_partitions(targets)
 
     def reassignments(self) -> tuple[OngoingReassignment, ...]:
         """The reassignments that are under way."""
-        return AdminClient(self.running).reassignments()
+        return self._admin.reassignments()
 
     def topics(self) -> list[str]:
         """Names of all topics as the living brokers know them, sorted."""
-        return Partitions(self.running).topics()
+        return self._partitions.topics()
 
     def partition(self, topic: str, partition: int) -> PartitionView:
         """A snapshot of a partition; ``UsageError`` when it does not exist.
@@ -321,7 +355,7 @@ class EmulatedCluster(Asking):
         While no controller is active, or a new one still loads, it shows the newest state that
         a living broker knows, and the states of the controller are empty.
         """
-        return Partitions(self.running).partition(topic, partition)
+        return self._partitions.partition(topic, partition)
 
     def records(
         self, topic: str, partition: int | None = None, replica: int | str | None = None
@@ -331,19 +365,17 @@ class EmulatedCluster(Asking):
         They come partition by partition, also those that are not replicated yet. Control records
         are left out. ``NotThereYet`` if there is no such topic, leader or replica.
         """
-        running = self.running
-        broker_id = None if replica is None else broker_process(running, replica).spec.broker_id
-        return Partitions(running).records(topic, partition, broker_id)
+        broker_id = None if replica is None else self.broker(replica).id
+        return self._partitions.records(topic, partition, broker_id)
 
     def log_bytes(self, topic: str, partition: int, replica: int | str) -> bytes:
         """A replica's whole log as stored, for comparing replicas byte by byte."""
-        running = self.running
-        broker_id = broker_process(running, replica).spec.broker_id
-        return Partitions(running).log_bytes(topic, partition, broker_id)
+        broker_id = self.broker(replica).id
+        return self._partitions.log_bytes(topic, partition, broker_id)
 
     def group(self, group_id: str) -> GroupView:
         """A snapshot of a consumer group; an unknown group is ``Dead``."""
-        return Groups(self.running).group(group_id)
+        return self._groups.group(group_id)
 
     def wait_for_group(
         self, group_id: str, members: int | None = None, timeout_s: float = 10
@@ -352,7 +384,7 @@ class EmulatedCluster(Asking):
 
         Raises ``WaitTimeout``, which tells of the group as it is.
         """
-        return Waits(self.running).for_group(group_id, members, timeout_s)
+        return self._waits.for_group(group_id, members, timeout_s)
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -370,15 +402,14 @@ class EmulatedCluster(Asking):
         Waits and retries as a client does while the partition has no leader. ``UsageError`` if the
         partition does not exist: only real clients make brokers create topics.
         """
-        client = RecordClient(self.running)
-        return client.produce(topic, value, key, partition, acks, headers)
+        return self._record_client.produce(topic, value, key, partition, acks, headers)
 
     def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[ConsumerRecord]:
         """Records from ``offset`` to the high watermark, as a consumer sees them now.
 
         ``UsageError`` when the partition does not exist.
         """
-        return RecordClient(self.running).consume(topic, partition, offset)
+        return self._record_client.consume(topic, partition, offset)
 
     # -- interventions -------------------------------------------------------------------------
 
@@ -410,6 +441,9 @@ class EmulatedCluster(Asking):
 
         An event of the controller, such as ``BrokerChange``, can be delayed too.
         """
+        from .handles.injection import Injection
+        from .handles.injection_arguments import read_effect, read_filter
+
         running = self.running
         running.require_going()
         effect = read_effect(error, answer, delay_ms, disconnect, topic)
@@ -437,6 +471,8 @@ class EmulatedCluster(Asking):
     @property
     def injections(self) -> list[Injection]:
         """The injections that may still affect a request, oldest first."""
+        from .handles.injection import Injection
+
         running = self.running
         running.require_own_process()
         installed = running.runtime.network.interceptors

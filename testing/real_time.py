@@ -9,16 +9,15 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..actors.runtime.live import LiveRuntime
-from ..actors.runtime.threaded import ThreadedRuntime
 from ..protocol.awaiting import Pending, Task
 from ..protocol.errors import UsageError
 from . import arguments
-from .condition_text import failed_wait, is_not_yet
-from .running import RunningCluster, WaitTimeout
+from .running import RunningCluster, WaitTimeout, is_not_yet
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess
+    from ..actors.runtime.live import LiveRuntime
+    from ..actors.runtime.threaded import ThreadedRuntime
     from ..actors.zookeeper.process import ZooKeeperProcess
     from .assembly import AdminNode
 
@@ -155,6 +154,8 @@ class RealTimeCluster(RunningCluster):
                 last_error = error
             waited_s = time.monotonic() - began
             if waited_s > timeout_s:
+                from .condition_text import failed_wait
+
                 text = failed_wait(condition, f"{timeout_s:g} s", self.describe(), last_error)
                 raise WaitTimeout(text + _stood_still())
             # Who waits is told at most a tenth later than it was true.

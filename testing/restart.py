@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.values import TopicPartition
-from ..statemachines.machines.transitions import PartitionState
-from .handles.zookeeper import ZooKeeperHandle
-
 if TYPE_CHECKING:
+    from ..protocol.values import TopicPartition
     from .running import RunningCluster
 
 
@@ -19,6 +16,8 @@ def is_restored(running: RunningCluster) -> bool:
 
 def topics_are_back(running: RunningCluster) -> bool:
     """Return whether every partition that can have a leader has one, and all brokers know it."""
+    from .handles.zookeeper import ZooKeeperHandle  # most clusters start on no data
+
     controller = running.active_controller()
     if controller is None:
         return False
@@ -38,6 +37,8 @@ def topics_are_back(running: RunningCluster) -> bool:
 
 def _leaders(context: Any, topics: list[str]) -> dict[TopicPartition, int] | None:
     """The leader of every partition that has one; None when some are still to be elected."""
+    from ..statemachines.machines.transitions import PartitionState
+
     if list(context.topics.all_topics) != topics:
         return None
     leaders: dict[TopicPartition, int] = {}

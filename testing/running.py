@@ -25,6 +25,14 @@ class WaitTimeout(FakeKafkaError, TimeoutError):
     """A condition did not become true in time."""
 
 
+def is_not_yet(error: Exception) -> bool:
+    """Return whether a condition that raises this may hold later: what it asks for does not exist
+    yet."""
+    return isinstance(error, NotThereYet) or (
+        isinstance(error, KafkaError) and error.code.is_retriable
+    )
+
+
 class RunningCluster(abc.ABC):
     """The processes of one started cluster, and how its kind of time is waited for.
 

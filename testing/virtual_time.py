@@ -10,8 +10,8 @@ from ..actors.runtime.virtual import VirtualRuntime
 from ..protocol.awaiting import Task
 from ..protocol.errors import UsageError
 from . import arguments
-from .condition_text import failed_wait, is_not_yet
-from .running import RunningCluster, WaitTimeout
+from .condition_text import failed_wait
+from .running import RunningCluster, WaitTimeout, is_not_yet
 
 if TYPE_CHECKING:
     from ..actors.broker.process import BrokerProcess

@@ -5,12 +5,11 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING, Any, overload
 
-from .admin import AdminClient
-
 if TYPE_CHECKING:
     from ...protocol import admin, control, data, groups, transactions
     from ...protocol.security import acls, authentication, delegation_tokens, quotas
     from ..running import RunningCluster
+    from .admin import AdminClient
 
 
 class Asking(abc.ABC):
@@ -362,4 +361,10 @@ class Asking(abc.ABC):
         The result is None for a ``ProduceRequest`` with ``acks=0``, which has no response. Raises
         ``Disconnected`` or ``RequestTimeout`` of ``fakekafka.protocol.awaiting``.
         """
-        return AdminClient(self.running).ask(broker, request, timeout_s)
+        return self._admin.ask(broker, request, timeout_s)
+
+    @property
+    def _admin(self) -> AdminClient:
+        from .admin import AdminClient  # a cluster starts without it
+
+        return AdminClient(self.running)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING
 
@@ -65,6 +64,8 @@ class BrokerReference:
         elif coordinator is not None:
             self.role, self.key = coordinator[1], coordinator[2]
         else:
+            import difflib  # only a mistake needs it
+
             near = difflib.get_close_matches(text, _EXAMPLES, n=1)
             meant = f"did you mean {near[0]!r}? " if near else ""
             raise UsageError(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,20 +14,28 @@ def toml_value(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = (f"{toml_key(name)} = {toml_value(item)}" for name, item in value.items())
         return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, (str, bool)):  # written as in JSON
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, (str, bool)):
+        return _as_json(value)
     return str(value)
 
 
 def toml_key(name: str) -> str:
     """A key as TOML, in quotes where it has other characters than a word."""
     is_bare = re.fullmatch(r"[\w-]+", name, re.ASCII)
-    return name if is_bare else json.dumps(name, ensure_ascii=False)
+    return name if is_bare else _as_json(name)
+
+
+def _as_json(value: str | bool) -> str:
+    import json  # a cluster starts without it
+
+    return json.dumps(value, ensure_ascii=False)
 
 
 def toml_text(value: Any) -> str:
     """A value as TOML; a string without quotes where it could be nothing else."""
     if isinstance(value, str):
+        import tomllib
+
         try:
             tomllib.loads(f"value = {value}")
         except tomllib.TOMLDecodeError:
@@ -39,6 +45,8 @@ def toml_text(value: Any) -> str:
 
 def value_of_text(text: str) -> Any:
     """The TOML value that a text is; the text itself where it is none."""
+    import tomllib  # a cluster starts without it
+
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):  # a number of thousands of digits; nested too deeply

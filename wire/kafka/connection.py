@@ -20,7 +20,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...protocol.awaiting import Disconnected
 from ...protocol.data import ProduceRequest, RequestContext
@@ -32,8 +32,10 @@ from .backend import Throttled
 from .codec import RequestHeader
 from .exchange import Exchange, submit_parts
 from .paced_queue import PacedQueue
-from .security.authenticator import AuthenticationStep, Authenticator
 from .service import BrokerService
+
+if TYPE_CHECKING:
+    from .security.authenticator import AuthenticationStep, Authenticator
 
 logger: logging.Logger = logging.getLogger("fakekafka.wire")
 
@@ -120,7 +122,11 @@ class Connection(asyncio.BufferedProtocol):
         self._last_active_s = 0.0
         self._idle_timer: asyncio.TimerHandle | None = None
         sasl = service.security.sasl
-        self._authenticator = None if sasl is None else Authenticator(sasl, service.codec)
+        self._authenticator: Authenticator | None = None
+        if sasl is not None:
+            from .security.authenticator import Authenticator  # an open cluster has none
+
+            self._authenticator = Authenticator(sasl, service.codec)
         self._principal = ANONYMOUS
         self._mute_timer: asyncio.TimerHandle | None = None
         """Runs while the client has to wait because it used more than its quota."""

@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...protocol.data import RequestContext
 from ...protocol.names import TCP_CLIENTS, broker_name
-from ...protocol.security.configuration import ListenerSpec
-from ...protocol.security.scram import ScramCredential
 from ...protocol.values import EndPoint, frozen, uuid_bytes, uuid_text
 from .backend import Backend, Respond
 from .listener import KafkaListener
 from .operations import TcpOperation
-from .security.listener_security import ListenerSecurity
-from .security.sasl import TokenCredential
-from .security.throttling import RequestTimer, ThrottlingBackend
 from .service import BrokerService, ClientObserver
 
 if TYPE_CHECKING:
@@ -26,8 +21,13 @@ if TYPE_CHECKING:
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.runtime import Runtime
     from ...actors.runtime.threaded import ThreadedRuntime
+    from ...protocol.security.configuration import ListenerSpec
+    from ...protocol.security.scram import ScramCredential
     from ...statemachines.security.authorizer import Authorizer
     from ...statemachines.security.client_quotas import ClientQuotas
+    from .security.listener_security import ListenerSecurity
+    from .security.sasl import TokenCredential
+    from .security.throttling import RequestTimer
 
 
 class ClientRequest:
@@ -166,6 +166,8 @@ class BrokerCredentials:
         found = None if security is None else security.tokens.credential(mechanism, token_id)
         if found is None:
             return None
+        from .security.sasl import TokenCredential
+
         token, credential = found
         return TokenCredential(token.owner.partition(":")[2], credential, token.expires_at_ms)
 
@@ -271,6 +273,8 @@ class TcpListener:
         """Throttle clients that exceed these quotas; nothing is counted without any."""
         gateway, backend = self._gateway, self._backend
         if quotas.is_any:
+            from .security.throttling import ThrottlingBackend  # few clusters have quotas
+
             now_ms = self._runtime.now_ms
             backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partitions_of)
         for listener in self._listeners.values():
@@ -290,6 +294,8 @@ class TcpListener:
             network.stop_observing(self._timer.on_delivery)
             self._timer = None
         if quotas.limits_request_time:
+            from .security.throttling import RequestTimer
+
             name = broker_name(self._broker_id)
             self._timer = RequestTimer(name, quotas, self._runtime.now_ms)
             network.observe(self._timer.on_delivery)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import ssl
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ....protocol.config import BrokerConfig
 from ....protocol.security.configuration import ANONYMOUS, OAUTHBEARER, PLAIN, SSL
 from ....protocol.values import frozen
 from ....protocol.versions import Behaviour
-from .sasl import Credentials, OAuthBearerServer, PlainServer, SaslServer, ScramServer
-from .tls import PrincipalRules, peer_principal
-from .tokens import Validator
+
+if TYPE_CHECKING:
+    import asyncio
+    import ssl
+
+    from .sasl import Credentials, SaslServer
+    from .tls import PrincipalRules
+    from .tokens import Validator
 
 
 @frozen
@@ -36,6 +40,8 @@ class SaslSettings:
 
     def server(self, mechanism: str) -> SaslServer:
         """The broker's side of a new exchange."""
+        from .sasl import OAuthBearerServer, PlainServer, ScramServer  # an open cluster has none
+
         if mechanism == PLAIN:
             tells = self.behaviour.malformed_plain_tokens_told
             return PlainServer(self.credentials, tells_malformed=tells)
@@ -59,6 +65,8 @@ class ListenerSecurity:
         name."""
         if self.protocol != SSL or self.rules is None:
             return ANONYMOUS
+        from .tls import peer_principal
+
         return peer_principal(transport, self.rules)
 
 
