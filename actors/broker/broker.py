@@ -8,12 +8,10 @@ is bound and the controller may already send, but nothing is processed
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ...coordinators.consumer_groups.coordinator import group_coordinator
-from ...coordinators.transactions.coordinator import TransactionCoordinator
-from ...coordinators.transactions.verification import TransactionVerifier
 from ...protocol.awaiting import Cancelled, Pending
 from ...protocol.control import ControlledShutdownRequest
 from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
@@ -26,7 +24,6 @@ from ...replication.partition.hosted_partitions import HostedPartitions
 from ...replication.partition.isr_proposals import IsrUpdater
 from ...replication.partition.isr_updaters import AlterIsrManager
 from ...replication.partition.metadata_cache import MetadataCache
-from ...replication.partition.partition import Partition
 from ...replication.replica_manager import ReplicaManager
 from ...statemachines.admin.manager import AdminManager
 from ...statemachines.admin.parts import AdminParts
@@ -36,22 +33,16 @@ from ...statemachines.zookeeper.change_notifications import ChangeNotifications
 from ...zkfake.messages import ZooKeeperError
 from ..delivery import Delivery
 from ..node import Node
+from ..port import Handler
 from ..surroundings import Process, Surroundings
 from .broker_id_finder import connect
-from .broker_requests import BrokerRequests
 from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
 from .controller_channel import ControllerChannel
-from .handlers.admin import AdminHandlers
-from .handlers.control import ControlHandlers
-from .handlers.data import DataHandlers
-from .handlers.groups import GroupHandlers
-from .handlers.security import SecurityHandlers
-from .handlers.tokens import TokenHandlers
-from .handlers.transactions import TransactionHandlers
+from .coordinators import Coordinators
 from .isr_writer import zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
-from .parts import BrokerParts
+from .parts import BrokerHandlers, BrokerParts
 from .producer_ids import (
     AllocateBlock,
     BlocksFromController,
@@ -65,20 +56,27 @@ from .spec import BrokerSpec
 
 if TYPE_CHECKING:
     from ...coordinators.groups.coordinator import GroupCoordinator
+    from ...coordinators.transactions.coordinator import TransactionCoordinator
     from ...protocol.config import BrokerConfig
     from ...protocol.releases.behaviour import Behaviour
     from ...statemachines.controller.controller import KafkaController
     from ...statemachines.zookeeper.client import KafkaZkClient
 
-_HANDLERS = (
-    DataHandlers,
-    ControlHandlers,
-    GroupHandlers,
-    TransactionHandlers,
-    AdminHandlers,
-    SecurityHandlers,
-    TokenHandlers,
-)
+_HANDLERS: Mapping[str, tuple[str, str]] = {
+    "data": ("data", "DataHandlers"),
+    "control": ("control", "ControlHandlers"),
+    "groups": ("groups", "GroupHandlers"),
+    "FindCoordinatorRequest": ("groups", "GroupHandlers"),
+    "transactions": ("transactions", "TransactionHandlers"),
+    "InitProducerIdRequest": ("transactions", "TransactionHandlers"),
+    "admin": ("admin", "AdminHandlers"),
+    "acls": ("security", "SecurityHandlers"),
+    "authentication": ("security", "SecurityHandlers"),
+    "quotas": ("security", "SecurityHandlers"),
+    "delegation_tokens": ("tokens", "TokenHandlers"),
+}
+"""Module of ``protocol``, or a request of another one -> module and class of ``handlers``. It is
+imported when the first such request comes: while a cluster starts it is asked little."""
 
 
 class Broker(Node):
@@ -118,9 +116,11 @@ class Broker(Node):
         )
         self._exited = exited
         self._halted = halted
+        self._has_handlers: dict[str, None] = {}
+        """Those of ``_HANDLERS`` that are made."""
         self._shutdown: Pending[bool] | None = None
         self._build()
-        self._register_handlers()
+        self._parts = self._parts_of_handlers()
 
     def _build(self) -> None:
         """Make the parts, in the order in which they need each other."""
@@ -164,12 +164,13 @@ class Broker(Node):
             fetcher_manager=self.fetcher_manager,
             broker_epoch=self._broker_epoch,
         )
-        self.groups: GroupCoordinator = group_coordinator(
-            self, self.config, self.behaviour, self.replica_manager, self.log
+        self.coordinators: Coordinators = Coordinators(
+            self, self.config, self.behaviour, self.replica_manager, self.producer_ids
         )
-        self.transactions: TransactionCoordinator = self._coordinate_transactions()
+        if self.behaviour.transactions_verified:
+            self.replica_manager.verified_produce.verify = self.coordinators.verify
         self.dynamic_config.on_topic_overrides = self.replica_manager.quotas.topic_changed
-        self.replica_manager.roles.on_leadership_change = self._leadership_changed
+        self.replica_manager.roles.on_leadership_change = self.coordinators.leadership_changed
         self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
         self.replica_manager.upkeep.on_uncleanable = self._log_uncleanable
         self.replica_manager.failures.on_halt = self._halt_process
@@ -197,27 +198,15 @@ class Broker(Node):
         channel = self._controller_channel(self.config["request.timeout.ms"])
         return BlocksFromController(channel, self._broker_epoch).allocate
 
-    def _coordinate_transactions(self) -> TransactionCoordinator:
-        """Make the coordinator, and let leaders ask those of other brokers."""
-        requests = BrokerRequests(self, self.config["request.timeout.ms"])
-        if self.behaviour.transactions_verified:
-            verifier = TransactionVerifier(self, self.config, self.metadata_cache, requests.send)
-            self.replica_manager.verified_produce.verify = verifier.verify
-        return TransactionCoordinator(
-            self,
-            self.config,
-            self.behaviour,
-            self.replica_manager,
-            self.producer_ids.next_id,
-            requests.send,
-            self.start_task,
-        )
+    @property
+    def groups(self) -> GroupCoordinator:
+        """The coordinator of consumer groups."""
+        return self.coordinators.groups
 
-    def _leadership_changed(
-        self, leaders: Iterable[Partition], followers: Iterable[Partition]
-    ) -> None:
-        self.groups.leadership_changed(leaders, followers)
-        self.transactions.leadership_changed(leaders, followers)
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        """The coordinator of transactions."""
+        return self.coordinators.transactions
 
     def _isr_updater(self) -> IsrUpdater:
         """Return the way of a leader's ISR proposals to the controller."""
@@ -242,9 +231,8 @@ class Broker(Node):
         It stays registered, and in the epochs that it has. What it leads by now was created again
         meanwhile, and is loaded once more: it was refused if its epochs were below the former ones.
         """
-        self.groups.forget_past()
-        self.transactions.forget_past()
-        self._leadership_changed(self.replica_manager.led_partitions(), ())
+        self.coordinators.forget_past()
+        self.coordinators.leadership_changed(self.replica_manager.led_partitions(), ())
         self.producer_ids.forget_block()
         self.start_task(self.producer_ids.start())
         self.security.quotas.forget_usage()
@@ -269,16 +257,15 @@ class Broker(Node):
             return None
         return broker_name(controller_id)
 
-    def _register_handlers(self) -> None:
-        parts = BrokerParts(
+    def _parts_of_handlers(self) -> BrokerParts:
+        return BrokerParts(
             node=self,
             config=self.config,
             behaviour=self.behaviour,
             zk=self.zk,
             metadata_cache=self.metadata_cache,
             replica_manager=self.replica_manager,
-            groups=self.groups,
-            transactions=self.transactions,
+            coordinators=self.coordinators,
             admin=self.admin,
             dynamic_config=self.dynamic_config,
             controller=self.controller,
@@ -286,8 +273,16 @@ class Broker(Node):
             controller_channels=self._controller_channels,
             security=self.security,
         )
-        for handlers in _HANDLERS:
-            self.register_handlers(handlers(parts).by_type())
+
+    def find_handler(self, message_type: type) -> Handler:
+        home = message_type.__module__.rpartition(".")[2]
+        module, name = _HANDLERS.get(message_type.__name__) or _HANDLERS.get(home, ("", ""))
+        if name and name not in self._has_handlers:
+            self._has_handlers[name] = None
+            found = import_module(f"fakekafka.actors.broker.handlers.{module}")
+            handlers: BrokerHandlers = getattr(found, name)(self._parts)
+            self.register_handlers(handlers.by_type())
+        return super().find_handler(message_type)
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
         """Answer UNKNOWN_SERVER_ERROR, as Kafka does, if the ZooKeeper session ended meanwhile."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...coordinators.groups.coordinator import GroupCoordinator
-from ...coordinators.transactions.coordinator import TransactionCoordinator
 from ...protocol.config import BrokerConfig
 from ...protocol.versions import Behaviour
 from ...replication.partition.metadata_cache import MetadataCache
@@ -21,6 +19,7 @@ from ..delivery import Delivery
 from ..node import Node
 from ..port import Handler
 from .controller_channel import ControllerChannel
+from .coordinators import Coordinators
 from .metadata_waiters import MetadataWaiters
 from .security import BrokerSecurity
 
@@ -36,8 +35,7 @@ class BrokerParts:
     zk: KafkaZkClient
     metadata_cache: MetadataCache
     replica_manager: ReplicaManager
-    groups: GroupCoordinator
-    transactions: TransactionCoordinator
+    coordinators: Coordinators
     admin: AdminManager
     dynamic_config: DynamicConfigManager
     controller: KafkaController
@@ -56,8 +54,7 @@ class BrokerHandlers:
         self._zk = parts.zk
         self._metadata_cache = parts.metadata_cache
         self._replica_manager = parts.replica_manager
-        self._groups = parts.groups
-        self._transactions = parts.transactions
+        self._coordinators = parts.coordinators
         self._admin = parts.admin
         self._dynamic_config = parts.dynamic_config
         self._controller = parts.controller

@@ -62,12 +62,14 @@ def group_coordinator(
     behaviour: Behaviour,
     replica_manager: ReplicaManager,
     write_line: Callable[[str, str], object],
+    started_ms: int,
 ) -> GroupCoordinator:
     """Make the coordinator of a broker, for the protocols that its configuration switches on.
 
-    ``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log.
+    ``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log; ``started_ms``
+    is when the broker started.
     """
-    given = host, config, behaviour, replica_manager, write_line
+    given = host, config, behaviour, replica_manager, write_line, started_ms
     cache = replica_manager.metadata_cache
     protocols = config["group.coordinator.rebalance.protocols"]
     if behaviour.consumer_groups and CONSUMER_PROTOCOL in protocols:

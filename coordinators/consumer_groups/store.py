@@ -76,9 +76,11 @@ class ConsumerGroupStore(GroupStore):
         behaviour: Behaviour,
         replica_manager: ReplicaManager,
         write_line: Callable[[str, str], object],
+        started_ms: int,
     ) -> None:
-        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log."""
-        super().__init__(host, config, behaviour, replica_manager, write_line)
+        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log;
+        ``started_ms`` is when the broker started."""
+        super().__init__(host, config, behaviour, replica_manager, write_line, started_ms)
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.on_loaded: Callable[[ConsumerGroup], object] = lambda _group: None
         """Hears of a group that was loaded."""

@@ -96,6 +96,9 @@ class GroupCoordinator:
         """Forget what was committed for partitions that are being deleted."""
         self._store.partitions_deleted(partitions)
 
+    def topics_changed(self, topics: Iterable[str]) -> None:
+        """The controller has told of these topics: no group of the classic protocol looks."""
+
     def transaction_completed(
         self, producer_id: int, partitions: Iterable[int], is_commit: bool
     ) -> None:

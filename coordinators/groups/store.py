@@ -82,8 +82,10 @@ class GroupStore:
         behaviour: Behaviour,
         replica_manager: ReplicaManager,
         write_line: Callable[[str, str], object],
+        started_ms: int,
     ) -> None:
-        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log."""
+        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log;
+        ``started_ms`` is when the broker started."""
         self.host = host
         self.config = config
         self.behaviour = behaviour
@@ -102,7 +104,7 @@ class GroupStore:
         self._open_groups: dict[int, dict[str, None]] = {}
         """Producer id -> groups with offsets in its open transaction."""
         self._tasks: deque[tuple[Iterator[None], int | None]] = deque()
-        self._started_ms = host.now_ms()
+        self._started_ms = started_ms
         self._expires = False
 
     # -- lookup --------------------------------------------------------------------------------

@@ -57,7 +57,12 @@ class TransactionCoordinator:
         next_producer_id: NextProducerId,
         send_markers: SendMarkers,
         start_task: Callable[[Coroutine[Any, Any, Any]], object],
+        *,
+        started_ms: int,
+        first_told_ms: int | None = None,
     ) -> None:
+        """``started_ms`` is when the broker started, ``first_told_ms`` when it heard first who
+        leads what, if it did."""
         self._host = host
         self._config = config
         self._behaviour = behaviour
@@ -76,9 +81,10 @@ class TransactionCoordinator:
             self.states,
             send_markers,
             start_task,
+            first_told_ms,
         )
         self._periodic = [
-            Periodic(host, config[interval], work, lambda: self.states.owns_any)
+            Periodic(host, config[interval], work, lambda: self.states.owns_any, started_ms)
             for interval, work in (
                 (
                     "transaction.abort.timed.out.transaction.cleanup.interval.ms",

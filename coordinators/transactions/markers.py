@@ -84,6 +84,7 @@ class MarkerChannels:
         states: TransactionStateManager,
         send: SendMarkers,
         start_task: Callable[[Coroutine[Any, Any, None]], object],
+        first_told_ms: int | None,
     ) -> None:
         self._host = host
         self._request_timeout_ms = request_timeout_ms
@@ -97,7 +98,7 @@ class MarkerChannels:
         self._pending: dict[str, _PendingTransaction] = {}
         self._turn: Timer | None = None
         self._turn_at_ms = 0
-        self._first_told_ms: int | None = None
+        self._first_told_ms = first_told_ms
         """When this broker heard first who leads what."""
 
     @property

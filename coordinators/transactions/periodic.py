@@ -17,12 +17,13 @@ class Periodic:
         interval_ms: int,
         work: Callable[[], object],
         is_wanted: Callable[[], object],
+        started_ms: int,
     ) -> None:
         self._host = host
         self._interval_ms = interval_ms
         self._work = work
         self._is_wanted = is_wanted
-        self._started_ms = host.now_ms()
+        self._started_ms = started_ms
         self._timer: Timer | None = None
         self._fire = functools.partial(self._work_if_wanted)
         name_as(self._fire, work)

@@ -158,6 +158,7 @@ class GroupRig:
             self.behaviour,
             cast(Any, self.replicas),
             lambda level, line: self.lines.append(line),
+            self.host.now_ms(),
         )
         self.log = log or StubLog()
         self.answers: dict[str, Any] = {}

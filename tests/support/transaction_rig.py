@@ -77,6 +77,7 @@ class TransactionRig:
             self._next_producer_id,
             lambda broker, request, answered: self.markers.append((broker, request, answered)),
             self._start_task,
+            started_ms=self.host.now_ms(),
         )
 
     def _partition_state(self, name: TopicPartition) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 from ....protocol.control import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -68,8 +67,7 @@ class ControlHandlers(BrokerHandlers):
             for partition, error in response.partitions
             if error == ErrorCode.NONE and for_good[partition]
         ]
-        self._groups.partitions_stopped(stopped)
-        self._transactions.partitions_stopped(stopped)
+        self._coordinators.partitions_stopped(stopped)
         return response
 
     def update_metadata(
@@ -80,11 +78,9 @@ class ControlHandlers(BrokerHandlers):
             if not self._metadata_cache.contains_topic(topic):
                 self._dynamic_config.forget(topic)
         if deleted:
-            self._groups.partitions_deleted(deleted)
-        if isinstance(self._groups, ConsumerGroupCoordinator):
-            topics = dict.fromkeys(state.topic for state in request.partition_states)
-            self._groups.topics_changed(topics)
-        self._transactions.metadata_changed()
+            self._coordinators.partitions_deleted(deleted)
+        topics = dict.fromkeys(state.topic for state in request.partition_states)
+        self._coordinators.metadata_changed(topics)
         for channel in self._controller_channels:
             channel.look_up()
         self._waiters.examine()

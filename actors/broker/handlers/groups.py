@@ -63,6 +63,7 @@ class GroupHandlers(BrokerHandlers):
 
     def __init__(self, parts: BrokerParts) -> None:
         super().__init__(parts)
+        self._groups = parts.coordinators.groups
         self._warned_of: set[str] = set()
         """Whose refusal is in the log; bounded, since clients choose the names."""
 
@@ -106,7 +107,7 @@ class GroupHandlers(BrokerHandlers):
 
     def _transaction_coordinator(self, transactional_id: str, listener: str) -> Coordinator:
         if self._behaviour.transactions:
-            number = self._transactions.states.partition_for(transactional_id)
+            number = self._coordinators.transactions.states.partition_for(transactional_id)
             return self._coordinator(transactional_id, TRANSACTIONS_TOPIC, number, listener)
         # Of what Kafka answers here, every client takes only this as final.
         self._warn_once(

@@ -48,7 +48,7 @@ from ....replication.log.validator import ORIGIN_COORDINATOR
 from ....replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers
+from ..parts import BrokerHandlers, BrokerParts
 
 _UNKNOWN_PARTITION_TEXT = "This server does not host this topic-partition."
 _NONE = ErrorCode.NONE
@@ -66,6 +66,11 @@ _COMMIT_ERRORS = {
 
 class TransactionHandlers(BrokerHandlers):
     """InitProducerId, and all that transactions need beside producing and fetching."""
+
+    def __init__(self, parts: BrokerParts) -> None:
+        super().__init__(parts)
+        self._groups = parts.coordinators.groups
+        self._transactions = parts.coordinators.transactions
 
     def by_type(self) -> dict[type, Handler]:
         return {

@@ -1,0 +1,140 @@
+"""The coordinators of a broker, each made when something comes that concerns it.
+
+Few clusters have transactions, and many have no groups. So a broker starts without the rooms of
+both, and tells them afterwards when it started and when it heard first who leads what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ...protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ...protocol.values import TopicPartition
+from ...replication.partition.partition import Partition
+from ...replication.replica_manager import ReplicaManager
+from ..node import Node
+from .broker_requests import BrokerRequests
+from .producer_ids import ProducerIdSource
+
+if TYPE_CHECKING:
+    from ...coordinators.groups.coordinator import GroupCoordinator
+    from ...coordinators.transactions.coordinator import TransactionCoordinator
+    from ...coordinators.transactions.verification import TransactionVerifier, Verified
+    from ...protocol.config import BrokerConfig
+    from ...protocol.releases.behaviour import Behaviour
+    from ...protocol.transactions import TransactionPartitions
+
+
+class Coordinators:
+    """What hears on behalf of both coordinators of what its broker leads and knows."""
+
+    def __init__(
+        self,
+        node: Node,
+        config: BrokerConfig,
+        behaviour: Behaviour,
+        replica_manager: ReplicaManager,
+        producer_ids: ProducerIdSource,
+    ) -> None:
+        self._node = node
+        self._config = config
+        self._behaviour = behaviour
+        self._replica_manager = replica_manager
+        self._producer_ids = producer_ids
+        self._requests = BrokerRequests(node, config["request.timeout.ms"])
+        self._started_ms: int = node.now_ms()
+        self._first_told_ms: int | None = None
+        """When this broker heard first who leads what."""
+        self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
+        self._verifier: TransactionVerifier | None = None
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        """The coordinator of consumer groups."""
+        if self._groups is None:
+            from ...coordinators.consumer_groups.coordinator import group_coordinator
+
+            self._groups = group_coordinator(
+                self._node,
+                self._config,
+                self._behaviour,
+                self._replica_manager,
+                self._node.log,
+                self._started_ms,
+            )
+        return self._groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        """The coordinator of transactions."""
+        if self._transactions is None:
+            from ...coordinators.transactions.coordinator import TransactionCoordinator
+
+            self._transactions = TransactionCoordinator(
+                self._node,
+                self._config,
+                self._behaviour,
+                self._replica_manager,
+                self._producer_ids.next_id,
+                self._requests.send,
+                self._node.start_task,
+                started_ms=self._started_ms,
+                first_told_ms=self._first_told_ms,
+            )
+        return self._transactions
+
+    def verify(
+        self, asked: TransactionPartitions, knows_abortable: bool, verified: Verified
+    ) -> None:
+        """Ask the coordinator of a transactional id, which may be another broker's, for a leader
+        here; see ``TransactionVerifier.verify``."""
+        if self._verifier is None:
+            from ...coordinators.transactions.verification import TransactionVerifier
+
+            self._verifier = TransactionVerifier(
+                self._node, self._config, self._replica_manager.metadata_cache, self._requests.send
+            )
+        self._verifier.verify(asked, knows_abortable, verified)
+
+    def leadership_changed(
+        self, leaders: Iterable[Partition], followers: Iterable[Partition]
+    ) -> None:
+        """Load the partitions of internal topics that this broker leads now, drop the others."""
+        led, followed = tuple(leaders), tuple(followers)
+        topics = {partition.topic_partition.topic for partition in (*led, *followed)}
+        if OFFSETS_TOPIC in topics:
+            self.groups.leadership_changed(led, followed)
+        if TRANSACTIONS_TOPIC in topics:
+            self.transactions.leadership_changed(led, followed)
+
+    def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
+        """Partitions were stopped for good; those of internal topics are coordinated no more."""
+        stopped = tuple(partitions)
+        topics = {partition.topic for partition in stopped}
+        if OFFSETS_TOPIC in topics:
+            self.groups.partitions_stopped(stopped)
+        if TRANSACTIONS_TOPIC in topics:
+            self.transactions.partitions_stopped(stopped)
+
+    def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
+        """Forget what was committed for partitions that are being deleted."""
+        if self._groups is not None:
+            self._groups.partitions_deleted(partitions)
+
+    def metadata_changed(self, topics: Iterable[str]) -> None:
+        """The controller has told who leads what, of these topics among others."""
+        if self._first_told_ms is None:
+            self._first_told_ms = self._node.now_ms()
+        if self._groups is not None:
+            self._groups.topics_changed(topics)
+        if self._transactions is not None:
+            self._transactions.metadata_changed()
+
+    def forget_past(self) -> None:
+        """Be as those of a new cluster."""
+        if self._groups is not None:
+            self._groups.forget_past()
+        if self._transactions is not None:
+            self._transactions.forget_past()
