@@ -135,9 +135,14 @@ class Broker(Node):
             on_topic_config=self._topic_config_changed,
         )
         self.security: BrokerSecurity = BrokerSecurity(
-            self, self.config, self.behaviour, self.zk, self.dynamic_config, self.controller
+            self,
+            self.config,
+            self.behaviour,
+            self.zk,
+            self.dynamic_config,
+            self.controller,
+            spec.listener.enforce,
         )
-        self.security.quotas.on_change = lambda _: spec.listener.enforce(self.security.quotas)
         self.fetcher_manager: FetcherManager = FetcherManager(
             broker_id=self.broker_id,
             host=self,
@@ -222,8 +227,7 @@ class Broker(Node):
     @property
     def followed(self) -> tuple[ChangeNotifications, ...]:
         """The notifications by which it hears of changes of configurations, ACLs and tokens."""
-        security = self.security
-        return (self.dynamic_config.followed, *security.acls.followed, *security.tokens.followed)
+        return (self.dynamic_config.followed, *self.security.followed)
 
     def forget_past(self) -> None:
         """Be as a broker of a new cluster, once all topics and what they were for are deleted.
@@ -235,7 +239,7 @@ class Broker(Node):
         self.coordinators.leadership_changed(self.replica_manager.led_partitions(), ())
         self.producer_ids.forget_block()
         self.start_task(self.producer_ids.start())
-        self.security.quotas.forget_usage()
+        self.security.forget_usage()
         self.replica_manager.quotas.forget()
         self.replica_manager.clear_counts()
         self.replica_manager.fetch.sessions.clear()

@@ -42,9 +42,6 @@ from ..messages import (
 from ..watches import WatchManager
 from .connections import ClientConnection, ConnectionTable
 from .fast_leader_election import FastLeaderElection
-from .following import Following
-from .leading import Leading
-from .looking import Looking
 from .quorum_messages import Notification, Txn, Vote
 from .recorded import tell_changes, tell_session, tell_tree
 from .roles import Role, ZooKeeperConfig
@@ -95,7 +92,12 @@ class ZooKeeperServer:
     # --- life
 
     def _first_role(self) -> Role:
-        return Looking(self) if self.peers else Standalone(self)
+        return self._looking() if self.peers else Standalone(self)
+
+    def _looking(self) -> Role:
+        from .looking import Looking  # most servers have no peers, and no such roles
+
+        return Looking(self)
 
     def start(self) -> None:
         """Serve at once when standalone, else look for a leader."""
@@ -119,12 +121,16 @@ class ZooKeeperServer:
 
     def look(self) -> None:
         """Leader or quorum is lost: serve nobody and elect anew."""
-        self._become(Looking(self))
+        self._become(self._looking())
 
     def _on_elected(self, vote: Vote) -> None:
         if vote.leader == self.server_id:
+            from .leading import Leading
+
             self._become(Leading(self))
         else:
+            from .following import Following
+
             self._become(Following(self, vote.leader))
 
     def _become(self, role: Role) -> None:
