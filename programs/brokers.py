@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ..actors.broker.spec import PORT
-from ..protocol.config import BrokerConfig
+from ..protocol.config import CONSUMER_PROTOCOL, BrokerConfig
 from ..protocol.data import RequestContext
-from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.names import broker_name
 from ..protocol.security.configuration import ListenerSpec, SecurityConfig
 from ..protocol.values import EndPoint

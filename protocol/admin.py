@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from .control import PREFERRED as PREFERRED
+from .control import UNCLEAN as UNCLEAN
 from .errors import ErrorCode
 from .values import TopicPartition, message
-
-PREFERRED = 0
-UNCLEAN = 1
 
 
 @message

@@ -21,6 +21,9 @@ from .versions import DEFAULT_KAFKA_VERSION, behaviour
 
 LONG_MAX = 9223372036854775807
 INT_MAX = 2147483647
+CLASSIC_PROTOCOL = "classic"
+CONSUMER_PROTOCOL = "consumer"
+"""Names in ``group.coordinator.rebalance.protocols``, and types of groups in ListGroups."""
 
 
 _OF_BROKERS = """

@@ -5,6 +5,10 @@ from __future__ import annotations
 from .errors import ErrorCode
 from .values import BrokerInfo, LeaderAndIsr, TopicPartition, message
 
+PREFERRED = 0
+UNCLEAN = 1
+"""Kinds of elections that can be asked for."""
+
 
 @message
 class LeaderAndIsrPartitionState:

@@ -3,16 +3,14 @@ the consumer protocol (KIP-848), whose coordinator assigns."""
 
 from __future__ import annotations
 
+from .config import CLASSIC_PROTOCOL as CLASSIC_PROTOCOL
+from .config import CONSUMER_PROTOCOL as CONSUMER_PROTOCOL
 from .errors import ErrorCode
 from .values import TopicPartition, message
 
 NO_GENERATION = -1
 NO_MEMBER = ""
 CONSUMER_PROTOCOL_TYPE = "consumer"
-
-CLASSIC_PROTOCOL = "classic"
-CONSUMER_PROTOCOL = "consumer"
-"""Names in ``group.coordinator.rebalance.protocols``, and types of groups in ListGroups."""
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1

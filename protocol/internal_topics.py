@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from .admin import NewTopic
+from typing import TYPE_CHECKING
+
 from .config import BrokerConfig
+
+if TYPE_CHECKING:
+    from .admin import NewTopic
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
@@ -16,6 +20,8 @@ def internal_topic(name: str, config: BrokerConfig) -> NewTopic | None:
     Kafka: ``GroupCoordinator.offsetsTopicConfigs``,
     ``TransactionStateManager.transactionTopicConfigs``.
     """
+    from .admin import NewTopic  # a cluster starts without the messages of administrators
+
     if name == OFFSETS_TOPIC:
         return NewTopic(
             name,

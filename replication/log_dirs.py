@@ -12,19 +12,20 @@ both are compared, and the future log is cut to what they share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from ..protocol.admin import UNKNOWN_LAG, DescribedLogDir, StoredReplica
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import ErrorCode, KafkaError
 from ..protocol.host import Host, Timer
-from ..protocol.records.batch import whole_batches
 from ..protocol.values import TopicPartition
 from .byte_rate import ByteRate
 from .follower.manager import fetcher_id_for
-from .log.follower_append import append_as_follower
-from .log.log import Log
 from .partition.hosted_partitions import HostedPartitions
-from .partition.partition import Partition
+
+if TYPE_CHECKING:
+    from ..protocol.admin import DescribedLogDir
+    from .log.log import Log
+    from .partition.partition import Partition
 
 _NONE = ErrorCode.NONE
 _FUTURE_NAME_EXTRA = len(".") + 32 + len("-future")
@@ -71,6 +72,8 @@ class LogDirs:
         return tuple(self._describe(path, wanted) for path in self._disk.directories)
 
     def _describe(self, path: str, wanted: Sequence[TopicPartition] | None) -> DescribedLogDir:
+        from ..protocol.admin import DescribedLogDir, StoredReplica  # administrators only
+
         disk = self._disk
         if not disk.is_online(path):
             return DescribedLogDir(ErrorCode.KAFKA_STORAGE_ERROR, path)
@@ -96,6 +99,8 @@ class LogDirs:
         partition = self._hosted.partition(name)
         current = None if partition is None else partition.log
         if current is None:
+            from ..protocol.admin import UNKNOWN_LAG
+
             return UNKNOWN_LAG
         if is_future:
             return current.log_end_offset - log.log_end_offset
@@ -224,6 +229,9 @@ class LogDirs:
         end = log.log_end_offset if has_epochs else log.high_watermark
         if future.log_end_offset < end:
             size_max: int = self._config["replica.fetch.max.bytes"]
+            from ..protocol.records.batch import whole_batches
+            from .log.follower_append import append_as_follower
+
             read = log.read(future.log_end_offset, size_max, end)
             append_as_follower(future, whole_batches(read.batches), self._host.wall_ms())
             self._copied.record(read.size, self._host.now_ms())

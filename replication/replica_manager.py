@@ -15,23 +15,22 @@ from ..protocol.config import BrokerConfig
 from ..protocol.host import Host
 from .follower.manager import FetcherManager
 from .leader.delayed_requests import DelayedRequests
-from .leader.fetch import FetchHandler
-from .leader.follower_fetch import FollowerFetchHandler
-from .leader.offsets import OffsetsHandler
-from .leader.produce import ProduceHandler
-from .leader.reading import PartitionReader
-from .leader.session_cache import FetchSessionCache
-from .leader.verified_produce import VerifiedProduce
 from .log_dirs import LogDirs
 from .partition.hosted_partitions import HostedPartitions
-from .partition.partition import Partition
 from .role_changes import RoleChanges
 from .storage_failures import StorageFailures
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
+    from .leader.fetch import FetchHandler
+    from .leader.follower_fetch import FollowerFetchHandler
+    from .leader.offsets import OffsetsHandler
+    from .leader.produce import ProduceHandler
+    from .leader.serving import Serving
+    from .leader.verified_produce import VerifiedProduce, Verify
     from .partition.isr_proposals import IsrUpdater
     from .partition.metadata_cache import MetadataCache
+    from .partition.partition import Partition
     from .replication_quotas import ReplicationQuotas
 
 
@@ -57,24 +56,18 @@ class ReplicaManager:
         self.delayed: DelayedRequests = delayed
         failures = StorageFailures(hosted, delayed, fetcher_manager)
         self.failures: StorageFailures = failures
-        on_failure = failures.on_storage_failure
-        sessions_exist = hosted.behaviour.fetch_sessions
-        sessions = FetchSessionCache(
-            config["max.incremental.fetch.session.cache.slots"] if sessions_exist else 0, host.rng
-        )
         quotas = fetcher_manager.quotas
         self.quotas: ReplicationQuotas = quotas
         quotas.leader.answers_followers = self._leads_for_followers
-        reader = PartitionReader(hosted, config, on_failure, quotas.leader)
-        followers = FollowerFetchHandler(reader, delayed, host)
-        self.followers: FollowerFetchHandler = followers
-        self.fetch: FetchHandler = FetchHandler(reader, followers, delayed, sessions, host)
-        self.produce: ProduceHandler = ProduceHandler(
-            hosted, delayed, followers.complete_fetches, on_failure, host
+        self._host = host
+        self._config = config
+        self._serving: Serving | None = None
+        self._verify: Verify | None = None
+        if config["replica.selector.class"]:
+            _ = self._served  # a class that is not known keeps the broker from starting
+        self.upkeep: Upkeep = Upkeep(
+            hosted, delayed, fetcher_manager, host, config, failures.on_storage_failure
         )
-        self.verified_produce: VerifiedProduce = VerifiedProduce(hosted, self.produce, host)
-        self.offsets: OffsetsHandler = OffsetsHandler(hosted, delayed)
-        self.upkeep: Upkeep = Upkeep(hosted, delayed, fetcher_manager, host, config, on_failure)
         self.log_dirs: LogDirs = LogDirs(hosted, host, config, failures.handle_log_dir_failure)
         self.upkeep.is_moving = self.log_dirs.is_moving
         failures.on_directory_offline = self.log_dirs.directory_failed
@@ -88,6 +81,59 @@ class ReplicaManager:
             self.upkeep.start_high_watermark_checkpoints,
         )
         self._bind_fetchers()
+
+    @property
+    def _served(self) -> Serving:
+        serving = self._serving
+        if serving is None:
+            from .leader.serving import Serving
+
+            serving = self._serving = Serving(
+                self.hosted,
+                self.delayed,
+                self._host,
+                self._config,
+                self.quotas.leader,
+                self.failures.on_storage_failure,
+            )
+            serving.verified_produce.verify = self._verify
+        return serving
+
+    @property
+    def followers(self) -> FollowerFetchHandler:
+        """Answers the fetches of followers."""
+        return self._served.followers
+
+    @property
+    def fetch(self) -> FetchHandler:
+        """Answers fetches."""
+        return self._served.fetch
+
+    @property
+    def produce(self) -> ProduceHandler:
+        """Appends what is produced."""
+        return self._served.produce
+
+    @property
+    def verified_produce(self) -> VerifiedProduce:
+        """The same for transactional producers."""
+        return self._served.verified_produce
+
+    @property
+    def offsets(self) -> OffsetsHandler:
+        """Answers what is asked about offsets."""
+        return self._served.offsets
+
+    def verify_with(self, verify: Verify) -> None:
+        """Have leaders ask the coordinators of transactional ids (KIP-890)."""
+        self._verify = verify
+        if self._serving is not None:
+            self._serving.verified_produce.verify = verify
+
+    def forget_sessions(self) -> None:
+        """End all fetch sessions."""
+        if self._serving is not None:
+            self._serving.fetch.sessions.clear()
 
     def _bind_fetchers(self) -> None:
         """Have the fetchers copy into the hosted partitions and tell what comes of it."""

@@ -25,12 +25,12 @@ from .follower.manager import FetcherManager, InitialFetchState
 from .leader.delayed_requests import DelayedRequests
 from .log_dirs import LogDirs
 from .partition.hosted_partitions import HostedPartitions
-from .partition.partition import Partition
 from .storage_failures import StorageFailures
 
 if TYPE_CHECKING:
     from ..protocol.releases.behaviour import Behaviour
     from .partition.metadata_cache import MetadataCache
+    from .partition.partition import Partition
 
 _NONE = ErrorCode.NONE
 _LENGTH_ADDED_FOR_DELETION = len(".") + 32 + len("-delete")
@@ -38,7 +38,6 @@ _LENGTH_ADDED_FOR_DELETION = len(".") + 32 + len("-delete")
 _FILE_NAME_LENGTH_MAX = 255
 
 
-LeadershipCallback = Callable[[list[Partition], list[Partition]], object]
 """Told the partitions of one LeaderAndIsr that are led here and were not, and those followed."""
 
 
@@ -71,7 +70,9 @@ class RoleChanges:
         """Highest controller epoch seen in any control request; never goes down."""
         self.is_shutting_down: bool = False
         """Fetchers are not started any more."""
-        self.on_leadership_change: LeadershipCallback | None = None
+        self.on_leadership_change: Callable[[list[Partition], list[Partition]], object] | None = (
+            None
+        )
 
     def _fencing_error(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
         """Stale epochs refuse a whole request; a newer controller epoch is remembered."""

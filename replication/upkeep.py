@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..protocol.config import LONG_MAX, BrokerConfig
 from ..protocol.errors import KafkaError
@@ -13,11 +14,11 @@ from ..protocol.host import Host, Timer, name_as
 from ..protocol.values import TopicPartition
 from .follower.manager import FetcherManager
 from .leader.delayed_requests import DelayedRequests
-from .log.compaction import compact
-from .log.log import Log
-from .log.retention import delete_below, delete_old_segments
 from .partition.hosted_partitions import HostedPartitions
-from .partition.partition import Partition
+
+if TYPE_CHECKING:
+    from .log.log import Log
+    from .partition.partition import Partition
 
 INITIAL_TASK_DELAY_MS = 30000
 PRODUCER_ID_CHECK_MS = 600000
@@ -160,6 +161,8 @@ class Upkeep:
     def apply_retention(self) -> None:
         """Delete segments that retention lets go, on leaders and followers
         (docs/kafka/log.md#retention)."""
+        from .log.retention import delete_old_segments  # long after the start
+
         wall_ms = self._host.wall_ms()
         for name, partition in tuple(self._hosted.by_name.items()):
             log = partition.log
@@ -182,6 +185,8 @@ class Upkeep:
         log = partition.log
         if log is None:
             return
+        from .log.retention import delete_below
+
         log_start_offset = log.log_start_offset
         delete_below(log, offset, self._host.wall_ms())
         if log.log_start_offset != log_start_offset:
@@ -212,6 +217,8 @@ class Upkeep:
         A log that cannot be read is left alone until the broker starts again (KIP-346); a new log
         of the same name is another one.
         """
+        from .log.compaction import compact
+
         wall_ms = self._host.wall_ms()
         uncleanable, self._uncleanable = self._uncleanable, {}
         for name, partition in tuple(self._hosted.by_name.items()):

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..actors.runtime.garbage import garbage
 from ..actors.runtime.live import LiveRuntime
-from ..protocol.config import BrokerConfig
+from ..protocol.config import CONSUMER_PROTOCOL, BrokerConfig
 from ..protocol.errors import UsageError
-from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.names import broker_name
 from ..protocol.security.configuration import SecurityConfig
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..protocol.config import definitions
+from ..protocol.config import CONSUMER_PROTOCOL, definitions
 from ..protocol.errors import UsageError
-from ..protocol.groups import CONSUMER_PROTOCOL
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 
 TEST_DEFAULTS: dict[str, tuple[str, str]] = {

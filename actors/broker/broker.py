@@ -18,7 +18,6 @@ from ...protocol.errors import ErrorCode, FakeKafkaError, KafkaError, UsageError
 from ...protocol.host import sleep
 from ...protocol.names import broker_name, fetcher_name
 from ...protocol.values import BrokerInfo, EndPoint, TopicPartition
-from ...replication.follower.fetcher import ReplicaFetcher
 from ...replication.follower.manager import FetcherManager
 from ...replication.partition.hosted_partitions import HostedPartitions
 from ...replication.partition.isr_proposals import IsrUpdater
@@ -36,11 +35,9 @@ from ..node import Node
 from ..port import Handler
 from ..surroundings import Process, Surroundings
 from .broker_id_finder import connect
-from .controlled_shutdown import move_leaderships_away
 from .controller import ControllerActor
 from .controller_channel import ControllerChannel
 from .coordinators import Coordinators
-from .isr_writer import zookeeper_isr_updater
 from .metadata_waiters import MetadataWaiters
 from .parts import BrokerHandlers, BrokerParts
 from .producer_ids import (
@@ -50,7 +47,6 @@ from .producer_ids import (
     ProducerIds,
     ProducerIdSource,
 )
-from .replica_fetcher import ReplicaFetcherActor
 from .security import BrokerSecurity
 from .spec import BrokerSpec
 
@@ -59,8 +55,10 @@ if TYPE_CHECKING:
     from ...coordinators.transactions.coordinator import TransactionCoordinator
     from ...protocol.config import BrokerConfig
     from ...protocol.releases.behaviour import Behaviour
+    from ...replication.follower.fetcher import ReplicaFetcher
     from ...statemachines.controller.controller import KafkaController
     from ...statemachines.zookeeper.client import KafkaZkClient
+    from .replica_fetcher import ReplicaFetcherActor
 
 _HANDLERS: Mapping[str, tuple[str, str]] = {
     "data": ("data", "DataHandlers"),
@@ -173,7 +171,7 @@ class Broker(Node):
             self, self.config, self.behaviour, self.replica_manager, self.producer_ids
         )
         if self.behaviour.transactions_verified:
-            self.replica_manager.verified_produce.verify = self.coordinators.verify
+            self.replica_manager.verify_with(self.coordinators.verify)
         self.dynamic_config.on_topic_overrides = self.replica_manager.quotas.topic_changed
         self.replica_manager.roles.on_leadership_change = self.coordinators.leadership_changed
         self.replica_manager.failures.on_log_dir_failure = self._log_dir_failed
@@ -216,6 +214,8 @@ class Broker(Node):
     def _isr_updater(self) -> IsrUpdater:
         """Return the way of a leader's ISR proposals to the controller."""
         if not self.behaviour.alter_isr:
+            from .isr_writer import zookeeper_isr_updater
+
             return zookeeper_isr_updater(self, self.zk)
         return AlterIsrManager(
             host=self,
@@ -242,7 +242,7 @@ class Broker(Node):
         self.security.forget_usage()
         self.replica_manager.quotas.forget()
         self.replica_manager.clear_counts()
-        self.replica_manager.fetch.sessions.clear()
+        self.replica_manager.forget_sessions()
         self.controller.metrics.clear()
 
     def _broker_epoch(self) -> int:
@@ -431,6 +431,8 @@ class Broker(Node):
         self.replica_manager.roles.is_shutting_down = True
         if self.config["controlled.shutdown.enable"] and self.state == "running":
             self.set_state("pending_controlled_shutdown")
+            from .controlled_shutdown import move_leaderships_away
+
             moved = await move_leaderships_away(
                 self,
                 self.config,
@@ -496,6 +498,8 @@ class Broker(Node):
     # -- fetchers ------------------------------------------------------------------------------
 
     def _start_fetcher(self, fetcher: ReplicaFetcher) -> None:
+        from .replica_fetcher import ReplicaFetcherActor  # a cluster starts without any
+
         name = fetcher_name(self.broker_id, fetcher.leader_id, fetcher.fetcher_id)
         self._fetchers[fetcher] = self.runtime.spawn(
             ReplicaFetcherActor,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ...protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ...protocol.values import TopicPartition
-from ...replication.partition.partition import Partition
 from ...replication.replica_manager import ReplicaManager
 from ..node import Node
 from .broker_requests import BrokerRequests
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from ...protocol.config import BrokerConfig
     from ...protocol.releases.behaviour import Behaviour
     from ...protocol.transactions import TransactionPartitions
+    from ...replication.partition.partition import Partition
 
 
 class Coordinators:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.config import BrokerConfig
 from ...protocol.names import broker_name
 from ...protocol.values import EndPoint
 from ...protocol.versions import Behaviour
 from ...replication.disk.disk import Disk
-from ...statemachines.security.client_quotas import ClientQuotas
+
+if TYPE_CHECKING:
+    from ...statemachines.security.client_quotas import ClientQuotas
 
 PORT = 9092
 """Of the first listener in a simulation; others follow it."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ...protocol.config import TopicConfig
 from ...protocol.errors import ErrorCode, KafkaError, UsageError
@@ -24,10 +25,12 @@ from ..log.checkpoint_formats import (
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from ..log.log import Log
-from ..log.segment import Segment
 from ..log.settings import LogSettings
 from ..log.storage import LogDirectory, LogStorage
+
+if TYPE_CHECKING:
+    from ..log.log import Log
+    from ..log.segment import Segment
 
 
 class Disk(ABC):
@@ -269,6 +272,8 @@ class Disk(ABC):
         storage.directory.check()
         settings = self._settings_for(config, behaviour)
         self._load(topic_partition, storage, settings)
+        from ..log.log import Log  # a cluster starts without any
+
         starts = storage.directory.checkpoints.get(LOG_START_OFFSET_CHECKPOINT)
         log = Log(
             topic_partition,
@@ -376,6 +381,8 @@ class Disk(ABC):
         behaviour = behaviour_of(config.kafka_version)
         settings = self._settings_for(config, behaviour)
         self._load(topic_partition, storage, settings)
+        from ..log.log import Log
+
         log = Log(topic_partition, settings, behaviour, storage)
         self.future_logs[topic_partition] = log
         self._preferred.pop(topic_partition, None)

@@ -13,10 +13,10 @@ from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from ..replication_quotas import ReplicationQuotas
 from .fetch_state import FetcherCallbacks
-from .fetcher import ReplicaFetcher
 
 if TYPE_CHECKING:
     from ..partition.partition import Partition
+    from .fetcher import ReplicaFetcher
 
 
 def fetcher_id_for(topic_partition: TopicPartition, fetchers: int) -> int:
@@ -140,6 +140,8 @@ class FetcherManager:
         return max((state.lag for state in states if state is not None), default=0)
 
     def _new_fetcher(self, leader_id: int, fetcher_id: int) -> ReplicaFetcher:
+        from .fetcher import ReplicaFetcher  # a cluster starts without any
+
         return ReplicaFetcher(
             name=f"ReplicaFetcherThread-{fetcher_id}-{leader_id}",
             broker_id=self.broker_id,

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...protocol.config import BrokerConfig
 from ...protocol.host import Host
 from ...protocol.values import TopicPartition
 from ..partition.hosted_partitions import HostedPartitions
-from ..partition.partition import Partition
 from ..waiting.purgatory import Purgatory
 from ..waiting.timing_wheel import WheelTimer
+
+if TYPE_CHECKING:
+    from ..partition.partition import Partition
 
 
 class DelayedRequests:

@@ -23,12 +23,12 @@ from ..log.leader_append import append_as_leader
 from ..log.validator import ORIGIN_CLIENT
 from ..log.verification import UNGUARDED, VerificationGuard
 from ..partition.hosted_partitions import HostedPartitions
-from ..partition.partition import Partition
 from .delayed_produce import DelayedProduce, DelayedProduceToOne
 from .delayed_requests import DelayedRequests
 
 if TYPE_CHECKING:
     from ...protocol.releases.behaviour import Behaviour
+    from ..partition.partition import Partition
 
 ADMIN_CLIENT_ID = "__admin_client"
 
@@ -53,7 +53,6 @@ _MAGIC_AT = 16
 _ZSTD = 4
 
 Guards = Mapping[TopicPartition, VerificationGuard]
-_Appended = tuple[Partition, bool, int, int]
 """The partition, whether its high watermark moved, the index of its response, and the offset
 that acknowledges the append."""
 
@@ -103,7 +102,7 @@ class ProduceHandler:
             return
         now_ms, wall_ms = self._host.now_ms(), self._host.wall_ms()
         responses: list[ProducePartitionResponse] = []
-        appended: list[_Appended] = []
+        appended: list[tuple[Partition, bool, int, int]] = []
         for entry in partitions:
             responses.append(
                 self._append_one(
@@ -188,7 +187,7 @@ class ProduceHandler:
         now_ms: int,
         wall_ms: int,
         index: int,
-        appended: list[_Appended],
+        appended: list[tuple[Partition, bool, int, int]],
         guards: Guards | None,
     ) -> ProducePartitionResponse:
         """Append one partition's batches; notes what is to be poked and waited for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...protocol.data import (
     ProducePartition,
@@ -17,11 +17,13 @@ from ...protocol.data import (
 from ...protocol.errors import ErrorCode
 from ...protocol.host import Host
 from ...protocol.records.format import NO_SEQUENCE, TRANSACTIONAL_BIT, Readable
-from ...protocol.transactions import TransactionPartitions
 from ...protocol.values import TopicPartition, changed
 from ..log.verification import VerificationGuard
 from ..partition.hosted_partitions import HostedPartitions
 from .produce import Guards, ProduceHandler
+
+if TYPE_CHECKING:
+    from ...protocol.transactions import TransactionPartitions
 
 FIRST_PRODUCE_WITH_ABORTABLE = 11
 """Version of Produce whose clients know TRANSACTION_ABORTABLE."""
@@ -110,6 +112,8 @@ class VerifiedProduce:
 
         def verified(unverified: Mapping[TopicPartition, ErrorCode]) -> None:
             self._append(request, context, respond, {**errors, **unverified}, guards)
+
+        from ...protocol.transactions import TransactionPartitions  # not before there are any
 
         verify(
             TransactionPartitions(transactional_id, producer_id, epoch, tuple(guards), True),

@@ -7,12 +7,15 @@ be written. Storages on real files (``FileStorage``) override the hooks, which d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ...protocol.errors import ErrorCode, KafkaError
-from ...protocol.records.batch import RecordBatch
 from ...protocol.values import TopicPartition
 from .checkpoint_formats import CLEANER_CHECKPOINT
-from .segment import Segment
+
+if TYPE_CHECKING:
+    from ...protocol.records.batch import RecordBatch
+    from .segment import Segment
 
 
 class LogDirectory:
@@ -163,6 +166,8 @@ class LogStorage:
         total = sum(map(len, unflushed))
         if not total:
             return
+        from ...protocol.records.batch import RecordBatch  # few writes are torn
+
         left = survives(total)
         offset = self.flushed_offset
         for data in unflushed:

@@ -14,11 +14,11 @@ from ...protocol.versions import Behaviour
 from .context import PartitionContext, TopicSettings
 from .isr_proposals import IsrUpdater
 from .metadata_cache import MetadataCache
-from .partition import Partition
 
 if TYPE_CHECKING:
     from ..disk.disk import Disk
     from ..log.log import Log
+    from .partition import Partition
 
 
 class HostedPartitions:
@@ -88,6 +88,8 @@ class HostedPartitions:
 
     def register(self, topic_partition: TopicPartition) -> Partition:
         """Host a partition that is not hosted yet; it has no role and no log."""
+        from .partition import Partition  # a cluster starts without any
+
         topic = topic_partition.topic
         settings = self._settings.get(topic)
         if settings is None:

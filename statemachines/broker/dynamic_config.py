@@ -26,12 +26,6 @@ from ..controller.controller import KafkaController
 from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log, ignore_log
-from .reconfiguration import (
-    check_reconfiguration,
-    check_values,
-    static_texts,
-    usable,
-)
 
 _UNCLEAN = "unclean.leader.election.enable"
 
@@ -267,6 +261,8 @@ class DynamicConfigManager:
         config = self._config
         if wanted == config.followed:
             return True
+        from .reconfiguration import check_reconfiguration, check_values, static_texts
+
         release = release_configs(config.kafka_version)
         static = {**static_texts(config), **self.facts()}
         try:
@@ -287,10 +283,15 @@ class DynamicConfigManager:
         """
         config, behaviour = self._config, self._behaviour
         version = config.kafka_version
-        own, ignored = usable(self._own, version, behaviour, per_broker=True)
-        default, ignored_default = usable(self._default, version, behaviour, per_broker=False)
-        for text in (*ignored, *ignored_default):
-            self._log("error", text)
+        own: dict[str, str] = {}
+        default: dict[str, str] = {}
+        if self._own or self._default:
+            from .reconfiguration import usable  # most brokers have no dynamic values
+
+            own, ignored = usable(self._own, version, behaviour, per_broker=True)
+            default, ignored_default = usable(self._default, version, behaviour, per_broker=False)
+            for text in (*ignored, *ignored_default):
+                self._log("error", text)
         config.dynamic_of_broker, config.dynamic_default = own, default
         if not self._can_follow((default, own)):
             return False

@@ -23,9 +23,8 @@ Source: Kafka's ``KafkaController``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...protocol.admin import FeatureUpdate
 from ...protocol.awaiting import Cancelled
 from ...protocol.config import BrokerConfig
 from ...protocol.control import (
@@ -57,7 +56,6 @@ from .flows.elections import Elections
 from .flows.failover import Failover
 from .flows.features import Features
 from .flows.isr_changes import IsrChanges
-from .flows.legacy_reassignment import LegacyReassignments
 from .flows.producer_ids import ProducerIdBlocks
 from .flows.reassignment import Reassignments
 from .flows.reassignment_flow import ReassignmentFlow
@@ -69,6 +67,9 @@ from .queue import ControllerEventManager, Mailbox
 from .registration import BrokerRegistration
 from .topic_deletion_manager import DeletionClient, TopicDeletionManager
 from .watches import ControllerWatches, SessionWatcher
+
+if TYPE_CHECKING:
+    from ...protocol.admin import FeatureUpdate
 
 STATE_CHANGE_HANDLER = "controller-state-change-handler"
 
@@ -156,9 +157,7 @@ class KafkaController:
         """Make the flows; which of them processes which event."""
         features = Features(parts)
         topic_changes = TopicChanges(parts)
-        reassignments: ReassignmentFlow = (
-            Reassignments(parts) if parts.behaviour.reassignment_api else LegacyReassignments(parts)
-        )
+        reassignments = _reassignment_flow(parts)
         brokers = BrokerChanges(parts, features, reassignments)
         isr_changes = IsrChanges(parts, reassignments)
         elections = Elections(parts)
@@ -333,3 +332,11 @@ class KafkaController:
             await self.election.maybe_resign()
         except Exception as error:
             self.log("error", f"error processing event {event.name}: {error!r}")
+
+
+def _reassignment_flow(parts: ControllerParts) -> ReassignmentFlow:
+    if parts.behaviour.reassignment_api:
+        return Reassignments(parts)
+    from .flows.legacy_reassignment import LegacyReassignments
+
+    return LegacyReassignments(parts)

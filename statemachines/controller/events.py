@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum, unique
-from typing import ClassVar, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar, dataclass_transform
 
-from ...protocol.admin import PREFERRED, FeatureUpdate, OngoingReassignment
 from ...protocol.control import (
+    PREFERRED,
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
     AlterIsrRequest,
@@ -25,6 +25,9 @@ from ...protocol.control import (
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition, message
 from ..zookeeper.errors import ControllerMoved
+
+if TYPE_CHECKING:
+    from ...protocol.admin import FeatureUpdate, OngoingReassignment
 
 
 @unique

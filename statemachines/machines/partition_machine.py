@@ -47,7 +47,6 @@ from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import ControllerMoved, Log, ignore_log
 from ..zookeeper.timed_work import Work, ignore_work
 from .context import ControllerContext
-from .legacy_election import LegacyElection
 from .machine_states import ElectionOutcomes
 from .request_batch import ControllerBrokerRequestBatch
 from .transitions import PARTITION_PREDECESSORS, PartitionState, describe_illegal
@@ -227,6 +226,8 @@ class PartitionStateMachine:
     ) -> ElectionOutcomes:
         """Elect leaders; repeats what lost a race for the state znode, without limit."""
         if self.behaviour.legacy_selectors:
+            from .legacy_election import LegacyElection
+
             election = LegacyElection(
                 self.config, self.context, self.zk, self.batch, self.log, self.work
             )

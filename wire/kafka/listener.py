@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from ..accepting import AcceptingListener
-from .connection import Connection
 from .service import BrokerService
 
+if TYPE_CHECKING:
+    from .connection import Connection
 
-class KafkaListener(AcceptingListener[Connection]):
+
+class KafkaListener(AcceptingListener["Connection"]):
     """A broker's listener on TCP."""
 
     __slots__ = ("service",)
@@ -21,4 +24,6 @@ class KafkaListener(AcceptingListener[Connection]):
         self.service: BrokerService = service
 
     def _make_connection(self) -> Connection:
+        from .connection import Connection  # a cluster starts without any
+
         return Connection(self, self.service)

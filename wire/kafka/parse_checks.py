@@ -9,19 +9,21 @@ Later ones answer such requests with an error. Source: the constructors of ``Pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...protocol.admin import AlterConfigsRequest, CreateTopicsRequest, DescribeConfigsRequest
-from ...protocol.data import (
-    FetchRequest,
-    FindCoordinatorRequest,
-    ListOffsetsRequest,
-    ProduceRequest,
-)
 from ...protocol.errors import ClientError
 from ...protocol.records.format import LENGTH_OVERHEAD, Readable
 from ...protocol.versions import Behaviour
 from .api import CodecAnswer, SplitRequest
+
+if TYPE_CHECKING:
+    from ...protocol.admin import AlterConfigsRequest, CreateTopicsRequest, DescribeConfigsRequest
+    from ...protocol.data import (
+        FetchRequest,
+        FindCoordinatorRequest,
+        ListOffsetsRequest,
+        ProduceRequest,
+    )
 
 _BATCH_HEADER_BYTES = 61
 _MAGIC_AT = 16

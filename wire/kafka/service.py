@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..request_memory import RequestMemory
 from .backend import Backend, BrokerTopicNames
-from .codec import Codec, RequestHeader
-from .paced_queue import ClientLink
 from .security.listener_security import OPEN, ListenerSecurity
+
+if TYPE_CHECKING:
+    from .codec import Codec, RequestHeader
+    from .paced_queue import ClientLink
 
 _RECEIVE_BUFFER_BYTES = 65536
 
@@ -68,18 +71,27 @@ class BrokerService:
         self.security: ListenerSecurity = security
         self.link: ClientLink | None = link
         self.observer: ClientObserver | None = observer
-        self.codec: Codec = Codec(
-            backend.kafka_version,
-            BrokerTopicNames(backend, broker_id),
-            listener_name,
-            has_consumer_groups=has_consumer_groups,
-        )
+        self._kafka_version = backend.kafka_version
+        self._topic_names = BrokerTopicNames(backend, broker_id)
+        self._has_consumer_groups = has_consumer_groups
         self.connection_delay_ms: Callable[[str], int] = _taken_at_once
         """After how many milliseconds a new connection from an address is closed; 0 takes it."""
         self.memory: RequestMemory = RequestMemory(loop, queued_bytes_max)
         self.receive_buffer: memoryview = memoryview(b"")
         """Where all connections receive, one at a time; made for the first one."""
         self._connection_count = 0
+
+    @cached_property
+    def codec(self) -> Codec:
+        """What the connections' bytes mean; made for the first connection."""
+        from .codec import Codec
+
+        return Codec(
+            self._kafka_version,
+            self._topic_names,
+            self.listener_name,
+            has_consumer_groups=self._has_consumer_groups,
+        )
 
     def limit_connections(self, delay_ms: Callable[[str], int] | None) -> None:
         """Ask this before a connection is taken; None takes all."""

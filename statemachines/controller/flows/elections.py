@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....election.errors import LeaderElectionNotNeeded, StateChangeFailed
 from ....election.strategies import OfflinePartition, PreferredReplica, Strategy
-from ....protocol.admin import PREFERRED
+from ....protocol.control import PREFERRED
 from ....protocol.errors import ErrorCode, KafkaError
 from ....protocol.values import NO_LEADER, LeaderAndIsr, TopicPartition
 from ...machines.transitions import PartitionState

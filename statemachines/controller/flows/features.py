@@ -4,15 +4,17 @@ docs/kafka/controller-failover.md#failover)."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ....protocol.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from ....protocol.awaiting import Cancelled
 from ....protocol.errors import ErrorCode
 from ....protocol.values import BrokerInfo
 from ....protocol.znode_payloads import FeatureZnode
 from ..events import UpdateFeatures
 from ..parts import ControllerParts
+
+if TYPE_CHECKING:
+    from ....protocol.admin import FeatureUpdate
 
 _FAILED = "Unable to update finalized features due to an unexpected server error."
 _NOT_APPLIED = "Could not apply finalized feature update because"
@@ -126,6 +128,8 @@ class Features:
 
     def _problem(self, update: FeatureUpdate) -> str | None:
         """Why an update is refused (Kafka: ``KafkaController.validateFeatureUpdate``)."""
+        from ....protocol.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE
+
         has_types = self._parts.behaviour.feature_update_types
         level, upgrade_type = update.level, update.upgrade_type
         if not update.name:

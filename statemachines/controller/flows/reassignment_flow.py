@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ....election.errors import StateChangeFailed
 from ....election.strategies import Reassign
-from ....protocol.admin import OngoingReassignment
 from ....protocol.errors import ErrorCode
 from ....protocol.values import (
     LeaderIsrAndControllerEpoch,
@@ -62,6 +61,8 @@ class ReassignmentFlow(ABC):
 
     async def process_list(self, event: ListPartitionReassignments) -> None:
         """Answer which of the partitions asked for are being reassigned."""
+        from ....protocol.admin import OngoingReassignment  # administrators only
+
         parts = self._parts
         if not parts.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)

@@ -6,7 +6,7 @@ Source: Kafka's ``KafkaController.checkAndTriggerAutoLeaderRebalance``.
 from __future__ import annotations
 
 from ....election.strategies import preferred_replica_partition_leader_election
-from ....protocol.admin import PREFERRED
+from ....protocol.control import PREFERRED
 from ....protocol.host import Timer
 from ....protocol.values import TopicPartition, message
 from ....protocol.versions import Behaviour
