@@ -25,12 +25,12 @@ from ..log.checkpoint_formats import (
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from ..log.settings import LogSettings
 from ..log.storage import LogDirectory, LogStorage
 
 if TYPE_CHECKING:
     from ..log.log import Log
     from ..log.segment import Segment
+    from ..log.settings import LogSettings
 
 
 class Disk(ABC):
@@ -306,6 +306,8 @@ class Disk(ABC):
         if settings is None or settings.config is not config:
             if len(self._settings) > 1000:
                 self._settings.clear()
+            from ..log.settings import LogSettings
+
             settings = self._settings[id(config)] = LogSettings(config, behaviour)
         return settings
 
