@@ -70,7 +70,6 @@ INTERPRETED = {
     "protocol/releases/behaviour.py": "asks for the code of a constructor",
     "protocol/errors.py": "two errors are a ValueError or an OSError, too",
     "replication/log/checkpoint_formats.py": "an error of it is an OSError, too",
-    "tracing/recording/forked_work.py": "forks the process",
     "tracing/recording/locked_recorder.py": "takes a lock around what another class does",
     "tracing/recording/recorder.py": "is referred to weakly",
     "programs/acts.py": "looks at frames of the interpreter",

@@ -228,6 +228,9 @@ def _methods(node: ast.ClassDef) -> str:
     def __hash__(self) -> int:
         return hash(({values}))
 
+    def field_values(self) -> tuple[object, ...]:
+        return ({values})
+
 
 _adopted({node.name}, {_kinds(node)}, {{{", ".join(defaults)}}})
 """

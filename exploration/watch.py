@@ -247,8 +247,6 @@ class Watch:
 class RecordedWatch(Recorder):
     """A recorder that tells a watch what it records."""
 
-    events_per_fork = 0
-
     def __init__(self, watch: Watch) -> None:
         super().__init__()
         self._watch = watch

@@ -185,13 +185,6 @@ class ChunkTables:
         self._digest.update(chunk.info.digest)
         return chunk
 
-    def written_elsewhere(self, types: Iterable[str], digests: Iterable[bytes]) -> None:
-        """Chunks were added to a copy, with these types; all their strings are known already."""
-        self._written_strings = len(self.strings.ordered)
-        self.types_written.update(dict.fromkeys(types))
-        for digest in digests:
-            self._digest.update(digest)
-
     def schema(self) -> list[tuple[str, FieldShapes]]:
         """The types that are written."""
         return [(name, self.packer.schema[name]) for name in self.types_written]

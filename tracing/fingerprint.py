@@ -74,12 +74,6 @@ class Fingerprint:
         self._digest.update(memoryview(packed)[array_header_bytes(count) :])
         self._seq += count
 
-    def take_heads(self, heads: bytes, count: int) -> None:
-        """Take events that are packed one behind the other."""
-        self.absorb()
-        self._digest.update(heads)
-        self._seq += count
-
     def copy(self) -> Self:
         """Return one that goes on by itself."""
         self.absorb()
@@ -97,18 +91,3 @@ class Fingerprint:
 
     def __len__(self) -> int:
         return self._seq + 1
-
-
-class PackedHeads(Fingerprint):
-    """Keeps packed events for a fingerprint in another process, which digests them."""
-
-    __slots__ = ("heads",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heads: list[memoryview] = []
-
-    def take(self, packed: bytes, count: int) -> None:
-        """Keep events that are packed already, as one array."""
-        self.heads.append(memoryview(packed)[array_header_bytes(count) :])
-        self._seq += count

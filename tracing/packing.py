@@ -1,4 +1,4 @@
-"""From messages to bytes: one cached extractor per message type, msgpack does the rest.
+"""From messages to bytes: one extractor for each message type, msgpack does the rest.
 
 The packer meets a message as an object it does not know and asks ``PayloadPacker.extract`` for
 its fields; nested messages come the same way, so a payload costs one call per message in it.
@@ -10,10 +10,12 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgpack
 
+from ..protocol.declaring.methods import reader_of_fields
 from .events import Truncated
 from .schema import (
     BYTES,
@@ -74,12 +76,7 @@ def cut_bytes(length: int, head: bytes) -> msgpack.ExtType:
     return msgpack.ExtType(TRUNCATED_CODE, _LENGTH.pack(length) + head)
 
 
-def _fields_of_batch() -> Extract:
-    fields = " ".join(f"batch.{name}," for name in RECORD_BATCH_ATTRIBUTES)
-    return eval(f"lambda batch: ({fields})")  # type: ignore[no-any-return]
-
-
-_FIELDS_OF_BATCH = _fields_of_batch()
+_FIELDS_OF_BATCH = attrgetter(*RECORD_BATCH_ATTRIBUTES)
 
 
 class _Extractors(dict[type, Extract]):
@@ -132,7 +129,7 @@ class PayloadPacker:
             return _FIELDS_OF_BATCH
         if hasattr(cls, "__dataclass_fields__"):
             self.declare(cls)
-            return self._message_extractor(field_shapes(cls)[0])
+            return self._message_extractor(cls, field_shapes(cls)[0])
         if issubclass(cls, BaseException):
             self.declare(cls)
             return lambda error: (str(error),)
@@ -150,20 +147,29 @@ class PayloadPacker:
         name = "<function>" if is_function else f"<{cls.__name__}>"
         return lambda _: name
 
-    def _message_extractor(self, shapes: FieldShapes) -> Extract:
-        """A function compiled for one type: reading its fields by name is several times as fast as
-        by ``getattr`` or ``attrgetter``."""
-        known: dict[str, Any] = {"extractors": self.extractors}
-        parts = []
-        for place, (name, shape) in enumerate(shapes):
-            part = f"message.{name}"
-            if _is_row(shape):
-                part = f"{part} and [extractors[item.__class__](item) for item in {part}]"
-            elif shape == "?" or contains_bytes(shape):
-                known[f"convert_{place}"] = self._converter(name, shape)
-                part = f"convert_{place}({part})"
-            parts.append(part + ",")
-        return eval(f"lambda message: ({' '.join(parts)})", known)  # type: ignore[no-any-return]
+    def _message_extractor(self, cls: type, shapes: FieldShapes) -> Extract:
+        """Return a function for one type, whose fields are read all at once."""
+        read = reader_of_fields(cls, [name for name, _ in shapes])
+        rows = [place for place, (_, shape) in enumerate(shapes) if _is_row(shape)]
+        converters = [
+            (place, self._converter(name, shape))
+            for place, (name, shape) in enumerate(shapes)
+            if shape == "?" or contains_bytes(shape)
+        ]
+        if not rows and not converters:
+            return read
+        extractors = self.extractors
+
+        def extract(message: Any) -> list[Any]:
+            values = list(read(message))
+            for place in rows:
+                if values[place]:
+                    values[place] = [extractors[item.__class__](item) for item in values[place]]
+            for place, convert in converters:
+                values[place] = convert(values[place])
+            return values
+
+        return extract
 
     def _converter(self, name: str, shape: Shape) -> Extract:
         """Return how to prepare a value that msgpack cannot take as it is."""

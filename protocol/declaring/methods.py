@@ -26,6 +26,7 @@ def __eq__(self, other):
     return NotImplemented
 """,
     "__hash__": "def __hash__(self):\n    return hash(({own}))\n",
+    "field_values": "def field_values(self):\n    return ({own})\n",
 }
 _GLOBALS = {"set_field": object.__setattr__, "__name__": __name__}
 _templates: dict[tuple[str, int, str, bool], CodeType] = {}
@@ -148,6 +149,12 @@ def _learn_later(cls: Any, namespace: Mapping[str, Any], bases: Any = None) -> N
 def field_names(cls: Any) -> tuple[str, ...]:
     """The names of a declared class's fields, in the order of its constructor."""
     return cls.__match_args__  # type: ignore[no-any-return]
+
+
+def reader_of_fields(cls: Any, names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that gives the values of the fields of an instance, which are these."""
+    compiled = vars(cls).get("field_values")
+    return _copy("field_values", names, cls.__qualname__) if compiled is None else compiled
 
 
 def methods(

@@ -15,6 +15,7 @@ from ...protocol.control import AlterIsrRequest, LeaderAndIsrRequest
 from ...protocol.data import ProduceRequest, ProduceResponse
 from ...protocol.names import broker_id_of
 from ...tracing.fingerprint import UNSEEN_KINDS, Fingerprint
+from ...tracing.format import CHUNK_EVENTS
 from ...tracing.recording.recorder import Recorder
 from ...tracing.story.outages import OutageAccount
 from ...zkfake.messages import ClientPacket, WatchEvent
@@ -123,7 +124,7 @@ class Sink(Fingerprint):
 class RecordingSink(Recorder):
     """A recorder that looks at the events as a ``Sink`` does."""
 
-    events_per_fork = 0  # other tasks have the other cores
+    waiting_max = CHUNK_EVENTS  # other tasks need the memory
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()

@@ -17,6 +17,7 @@ from fakekafka.building.compiler_source import (
     with_unchecked_arguments,
     with_whole_numbers,
 )
+from fakekafka.protocol.declaring.methods import reader_of_fields
 
 MESSAGES = '''
 from __future__ import annotations
@@ -73,6 +74,7 @@ def test_a_message_is_made_compared_and_shown_as_before(made: Any) -> None:
     assert (point(1) == point(1, 2), point(1) == point(2), point(1) == 1) == (True, False, False)
     assert len({point(1), point(1, 2), point(3)}) == 2
     assert repr(point(1)) == "Point(x=1, y=2)"
+    assert reader_of_fields(point, ["x", "y"])(point(1)) == (1, 2)
     assert [(field.name, field.type) for field in dataclasses.fields(point)] == [
         ("x", "int"),
         ("y", "int"),

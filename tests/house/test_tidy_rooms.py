@@ -108,7 +108,6 @@ REACHES_IN: dict[tuple[str, str], str] = {
     ("programs/loop.py", "_set_running_loop"): _LOOP,
     ("programs/program_loop.py", "_app_transport"): "asyncio's own loops read it so",
     ("programs/watchdog.py", "_current_frames"): "sys._current_frames has no other name",
-    ("tracing/recording/forked_work.py", "_exit"): "os._exit is how a copy of a process ends",
 }
 """(path, private name) to the reason why the file uses a private name of another room."""
 

@@ -1,23 +1,22 @@
 """From pending events to chunks: the half of a recorder for which nothing waits.
 
 Each chunk needs what those before it led to: numbers of strings, open operations, the state. When
-it is made, and by which process, makes no difference to a byte of it.
+it is made makes no difference to a byte of it.
 """
 
 from __future__ import annotations
 
-import pickle
 from bisect import bisect_left
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..chunks import Chunk, ChunkTables, Snapshot
-from ..fingerprint import Fingerprint, PackedHeads
+from ..fingerprint import Fingerprint
 from ..format import CHUNK_EVENTS
 from ..packing import PayloadPacker
 from .operations import Operations
-from .recorded_state import Change, RecordedState, Value
+from .recorded_state import Change, RecordedState
 from .row_packing import RowBatch, pack_rows
 
 if TYPE_CHECKING:
@@ -44,24 +43,6 @@ class Made(NamedTuple):
 
     chunk: Chunk
     changes: list[Change]
-
-
-class Progress(NamedTuple):
-    """The progress of a copy of this process, for the process itself."""
-
-    first: int
-    strings: list[str]
-    schema: dict[str, FieldShapes]
-    types_written: list[str]
-    heads: Any  # bytes behind one another: a buffer to be sent, a view when it has come
-    heads_count: int
-    digests: list[bytes]
-    by_event: dict[int | None, int]
-    operations: list[int | None]
-    born: list[str]
-    removed: list[tuple[str, str]]
-    values: list[Value]
-    snapshot_due: int
 
 
 class ChunkMaker:
@@ -146,56 +127,6 @@ class ChunkMaker:
             return [], self.tables
         tables = self.tables.copy()
         return list(pack_rows(tables, Fingerprint(), self.batch(pending, stop))), tables
-
-    # -- in a copy of this process -------------------------------------------------------------
-
-    def begin_copy(self) -> tuple[int, int, frozenset[str]]:
-        """Be the copy that makes chunks; gives where it begins, for ``progress``."""
-        self.outline = PackedHeads()
-        self.state.removed = []
-        return self.first, len(self.tables.strings.ordered), frozenset(self.tables.types_written)
-
-    def progress(
-        self,
-        begun: tuple[int, int, frozenset[str]],
-        digests: list[bytes],
-    ) -> Progress:
-        """Return what the process itself has to know to go on behind these chunks."""
-        first, strings, types = begun
-        assert isinstance(self.outline, PackedHeads)
-        assert self.state.removed is not None
-        operations, tables = self._operations, self.tables
-        return Progress(
-            self.first,
-            tables.strings.ordered[strings:],
-            dict(self.packer.schema),
-            [name for name in tables.types_written if name not in types],
-            pickle.PickleBuffer(b"".join(self.outline.heads)),
-            len(self.outline),
-            digests,
-            operations.of_open_ones(),
-            operations.open_ones(),
-            self.state.born(),
-            self.state.removed,
-            self.state.values_since(first),
-            self._snapshot_due,
-        )
-
-    def go_on_after(self, progress: Progress) -> None:
-        """Know what a copy has found out when it made all chunks of what was pending."""
-        self.first = progress.first
-        strings = self.tables.strings
-        for text in progress.strings:
-            strings[text]  # gives it its number
-        for name, shapes in progress.schema.items():
-            self.packer.schema.setdefault(name, shapes)
-        self.tables.written_elsewhere(progress.types_written, progress.digests)
-        self.outline.take_heads(progress.heads, progress.heads_count)
-        self._operations.continue_from(progress.by_event, progress.operations)
-        self._operations.assigned.clear()
-        self.state.settled.clear()
-        self.state.settle_as(progress.born, progress.removed, progress.values)
-        self._snapshot_due = progress.snapshot_due
 
 
 def _within(numbers: list[int], first: int, stop: int) -> list[int]:

@@ -66,10 +66,6 @@ class EventIntake:
         """Actors that started in this recording."""
         self._latest: LatestValues = LatestValues()
 
-    def _handed_over(self) -> PendingEvents | None:
-        """Return the events that were handed over to be looked at elsewhere, if any were."""
-        return None
-
     def __len__(self) -> int:
         return len(self._pending)
 
@@ -198,14 +194,11 @@ class EventIntake:
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
         """Return whether this is news."""
-        told, before = self._pending.told, self._handed_over()
-        known = told_lately([told] if before is None else [told, before.told], state, path)
+        told = self._pending.told
+        known = told_lately(told, state, path)
         if known is NOT_LATELY:
-            latest = self._latest
-            if before is not None:
-                latest.look(before.first, before.told)
-            latest.look(self._pending.first, told)
-            known = latest.of(state, path)
+            self._latest.look(told)
+            known = self._latest.of(state, path)
         if known is not None:
             return bool(known != new)
         return bool(new is not None if state.name in self._born else old != new)

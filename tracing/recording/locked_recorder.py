@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..format import CHUNK_EVENTS
 from ..trace import MemoryTrace
 from .recorder import Recorder
 from .writer import TraceWriter
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class LockedRecorder(Recorder):
     """A recorder that several threads may call: the order of calls is the order of events."""
 
-    events_per_fork = 0
+    waiting_max = CHUNK_EVENTS  # no thread of a cluster waits while many chunks are made
 
     def __init__(self, writer: TraceWriter | None = None, keep: int | None = None) -> None:
         self._lock = threading.RLock()

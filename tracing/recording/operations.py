@@ -64,18 +64,5 @@ class Operations:
         if seq % _REMEMBERED == 0:
             for operation in [one for one in self._open if (one or 0) < seq - _SPAN_MAX]:
                 del self._open[operation]
-            kept = self.of_open_ones()
-            self._by_event.clear()
-            self._by_event.update(kept)
-
-    def of_open_ones(self) -> dict[int | None, int]:
-        """Events and their operations, as far as these are open."""
-        opened = self._open
-        return {event: one for event, one in self._by_event.items() if one in opened}
-
-    def continue_from(self, by_event: dict[int | None, int], opened: list[int | None]) -> None:
-        """Know what a copy of this process has found out."""
-        self._by_event, self._open = by_event, dict.fromkeys(opened)
-
-    def open_ones(self) -> list[int | None]:
-        return list(self._open)
+            opened, known = self._open, self._by_event
+            self._by_event = {event: one for event, one in known.items() if one in opened}

@@ -63,17 +63,6 @@ class PendingEvents(RowBuffer):
             return self._forgotten_us
         return _whole_rows(self.rows[-1:], len(self) - 1)[0][0]
 
-    def hand_over(self) -> PendingEvents:
-        """All that there is, as another object; this one goes on without it."""
-        other = PendingEvents(self.cut)
-        other.first, other.last_of_chunk = self.first, self.last_of_chunk
-        other.rows, other.rows_whole = self.rows, self.rows_whole
-        other.told, other.told_settled = self.told, self.told_settled
-        other.unseen, other.begun, other.ended = self.unseen, self.begun, self.ended
-        other.declared, other._forgotten_us = self.declared, self._forgotten_us
-        self.forget(len(self))
-        return other
-
     def whole_rows(self, first: int, stop: int) -> list[Row]:
         """The events from one on, before another, each as a ``Row``."""
         begin, end = first - self.first, stop - self.first
@@ -99,17 +88,6 @@ class PendingEvents(RowBuffer):
         for numbers in (self.unseen, self.begun, self.ended):
             numbers[:] = [seq for seq in numbers if seq >= stop]
         self.declared[:] = [one for one in self.declared if one[0] >= stop]
-
-    def drop_last(self, count: int) -> None:
-        """Drop so many of its last events, of which chunks are made.
-
-        All at once would be as many steps, but each piece is still in the processor's caches when
-        new events take its memory, and a page that a copy shares is copied once for both.
-        """
-        rows, told = self.rows, self.told
-        share = len(told) * count // max(len(rows), count)
-        del told[len(told) - share :]
-        del rows[-count:]
 
 
 def _whole_rows(rows: Iterable[Any], first: int) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 Told = list[Any]
@@ -62,14 +62,12 @@ class RecordedState:
     To tell costs next to nothing; what was told is looked at all together by ``settle``.
     """
 
-    __slots__ = ("_actors", "removed", "settled")
+    __slots__ = ("_actors", "settled")
 
     def __init__(self) -> None:
         self._actors: dict[str, ActorState] = {}
         self.settled: list[Change] = []
         """The changes since somebody emptied it, in their order."""
-        self.removed: list[tuple[str, str]] | None = None
-        """Actors and paths that lost a value, where somebody wants to know."""
 
     def of(self, actor: str) -> ActorState:
         """The state of an actor, the same object for ever."""
@@ -110,8 +108,6 @@ class RecordedState:
             state[path] = seq, new
         elif known is not None:
             del state[path]
-            if self.removed is not None:
-                self.removed.append((state.name, path))
 
     def _begin_or_halt(self, seq: int, state: ActorState, begins: bool) -> None:
         if begins:
@@ -119,8 +115,6 @@ class RecordedState:
             return
         whole_paths = state.whole_paths
         self.settled.extend((seq, whole_paths[path], old, None) for path, (_, old) in state.items())
-        if self.removed is not None:
-            self.removed.extend((state.name, path) for path in state)
         state.clear()
 
     def values(self) -> Iterator[tuple[str, Any, int]]:
@@ -130,58 +124,26 @@ class RecordedState:
             for path, (seq, value) in state.items():
                 yield whole_paths[path], value, seq
 
-    # -- settled by a copy of this process -----------------------------------------------------
-
-    def born(self) -> list[str]:
-        """Actors that started in this recording."""
-        return [name for name, state in self._actors.items() if state.is_born]
-
-    def values_since(self, first: int) -> list[Value]:
-        """The values that were settled from an event on, in the order in which the state has
-        them."""
-        return [
-            (state.name, path, seq, value)
-            for state in self._actors.values()
-            for path, (seq, value) in state.items()
-            if seq >= first
-        ]
-
-    def settle_as(
-        self, born: Iterable[str], removed: Iterable[tuple[str, str]], values: Iterable[Value]
-    ) -> None:
-        """Take the outcome of a ``settle`` in a copy: who started, what lost its value, and the
-        values that it found."""
-        for actor in born:
-            self._actors[actor].is_born = True
-        for actor, path in removed:
-            self._actors[actor].pop(path, None)
-        for actor, path, seq, value in values:
-            self._actors[actor][path] = seq, value
-
 
 NOT_LATELY = object()
 _LATELY = 2_000
 
 
-def told_lately(lists: Iterable[Told], state: ActorState, path: str) -> Any:
+def told_lately(told: Told, state: ActorState, path: str) -> Any:
     """The value that the path of an actor has by the last changes that were told: most that is
-    told was told a moment ago, too. ``NOT_LATELY`` where they do not say. Of several lists the
-    newer one comes first."""
-    left = _LATELY * _ITEMS
-    for told in lists:
-        for place in range(len(told), max(len(told) - left, 0), -_ITEMS):
-            if told[place - 5] is not state:
-                continue
-            told_path, *values = told[place - 4 : place]
-            value = values[1]
-            if told_path == path:
-                return value
-            if isinstance(told_path, tuple):
-                if path in told_path:
-                    return values[told_path.index(path)]
-            elif told_path is None and not value:
-                return None
-        left -= len(told)
+    told was told a moment ago, too. ``NOT_LATELY`` where they do not say."""
+    for place in range(len(told), max(len(told) - _LATELY * _ITEMS, 0), -_ITEMS):
+        if told[place - 5] is not state:
+            continue
+        told_path, *values = told[place - 4 : place]
+        value = values[1]
+        if told_path == path:
+            return value
+        if isinstance(told_path, tuple):
+            if path in told_path:
+                return values[told_path.index(path)]
+        elif told_path is None and not value:
+            return None
     return NOT_LATELY
 
 
@@ -193,14 +155,12 @@ class LatestValues:
     def __init__(self) -> None:
         self._values: dict[ActorState, dict[str, Any]] = {}
         self._halted: set[ActorState] = set()
-        self._seen: dict[int, int] = {}
+        self._seen = 0
 
-    def look(self, first: int, told: Told) -> None:
-        """Take what is new in the changes that were told from an event on; of several lists the
-        older one has to come first."""
-        seen = self._seen.get(first, 0)
-        self._seen[first] = len(told)
-        values = self._values
+    def look(self, told: Told) -> None:
+        """Take what is new in the changes that were told."""
+        values, seen = self._values, self._seen
+        self._seen = len(told)
         for _, state, path, first_value, value, third_value in _changes(told, seen, len(told)):
             if path is None:
                 if not value:

@@ -2,31 +2,26 @@
 
 While the run goes on, events are only taken (``event_intake``). All the rest waits
 (``chunk_maker``): finding out what really changed and which
-operation an event belongs to, taking messages apart, packing, digesting. A copy of the process
-does it for many thousand events at once while the run goes on, or the process itself, when
-somebody looks, at the end, or after each thousand where a copy is out of the question.
+operation an event belongs to, taking messages apart, packing, digesting. It is done after each
+thousand events where a file is written or only the last events are kept, and else when
+the recording is read, or when very many events wait.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-import pickle
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..chunks import Chunk, Snapshot
 from ..events import Event
 from ..fingerprint import UNSEEN_KINDS
 from ..format import CHUNK_EVENTS
-from ..trace import EventList, MemoryTrace
-from . import forked_work
-from .chunk_maker import Made, Progress
+from ..trace import EventList, MemoryTrace, no_cyclic_collection
+from .chunk_maker import Made
 from .event_intake import EventIntake
-from .pending_events import PendingEvents
 from .recorded_state import Change, LatestValues
 from .row_view import RowView
 from .writer import TraceWriter
@@ -50,27 +45,6 @@ def _cut_of(recorder: Recorder) -> Callable[[], None]:
     return cut
 
 
-_with_files: weakref.WeakSet[Recorder] = weakref.WeakSet()
-
-
-@atexit.register
-def _write_what_is_full() -> None:
-    for recorder in list(_with_files):
-        recorder.__del__()
-
-
-_Outcome = tuple[list[tuple[Made | Snapshot, pickle.PickleBuffer | None]], Progress]
-"""What a copy gives: chunks and snapshots with the frames of the file; where it came to."""
-
-
-class _Job(NamedTuple):
-    """Whole chunks that a copy of this process makes."""
-
-    pending: PendingEvents
-    stop: int
-    work: forked_work.ForkedWork
-
-
 class Recorder(EventIntake):
     """Records the events of one run: to a file, in memory, or both.
 
@@ -79,8 +53,8 @@ class Recorder(EventIntake):
     are cut, their length is kept.
     """
 
-    events_per_fork = 50_000
-    """So many events are handed to a copy of the process together; 0 where there must be none."""
+    waiting_max = 200_000
+    """So many events may wait for their chunks in memory, where each takes some 600 bytes."""
 
     def __init__(
         self,
@@ -93,18 +67,14 @@ class Recorder(EventIntake):
         self._keep = keep
         self._in_memory = writer is None or keep is not None
         self._chunks: list[Chunk] = []
-        self._job: _Job | None = None
-        self._spent: PendingEvents | None = None  # what the last copy has made chunks of
-        self._waits = keep is None and self.events_per_fork > 0 and forked_work.is_worthwhile()
-        self._due = self.events_per_fork if self._waits else CHUNK_EVENTS
+        may_wait = writer is None and keep is None
+        self._due_every: int = self.waiting_max if may_wait else CHUNK_EVENTS
+        """After so many events their chunks are made, even if they are not read."""
         self._snapshots: list[Snapshot] = []
         self._kept_changes: deque[list[tuple[int, Any, Any]]] = deque()  # of every chunk kept
         self._base: dict[int, tuple[Any, int]] = {}  # state before the first chunk that is kept
         self._closed = False
-        self._process = os.getpid()
         self._view = RowView()
-        if writer is not None:
-            _with_files.add(self)
 
     # -- chunks --------------------------------------------------------------------------------
 
@@ -112,83 +82,15 @@ class Recorder(EventIntake):
         """There are rows enough for another chunk."""
         self._first += CHUNK_EVENTS
         self._pending.last_of_chunk += CHUNK_EVENTS
-        if self._spent is not None:
-            self._spent.drop_last(CHUNK_EVENTS)
-        if self._first >= self._due:
-            self._make_due()
-
-    def _make_due(self) -> None:
-        """Have chunks made of all rows, by a copy of the process where that is possible."""
-        waits = self._waits and forked_work.is_possible()
-        if waits and len(self._pending.rows) >= self.events_per_fork:
-            self._await_job()
-            self._begin_job()
-            self._due = self._first + self.events_per_fork
-        else:
+        if self._first >= self._maker.first + self._due_every:
             self._make_full()
-        if not waits:
-            self._due = self._first + CHUNK_EVENTS
-
-    def _begin_job(self) -> None:
-        pending = self._pending.hand_over()
-        try:
-            work = forked_work.ForkedWork(lambda: self._made_in_copy(pending))
-        except OSError:  # no process or no memory for a copy
-            self._put_all(self._maker.make(pending, self._first))
-        else:
-            self._job = _Job(pending, self._first, work)
-
-    def _made_in_copy(self, pending: PendingEvents) -> _Outcome:
-        """Of the copy: what was made, for the process itself."""
-        maker, writer = self._maker, self.writer
-        begun = maker.begin_copy()
-        digests: list[bytes] = []
-        made: list[tuple[Made | Snapshot, pickle.PickleBuffer | None]] = []
-        for one in maker.make(pending, self._first):
-            if isinstance(one, Made):
-                digests.append(one.chunk.info.digest)
-            made.append(self._without_body(one, writer) if writer is not None else (one, None))
-        return made, maker.progress(begun, digests)
-
-    def _without_body(
-        self, made: Made | Snapshot, writer: TraceWriter
-    ) -> tuple[Made | Snapshot, pickle.PickleBuffer]:
-        """Return what is made, and its frame in the file."""
-        if isinstance(made, Made):
-            chunk = made.chunk
-            frame = writer.chunk_frame(chunk)
-            return Made(chunk._replace(body=b""), []), pickle.PickleBuffer(frame)
-        return made._replace(body=b""), pickle.PickleBuffer(writer.snapshot_frame(made))
-
-    def _handed_over(self) -> PendingEvents | None:
-        return None if self._job is None else self._job.pending
-
-    def _await_job(self) -> None:
-        """Take over what a copy of the process has made."""
-        job = self._job
-        if job is None:
-            return
-        outcome = job.work.outcome()
-        self._job = None
-        self._spent = job.pending
-        if outcome is None:  # it was killed, or met a value that cannot be packed
-            self._put_all(self._maker.make(job.pending, job.stop))
-        else:
-            made, progress = outcome
-            self._maker.go_on_after(progress)
-            for one, frame in made:
-                self._put(one, frame)
-        self._latest = LatestValues()
-        self._view.cut(self._maker.first)
 
     def _make_full(self) -> None:
         """Make all chunks that are full."""
-        self._await_job()
-        self._spent = None
         if self._maker.first < self._first:
-            self._put_all(self._maker.make(self._pending, self._first))
+            with no_cyclic_collection():
+                self._put_all(self._maker.make(self._pending, self._first))
             self._forget_made()
-        self._due = self._first + self.events_per_fork
 
     def _forget_made(self) -> None:
         self._pending.forget(self._maker.first)
@@ -199,17 +101,17 @@ class Recorder(EventIntake):
         for one in made:
             self._put(one)
 
-    def _put(self, made: Made | Snapshot, frame: memoryview | None = None) -> None:
-        """Write what was made, or keep it; ``frame`` is what the file gets, if that is known."""
+    def _put(self, made: Made | Snapshot) -> None:
+        """Write what was made, keep it, or both."""
         writer = self.writer
         if isinstance(made, Made):
             if writer is not None:
-                writer.write_chunk(made.chunk, frame)
+                writer.write_chunk(made.chunk)
             if self._in_memory:
                 self._keep_chunk(*made)
         else:
             if writer is not None:
-                writer.write_snapshot(made, frame)
+                writer.write_snapshot(made)
             if self._in_memory:
                 self._snapshots.append(made)
 
@@ -306,12 +208,10 @@ class Recorder(EventIntake):
             return
         self._closed = True
         if self.writer is not None:
-            self._await_job()
             maker = self._maker
             self._put_all(maker.make_last(self._pending))
             self._forget_made()
             self._first = maker.first
-            self._spent = None
             tables = maker.tables
             self.writer.close(
                 tables.strings.ordered, tables.schema(), tables.digest(), self.outline()
@@ -337,12 +237,6 @@ class Recorder(EventIntake):
             writer.write_chunk(chunk)
         digest = bytes.fromhex(str(trace.fingerprint))
         writer.close(strings, schema, digest, str(trace.outline))
-
-    def __del__(self) -> None:
-        """Of what was not closed, the file gets all chunks that are full."""
-        writer = getattr(self, "writer", None)
-        if writer is not None and writer.is_open and os.getpid() == self._process:
-            self._make_full()
 
     def __enter__(self) -> Recorder:
         return self

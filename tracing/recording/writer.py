@@ -48,33 +48,23 @@ class TraceWriter:
         self._offset = len(MAGIC)
         self._write(encode_frame(HEADER_FRAME, body, self._codec))
 
-    def chunk_frame(self, chunk: Chunk) -> bytes:
-        """Return what the file gets of a chunk."""
-        return encode_frame(CHUNK_FRAME, chunk.body, self._codec)
-
-    def snapshot_frame(self, snapshot: Snapshot) -> bytes:
-        """Return what the file gets of a snapshot."""
-        return encode_frame(SNAPSHOT_FRAME, snapshot.body, self._codec)
-
-    def _write(self, frame: bytes | memoryview) -> tuple[int, int]:
+    def _write(self, frame: bytes) -> tuple[int, int]:
         offset = self._offset
         self._file.write(frame)
         self._file.flush()
         self._offset += len(frame)
         return offset, len(frame)
 
-    def write_chunk(self, chunk: Chunk, frame: bytes | memoryview | None = None) -> None:
-        """``frame`` is that of ``chunk_frame``, if it is known already."""
-        offset, length = self._write(self.chunk_frame(chunk) if frame is None else frame)
+    def write_chunk(self, chunk: Chunk) -> None:
+        offset, length = self._write(encode_frame(CHUNK_FRAME, chunk.body, self._codec))
         self._chunks.append(chunk.info.stored_at(offset, length))
         self._places.append(chunk.places)
         self._interesting += chunk.interesting
         self._kinds.update(chunk.kind_counts)
         self._types.update(chunk.type_counts)
 
-    def write_snapshot(self, snapshot: Snapshot, frame: bytes | memoryview | None = None) -> None:
-        """``frame`` is that of ``snapshot_frame``, if it is known already."""
-        offset, _ = self._write(self.snapshot_frame(snapshot) if frame is None else frame)
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        offset, _ = self._write(encode_frame(SNAPSHOT_FRAME, snapshot.body, self._codec))
         self._snapshots.append((snapshot.seq, offset))
 
     def close(self, strings: list[str], schema: list[Any], digest: bytes, outline: str) -> None:
@@ -101,11 +91,6 @@ class TraceWriter:
         offset, _ = self._write(encode_frame(INDEX_FRAME, msgpack.packb(index), self._codec))
         self._file.write(pack_trailer(offset, digest))
         self._file.close()
-
-    @property
-    def is_open(self) -> bool:
-        """True while the file has no end."""
-        return not self._file.closed
 
     def abandon(self) -> None:
         """Close the file as a crash would leave it."""

@@ -1,0 +1,184 @@
+"""Chunks are the same whenever they are made: as soon as they are full, or when it is read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fakekafka import Simulation
+from fakekafka.tests.support.traces import fetch, header, record_fetches
+from fakekafka.tracing.recording.recorder import Recorder
+from fakekafka.tracing.recording.writer import TraceWriter
+from fakekafka.tracing.trace_file import TraceReader
+
+
+class AtOnce(Recorder):
+    """Makes each chunk as soon as it is full."""
+
+    waiting_max = 1000
+
+
+class Waiting(Recorder):
+    """Makes chunks of many rows together."""
+
+    waiting_max = 3000
+
+
+def recorded(recorder: Recorder, version: str = "3.9") -> Recorder:
+    """A short run with a kill, a restart and a new topic."""
+    with Simulation(
+        3, seed=3, topics={"orders": 3}, recorder=recorder, trace=False, kafka_version=version
+    ) as simulation:
+        producer = simulation.producer(acks="all")
+        simulation.consumer([("orders", number) for number in range(3)])
+        for turn in range(120):
+            producer.produce(("orders", turn % 3), b"x" * (turn * 3))
+            if turn == 40:
+                simulation.broker(1).kill()
+            elif turn == 80:
+                simulation.broker(1).start()
+            simulation.run_for(50)
+    recorder.close()
+    return recorder
+
+
+def writer(path: Path) -> TraceWriter:
+    return TraceWriter(path, header())
+
+
+@pytest.mark.parametrize("version", ["0.10", "1.1", "2.8", "3.9"])
+def test_memory_holds_the_same_whenever_its_chunks_are_made(version: str) -> None:
+    """Every byte of chunks and snapshots, and both fingerprints."""
+    one, *others = (recorded(kind(), version) for kind in (AtOnce, Waiting, Recorder))
+    assert len(one) > 3000
+    for other in others:
+        assert [chunk.body for chunk in one.trace().stored] == [
+            chunk.body for chunk in other.trace().stored
+        ]
+        assert one.trace().snapshots == other.trace().snapshots
+        assert (one.fingerprint(), one.outline()) == (other.fingerprint(), other.outline())
+
+
+def test_a_file_that_is_saved_at_the_end_is_the_one_that_is_written_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """Every byte: chunks, snapshots of the state, index and fingerprint."""
+    head = {**header(), "record_bytes_limit": 64}
+    recorded(Recorder(TraceWriter(tmp_path / "written.fktrace", head)))
+    recorded(Recorder()).save(tmp_path / "saved.fktrace", header())
+    written, saved = (tmp_path / f"{name}.fktrace" for name in ("written", "saved"))
+    assert written.read_bytes() == saved.read_bytes()
+
+
+def test_who_looks_in_between_changes_nothing() -> None:
+    """Asking makes the chunks of what waits."""
+    one, other = AtOnce(), Waiting()
+    for number in range(9000):
+        for recorder in (one, other):
+            seq = recorder.event(number, "send", f"a{number % 7}", "b", fetch(number), number, None)
+            recorder.state(seq, f"a{number % 7}/hw", None, number // 3)
+        if number % 2345 == 0:
+            other.fingerprint()
+            assert other.raw_since(number)[0][0] == number
+            assert other.events[number].seq == number
+    assert [chunk.digest for chunk in one.trace().chunks] == [
+        chunk.digest for chunk in other.trace().chunks
+    ]
+    assert one.trace().snapshots == other.trace().snapshots
+
+
+def test_a_change_outside_of_events_is_seen_against_all_that_was_told() -> None:
+    """Whether it is news hangs on all that waits, and on actors that halted since."""
+    recorders = [AtOnce(), Waiting()]
+    for recorder in recorders:
+        recorder.event(0, "spawn", "a", "m", None, None, None)
+        for number in range(4500):
+            seq = recorder.event(number, "send", "a", "b", fetch(number), number, None)
+            recorder.state(seq, "a/hw", None, number // 1000)
+            if number % 500 == 0:
+                recorder.state(None, "a/hw", 17, number // 1000)
+                recorder.state(None, "a/leo", 17, number)
+            if number == 3100:
+                recorder.event(number, "stop", "a", "m", None, None, None)
+                recorder.state(None, "a/leo", 5, None)
+    one, other = recorders
+    assert len(one) == len(other)
+    assert one.fingerprint() == other.fingerprint()
+
+
+def test_a_change_is_seen_against_the_latest_value_among_very_many() -> None:
+    """However much was told since."""
+    recorders = [AtOnce(), Waiting()]
+    for recorder in recorders:
+        for number in range(1001):
+            seq = recorder.event(number, "send", "a", "b", fetch(number), number, None)
+            recorder.state(seq, "a/hw", None, number // 1001)
+        recorder.state(1000, "a/hw", None, 2)
+        for number in range(2500):
+            recorder.state(1000, "a/leo", None, number)
+        assert len(recorder) == 1001
+        recorder.state(None, "a/hw", None, 2)
+        assert len(recorder) == 1001
+        recorder.state(None, "a/hw", None, 0)
+        assert len(recorder) == 1002
+    one, other = recorders
+    assert one.fingerprint() == other.fingerprint()
+
+
+def test_what_waits_is_let_go_when_very_much_of_it_waits_or_is_read() -> None:
+    recorder = Waiting()
+    messages = [fetch(number) for number in range(5500)]
+    alone = [sys.getrefcount(message) for message in messages]
+    for number in range(len(messages)):
+        recorder.event(number, "send", "a", "b", messages[number], number, None)
+        if number == 2998:
+            assert _held(messages, alone) == 2999
+        elif number == 2999:
+            assert _held(messages, alone) == 0
+    assert _held(messages, alone) == 2500
+    recorder.fingerprint()
+    assert _held(messages, alone) == 500  # those of the chunk that is not full
+
+
+@pytest.mark.parametrize("keep", [None, 1500])
+def test_a_recorder_that_writes_or_keeps_the_last_events_lets_nothing_wait(
+    keep: int | None, tmp_path: Path
+) -> None:
+    """Else a program that is killed would leave a file without its last events."""
+    messages = [fetch(number) for number in range(2500)]
+    alone = [sys.getrefcount(message) for message in messages]
+    recorder = Recorder(writer(tmp_path / "a.fktrace") if keep is None else None, keep)
+    for number in range(len(messages)):
+        recorder.event(number, "send", "a", "b", messages[number], number, None)
+    assert _held(messages, alone) == 500
+    recorder.close()
+
+
+def _held(messages: Sequence[object], alone: Sequence[int]) -> int:
+    """How many messages have more references than when nobody had taken them."""
+    now = [sys.getrefcount(message) for message in messages]
+    return sum(count > before for count, before in zip(now, alone, strict=True))
+
+
+def test_what_cannot_be_packed_is_an_error_of_whoever_reads() -> None:
+    recorder = record_fetches(Recorder(), 500)
+    recorder.event(1, "note", "a", None, {"x": 1 << 70}, None, None)
+    record_fetches(recorder, 600)
+    with pytest.raises(OverflowError):
+        recorder.trace()
+
+
+def test_a_recorder_that_was_never_closed_leaves_its_full_chunks(tmp_path: Path) -> None:
+    """A program that ends without closing loses less than a chunk, and the index."""
+    path = tmp_path / "a.fktrace"
+    program = (
+        "from pathlib import Path\n"
+        "from fakekafka.tests.tracing.test_waiting_rows import Recorder, record_fetches, writer\n"
+        f"recorder = record_fetches(Recorder(writer(Path({str(path)!r}))), 6500)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with TraceReader(path) as trace:
+        assert len(trace) == 6000
