@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import io
 import struct
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from fakekafka.protocol.data import RequestContext
@@ -93,19 +93,16 @@ class RawClient:
 class Wire:
     """The listener under test, its backend, its loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, serves: bool = True, **options: Any
+    ) -> None:
         self.loop = loop
         self.backend = StubBackend()
         self.service = BrokerService(loop, 7, self.backend, **options)
         self.listener = KafkaListener(loop, "127.0.0.1", 0, self.service)
         self.clients: list[RawClient] = []
-
-    def run(self, test: Coroutine[Any, Any, Any]) -> Any:
-        async def serving() -> Any:
+        if serves:
             self.listener.serve()
-            return await test
-
-        return self.loop.run_until_complete(asyncio.wait_for(serving(), 20))
 
     async def connect(self) -> RawClient:
         client = RawClient(*await asyncio.open_connection("127.0.0.1", self.listener.port))
@@ -117,16 +114,13 @@ class Wire:
         while not condition():
             await asyncio.sleep(0.0005)
 
-    def stop(self) -> None:
-        async def closing() -> None:
-            for client in self.clients:
-                await client.close()
-            self.listener.close()
-            await self.until(lambda: not (self.listener.connections or self.listener._tasks))
-            for _ in range(3):
-                await asyncio.sleep(0)
-
-        self.loop.run_until_complete(closing())
+    async def stop(self) -> None:
+        for client in self.clients:
+            await client.close()
+        self.listener.close()
+        await self.until(lambda: not (self.listener.connections or self.listener._tasks))
+        for _ in range(3):
+            await asyncio.sleep(0)
 
 
 MakeWire = Callable[..., Wire]

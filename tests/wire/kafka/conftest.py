@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -11,16 +12,27 @@ import pytest
 from fakekafka.tests.support.kafka_listener import MakeWire, Wire
 
 
-def _new_loop(name: str) -> asyncio.AbstractEventLoop:
-    if name == "uvloop":
-        loop: asyncio.AbstractEventLoop = pytest.importorskip("uvloop").new_event_loop()
-        return loop
-    return asyncio.new_event_loop()
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine on the loop of its listeners."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given: dict[str, Any] = pyfuncitem.funcargs
+    names = inspect.signature(pyfuncitem.obj).parameters
+    test = pyfuncitem.obj(**{name: given[name] for name in names})
+    given["loop"].run_until_complete(asyncio.wait_for(test, 20))
+    return True
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
-def make_wire(request: pytest.FixtureRequest) -> Iterator[MakeWire]:
-    loop = _new_loop(request.param)
+def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.AbstractEventLoop]:
+    loop = pytest.importorskip(request.param).new_event_loop()
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def make_wire(loop: asyncio.AbstractEventLoop) -> Iterator[MakeWire]:
     made: list[Wire] = []
 
     def make(**options: Any) -> Wire:
@@ -29,8 +41,7 @@ def make_wire(request: pytest.FixtureRequest) -> Iterator[MakeWire]:
 
     yield make
     for wire in made:
-        wire.stop()
-    loop.close()
+        loop.run_until_complete(wire.stop())
 
 
 @pytest.fixture

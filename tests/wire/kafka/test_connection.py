@@ -54,317 +54,252 @@ def produced(error: ErrorCode = ErrorCode.NONE) -> Any:
     return ProduceResponse((result,))
 
 
-def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_client(
+async def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the_client(
     wire: Wire,
 ) -> None:
     """Client id, version and host travel with the request; the correlation id comes back."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: METADATA
-        client.request(3, 9, 77, topics=None, include_cluster_authorized_operations=False,
-                       include_topic_authorized_operations=False)  # fmt: skip
-        correlation_id, response = await client.response(3, 9)
-        assert (
-            correlation_id,
-            response.cluster_id,
-            response.controller_id,
-        ) == (77, "cluster", -1)
-        assert MetadataRequest(None) == wire.backend.requests[0]
-        context = wire.backend.contexts[0]
-        assert (
-            context.client_id,
-            context.api_version,
-            context.client_host,
-        ) == ("raw", 9, "127.0.0.1")
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: METADATA
+    client.request(3, 9, 77, topics=None, include_cluster_authorized_operations=False,
+                   include_topic_authorized_operations=False)  # fmt: skip
+    correlation_id, response = await client.response(3, 9)
+    assert (
+        correlation_id,
+        response.cluster_id,
+        response.controller_id,
+    ) == (77, "cluster", -1)
+    assert MetadataRequest(None) == wire.backend.requests[0]
+    context = wire.backend.contexts[0]
+    assert (
+        context.client_id,
+        context.api_version,
+        context.client_host,
+    ) == ("raw", 9, "127.0.0.1")
 
 
-def test_a_null_client_id_is_accepted(wire: Wire) -> None:
+async def test_a_null_client_id_is_accepted(wire: Wire) -> None:
     """DP-123: a request need not name its client; what else is wrong disconnects."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: produced()
-        body = struct.pack(">hhih", 0, 2, 6, -1) + struct.pack(">hii", 1, 1000, 0)
-        client.send(struct.pack(">i", len(body)) + body)
-        assert await client.frame() == struct.pack(
-            ">iih6siihqqi", 6, 1, 6, b"orders", 1, 0, 0, 41, -1, 0
-        )
-        assert wire.backend.contexts[0].client_id == ""
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: produced()
+    body = struct.pack(">hhih", 0, 2, 6, -1) + struct.pack(">hii", 1, 1000, 0)
+    client.send(struct.pack(">i", len(body)) + body)
+    assert await client.frame() == struct.pack(
+        ">iih6siihqqi", 6, 1, 6, b"orders", 1, 0, 0, 41, -1, 0
+    )
+    assert wire.backend.contexts[0].client_id == ""
 
 
-def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(wire: Wire) -> None:
+async def test_pipelined_requests_are_processed_one_by_one_and_answered_in_order(
+    wire: Wire,
+) -> None:
     """The second frame waits until the first request is answered, as on a muted channel."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        for correlation_id in range(5):
-            client.request(3, 1, correlation_id, topics=())
-        await wire.until(lambda: wire.backend.requests)
-        await asyncio.sleep(0.005)
-        assert len(wire.backend.requests) == 1
-        for correlation_id in range(5):
-            await wire.until(lambda: wire.backend.responders)
-            wire.backend.responders.pop()(METADATA)
-            assert correlation_id == (await client.response(3, 1))[0]
-        assert len(wire.backend.requests) == 5
-
-    wire.run(test())
+    client = await wire.connect()
+    for correlation_id in range(5):
+        client.request(3, 1, correlation_id, topics=())
+    await wire.until(lambda: wire.backend.requests)
+    await asyncio.sleep(0.005)
+    assert len(wire.backend.requests) == 1
+    for correlation_id in range(5):
+        await wire.until(lambda: wire.backend.responders)
+        wire.backend.responders.pop()(METADATA)
+        assert correlation_id == (await client.response(3, 1))[0]
+    assert len(wire.backend.requests) == 5
 
 
-def test_a_frame_may_come_byte_by_byte(wire: Wire) -> None:
+async def test_a_frame_may_come_byte_by_byte(wire: Wire) -> None:
     """A frame is complete when its last byte is there and not before."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: METADATA
-        for byte in request_frame(3, 1, 5, topics=()):
-            client.send(bytes([byte]))
-            await asyncio.sleep(0)
-        assert (await client.response(3, 1))[0] == 5
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: METADATA
+    for byte in request_frame(3, 1, 5, topics=()):
+        client.send(bytes([byte]))
+        await asyncio.sleep(0)
+    assert (await client.response(3, 1))[0] == 5
 
 
 @pytest.mark.parametrize("size", [100, 4000, 5000, 70_000, 3_000_000])
-def test_frames_of_any_size_arrive_whole_between_small_ones(wire: Wire, size: int) -> None:
+async def test_frames_of_any_size_arrive_whole_between_small_ones(wire: Wire, size: int) -> None:
     """Small frames are cut from the receive buffer, large ones are received in place."""
     records = bytes(range(256)) * (size // 256 + 1)
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: (
-            produced() if isinstance(request, ProduceRequest) else METADATA
-        )
-        small = request_frame(3, 1, 1, topics=())
-        big = request_frame(0, 9, 2, **produce_fields(records))
-        client.send(small + big + small + big + small)
-        for key, version, correlation_id in [(3, 1, 1), (0, 9, 2), (3, 1, 1), (0, 9, 2), (3, 1, 1)]:
-            assert correlation_id == (await client.response(key, version))[0]
-        for request in wire.backend.requests[1:4:2]:
-            assert records == bytes(request.partitions[0].records)
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: (
+        produced() if isinstance(request, ProduceRequest) else METADATA
+    )
+    small = request_frame(3, 1, 1, topics=())
+    big = request_frame(0, 9, 2, **produce_fields(records))
+    client.send(small + big + small + big + small)
+    for key, version, correlation_id in [(3, 1, 1), (0, 9, 2), (3, 1, 1), (0, 9, 2), (3, 1, 1)]:
+        assert correlation_id == (await client.response(key, version))[0]
+    for request in wire.backend.requests[1:4:2]:
+        assert records == bytes(request.partitions[0].records)
 
 
-def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire: Wire) -> None:
+async def test_records_of_a_produce_request_are_a_view_of_the_received_frame(wire: Wire) -> None:
     """Nothing is copied on the way from the socket to the log."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.send(request_frame(0, 9, 2, **produce_fields(b"x" * 100_000, partitions=(0, 1))))
-        await wire.until(lambda: wire.backend.requests)
-        first, second = wire.backend.requests[0].partitions
-        assert isinstance(first.records, memoryview)
-        assert first.records.obj is second.records.obj
-        assert len(first.records) == 100_000
-
-    wire.run(test())
+    client = await wire.connect()
+    client.send(request_frame(0, 9, 2, **produce_fields(b"x" * 100_000, partitions=(0, 1))))
+    await wire.until(lambda: wire.backend.requests)
+    first, second = wire.backend.requests[0].partitions
+    assert isinstance(first.records, memoryview)
+    assert first.records.obj is second.records.obj
+    assert len(first.records) == 100_000
 
 
-def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire: Wire) -> None:
+async def test_acks_zero_is_not_answered_and_the_next_request_goes_on(wire: Wire) -> None:
     """DP: produce with acks=0 gets no response (docs/kafka/produce.md#acknowledgement)."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: (
-            produced() if isinstance(request, ProduceRequest) else METADATA
-        )
-        client.request(0, 9, 1, **produce_fields(acks=0))
-        client.request(3, 1, 2, topics=())
-        assert (await client.response(3, 1))[0] == 2
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: (
+        produced() if isinstance(request, ProduceRequest) else METADATA
+    )
+    client.request(0, 9, 1, **produce_fields(acks=0))
+    client.request(3, 1, 2, topics=())
+    assert (await client.response(3, 1))[0] == 2
 
 
-def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(
+async def test_a_failure_with_acks_zero_closes_the_connection_without_a_log_line(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
     """So the client learns that it must refresh its metadata
     (docs/kafka/produce.md#acknowledgement)."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: produced(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        client.request(0, 9, 1, **produce_fields(acks=0))
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: produced(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    client.request(0, 9, 1, **produce_fields(acks=0))
+    assert await client.ended()
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_one_failed_partition_is_enough_with_acks_zero(wire: Wire) -> None:
+async def test_one_failed_partition_is_enough_with_acks_zero(wire: Wire) -> None:
     """The others were stored; the connection is closed all the same
     (``KafkaApis.handleProduceRequest``)."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        stored, failed = (
-            produced(error).partitions[0]
-            for error in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        )
-        wire.backend.answer = lambda request: ProduceResponse((stored, failed, stored))
-        client.request(0, 9, 1, **produce_fields(acks=0, partitions=(0, 1, 2)))
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    stored, failed = (
+        produced(error).partitions[0]
+        for error in (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    )
+    wire.backend.answer = lambda request: ProduceResponse((stored, failed, stored))
+    client.request(0, 9, 1, **produce_fields(acks=0, partitions=(0, 1, 2)))
+    assert await client.ended()
 
 
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.NETWORK_EXCEPTION), Disconnected("gone")])
-def test_an_exception_as_the_answer_closes_the_connection_silently(
+async def test_an_exception_as_the_answer_closes_the_connection_silently(
     wire: Wire, caplog: pytest.LogCaptureFixture, error: Any
 ) -> None:
     """A stopped broker or an injected disconnect is nothing to log."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: error
-        client.request(3, 1, 1, topics=())
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: error
+    client.request(3, 1, 1, topics=())
+    assert await client.ended()
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(
+async def test_a_failing_backend_is_logged_as_an_error_and_costs_one_connection(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A bug behind the listener shows up with its traceback; other clients go on."""
-
-    async def test() -> None:
-        first, second = await wire.connect(), await wire.connect()
-        wire.backend.answer = lambda request: 1 // 0 if request.topics == () else METADATA
-        first.request(3, 1, 1, topics=())
-        assert await first.ended()
-        second.request(3, 1, 2, topics=None)
-        assert (await second.response(3, 1))[0] == 2
-
-    wire.run(test())
+    first, second = await wire.connect(), await wire.connect()
+    wire.backend.answer = lambda request: 1 // 0 if request.topics == () else METADATA
+    first.request(3, 1, 1, topics=())
+    assert await first.ended()
+    second.request(3, 1, 2, topics=None)
+    assert (await second.response(3, 1))[0] == 2
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert (logging.ERROR, ZeroDivisionError) == (record.levelno, present(record.exc_info)[0])
 
 
-def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(wire: Wire) -> None:
+async def test_an_answer_after_the_connection_has_gone_or_a_second_one_is_ignored(
+    wire: Wire,
+) -> None:
     """A backend may answer late or twice without harm."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.request(3, 1, 1, topics=())
-        client.request(3, 1, 2, topics=())
-        await wire.until(lambda: wire.backend.responders)
-        respond = wire.backend.responders.pop()
-        respond(METADATA)
-        respond(METADATA)
-        assert (await client.response(3, 1))[0] == 1
-        await wire.until(lambda: wire.backend.responders)
-        await client.close()
-        await wire.until(lambda: not wire.listener.connections)
-        wire.backend.responders.pop()(METADATA)
-
-    wire.run(test())
+    client = await wire.connect()
+    client.request(3, 1, 1, topics=())
+    client.request(3, 1, 2, topics=())
+    await wire.until(lambda: wire.backend.responders)
+    respond = wire.backend.responders.pop()
+    respond(METADATA)
+    respond(METADATA)
+    assert (await client.response(3, 1))[0] == 1
+    await wire.until(lambda: wire.backend.responders)
+    await client.close()
+    await wire.until(lambda: not wire.listener.connections)
+    wire.backend.responders.pop()(METADATA)
 
 
-def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire: Wire) -> None:
+async def test_several_groups_in_one_offset_fetch_are_requests_of_their_own(wire: Wire) -> None:
     """Wire 3: OffsetFetch 8 and later is batched; the answers keep the order of the groups."""
     from kio.schema.offset_fetch.v8.request import OffsetFetchRequestGroup
 
-    async def test() -> None:
-        client = await wire.connect()
-        groups = tuple(
-            OffsetFetchRequestGroup(group_id=GroupId(name), topics=None) for name in "ab"
-        )
-        client.request(9, 8, 1, groups=groups)
-        await wire.until(lambda: len(wire.backend.responders) == 2)
-        assert [OffsetFetchRequest(name, None) for name in "ab"] == wire.backend.requests
-        first, second = wire.backend.responders
-        second(OffsetFetchResponse(ErrorCode.NONE, ()))
-        second(OffsetFetchResponse(ErrorCode.NONE, ()))
-        first(OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ()))
-        _, response = await client.response(9, 8)
-        assert [(group.group_id, group.error_code.value) for group in response.groups] == [
-            ("a", 16),
-            ("b", 0),
-        ]
-
-    wire.run(test())
+    client = await wire.connect()
+    groups = tuple(OffsetFetchRequestGroup(group_id=GroupId(name), topics=None) for name in "ab")
+    client.request(9, 8, 1, groups=groups)
+    await wire.until(lambda: len(wire.backend.responders) == 2)
+    assert [OffsetFetchRequest(name, None) for name in "ab"] == wire.backend.requests
+    first, second = wire.backend.responders
+    second(OffsetFetchResponse(ErrorCode.NONE, ()))
+    second(OffsetFetchResponse(ErrorCode.NONE, ()))
+    first(OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, ()))
+    _, response = await client.response(9, 8)
+    assert [(group.group_id, group.error_code.value) for group in response.groups] == [
+        ("a", 16),
+        ("b", 0),
+    ]
 
 
-def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire: Wire) -> None:
+async def test_reading_stops_while_many_frames_wait_and_goes_on_later(wire: Wire) -> None:
     """A client that sends without reading cannot fill the memory."""
     many = 20_000
-
-    async def test() -> None:
-        client = await wire.connect()
-        frame = request_frame(3, 1, 1, topics=())
-        client.send(frame * many)
-        await wire.until(lambda: wire.backend.responders)
-        (connection,) = wire.listener.connections
-        await asyncio.sleep(0.02)
-        assert len(connection._waiting) < many / 2
-        wire.backend.answer = lambda request: METADATA
-        wire.backend.responders.pop()(METADATA)
-        for _ in range(many):
-            await client.frame()
-        assert many == len(wire.backend.requests)
-
-    wire.run(test())
+    client = await wire.connect()
+    frame = request_frame(3, 1, 1, topics=())
+    client.send(frame * many)
+    await wire.until(lambda: wire.backend.responders)
+    (connection,) = wire.listener.connections
+    await asyncio.sleep(0.02)
+    assert len(connection._waiting) < many / 2
+    wire.backend.answer = lambda request: METADATA
+    wire.backend.responders.pop()(METADATA)
+    for _ in range(many):
+        await client.frame()
+    assert many == len(wire.backend.requests)
 
 
-def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire: Wire) -> None:
+async def test_a_client_that_does_not_read_stops_the_processing_of_its_requests(wire: Wire) -> None:
     """Responses pile up to the transport's limit only."""
     many = 300
     big = MetadataResponse((), "x" * 30_000, -1, ())
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: big
-        transport: Any = client.writer.transport
-        transport.pause_reading()
-        for correlation_id in range(many):
-            client.request(3, 2, correlation_id, topics=())
-        await wire.until(lambda: wire.listener.connections[0]._writing_paused)
-        processed = len(wire.backend.requests)
-        await asyncio.sleep(0.01)
-        assert processed == len(wire.backend.requests) < many
-        transport.resume_reading()
-        for correlation_id in range(many):
-            assert correlation_id == (await client.response(3, 2))[0]
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: big
+    transport: Any = client.writer.transport
+    transport.pause_reading()
+    for correlation_id in range(many):
+        client.request(3, 2, correlation_id, topics=())
+    await wire.until(lambda: wire.listener.connections[0]._writing_paused)
+    processed = len(wire.backend.requests)
+    await asyncio.sleep(0.01)
+    assert processed == len(wire.backend.requests) < many
+    transport.resume_reading()
+    for correlation_id in range(many):
+        assert correlation_id == (await client.response(3, 2))[0]
 
 
-def test_nagle_is_off(wire: Wire) -> None:
+async def test_nagle_is_off(wire: Wire) -> None:
     """Small responses leave at once."""
-
-    async def test() -> None:
-        await wire.connect()
-        await wire.until(lambda: wire.listener.connections)
-        connection: Connection = wire.listener.connections[0]
-        sock = present(connection._transport).get_extra_info("socket")
-        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-    wire.run(test())
+    await wire.connect()
+    await wire.until(lambda: wire.listener.connections)
+    connection: Connection = wire.listener.connections[0]
+    sock = present(connection._transport).get_extra_info("socket")
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_an_idle_client_that_has_spoken_is_disconnected_silently(
+async def test_an_idle_client_that_has_spoken_is_disconnected_silently(
     make_wire: MakeWire, caplog: pytest.LogCaptureFixture
 ) -> None:
     """connections.max.idle.ms closes quietly; a request in processing is no idleness."""
     wire = make_wire(idle_ms=30)
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.request(3, 1, 1, topics=())
-        await asyncio.sleep(0.05)
-        wire.backend.responders.pop()(METADATA)
-        assert (await client.response(3, 1))[0] == 1
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    client.request(3, 1, 1, topics=())
+    await asyncio.sleep(0.05)
+    wire.backend.responders.pop()(METADATA)
+    assert (await client.response(3, 1))[0] == 1
+    assert await client.ended()
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 

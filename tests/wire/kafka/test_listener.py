@@ -26,87 +26,73 @@ class _Listener(AcceptingListener[Any]):
 METADATA = MetadataResponse((), "cluster", -1, ())
 
 
-def test_clients_connect_before_the_listener_serves(wire: Wire) -> None:
+async def test_clients_connect_before_the_listener_serves(make_wire: MakeWire) -> None:
     """The port is known and connections queue from ``bind`` on."""
+    wire = make_wire(serves=False)
     port = wire.listener.bind()
     early = socket.create_connection(("127.0.0.1", port))
-
-    async def test() -> None:
-        await wire.until(lambda: wire.listener.connections)
-
-    wire.run(test())
+    wire.listener.serve()
+    await wire.until(lambda: wire.listener.connections)
     early.close()
 
 
 @pytest.mark.parametrize("keep_port", [False, True])
-def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(
+async def test_a_closed_listener_refuses_at_once_and_serves_again_on_the_same_port(
     wire: Wire, keep_port: bool
 ) -> None:
     """A killed broker's sockets are gone the moment it is; a started one has its port again."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        await wire.until(lambda: wire.listener.connections)
-        port = wire.listener.port
-        wire.listener.close(keep_port=keep_port)
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), timeout=1)
-        assert await client.ended()
-        assert wire.listener.connections == ()
-        wire.listener.serve()
-        assert port == wire.listener.port
-        again = await wire.connect()
-        wire.backend.answer = lambda request: METADATA
-        again.request(3, 1, 1, topics=())
-        assert (await again.response(3, 1))[0] == 1
-
-    wire.run(test())
+    client = await wire.connect()
+    await wire.until(lambda: wire.listener.connections)
+    port = wire.listener.port
+    wire.listener.close(keep_port=keep_port)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+    assert await client.ended()
+    assert wire.listener.connections == ()
+    wire.listener.serve()
+    assert port == wire.listener.port
+    again = await wire.connect()
+    wire.backend.answer = lambda request: METADATA
+    again.request(3, 1, 1, topics=())
+    assert (await again.response(3, 1))[0] == 1
 
 
 @pytest.mark.parametrize("keep_port", [False, True])
-def test_copies_of_its_sockets_in_a_forked_process_change_nothing(
+async def test_copies_of_its_sockets_in_a_forked_process_change_nothing(
     wire: Wire, keep_port: bool
 ) -> None:
     """``multiprocessing`` may fork: the child has every socket too, and keeps it for its life."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        await wire.until(lambda: wire.listener.connections)
-        (connection,) = wire.listener.connections
-        accepted = present(connection._transport).get_extra_info("socket")
-        copies = [os.dup(present(wire.listener._socket).fileno()), os.dup(accepted.fileno())]
-        port = wire.listener.port
-        wire.listener.close(keep_port=keep_port)
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port), timeout=1)
-        assert await client.ended()
-        wire.listener.serve()
-        again = await wire.connect()
-        wire.backend.answer = lambda request: METADATA
-        again.request(3, 1, 1, topics=())
-        assert (await again.response(3, 1))[0] == 1
-        for copy in copies:
-            os.close(copy)
-
-    wire.run(test())
+    client = await wire.connect()
+    await wire.until(lambda: wire.listener.connections)
+    (connection,) = wire.listener.connections
+    accepted = present(connection._transport).get_extra_info("socket")
+    copies = [os.dup(present(wire.listener._socket).fileno()), os.dup(accepted.fileno())]
+    port = wire.listener.port
+    wire.listener.close(keep_port=keep_port)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+    assert await client.ended()
+    wire.listener.serve()
+    again = await wire.connect()
+    wire.backend.answer = lambda request: METADATA
+    again.request(3, 1, 1, topics=())
+    assert (await again.response(3, 1))[0] == 1
+    for copy in copies:
+        os.close(copy)
 
 
-def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire: Wire) -> None:
+async def test_a_connection_accepted_while_the_listener_closes_is_dropped(wire: Wire) -> None:
     """No connection outlives its listener."""
-
-    async def test() -> None:
-        client = socket.create_connection(("127.0.0.1", wire.listener.port))
-        wire.listener._accept()
-        wire.listener.close()
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert wire.listener.connections == ()
-        client.settimeout(2)
-        with contextlib.suppress(ConnectionResetError):
-            assert client.recv(1) == b""
-        client.close()
-
-    wire.run(test())
+    client = socket.create_connection(("127.0.0.1", wire.listener.port))
+    wire.listener._accept()
+    wire.listener.close()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert wire.listener.connections == ()
+    client.settimeout(2)
+    with contextlib.suppress(ConnectionResetError):
+        assert client.recv(1) == b""
+    client.close()
 
 
 @pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, live.new_event_loop])
@@ -133,16 +119,12 @@ def test_a_connection_accepted_as_the_loop_ends_is_closed(
     assert [known.fileno() for known in accepted] == [-1]
 
 
-def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
+async def test_a_kept_port_is_not_given_to_others(wire: Wire) -> None:
     """While a broker is down nobody else gets its port."""
-
-    async def test() -> None:
-        port = wire.listener.port
-        wire.listener.close(keep_port=True)
-        with socket.socket() as other, pytest.raises(OSError, match="in use"):
-            other.bind(("127.0.0.1", port))
-
-    wire.run(test())
+    port = wire.listener.port
+    wire.listener.close(keep_port=True)
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", port))
 
 
 def test_the_port_is_never_free_while_it_is_kept(
@@ -173,7 +155,7 @@ def test_a_taken_port_is_named_in_the_error(wire: Wire, make_wire: MakeWire) -> 
     from fakekafka.protocol.errors import UsageError
 
     port = wire.listener.bind()
-    other = make_wire()
+    other = make_wire(serves=False)
     other.listener.port = port
     with pytest.raises(UsageError, match=rf"broker 7 cannot listen on 127.0.0.1:{port}: .*in use"):
         other.listener.bind()

@@ -9,32 +9,24 @@ from fakekafka.tests.support.kafka_listener import Wire
 METADATA = MetadataResponse((), "cluster", -1, ())
 
 
-def test_a_connection_is_closed_behind_a_closing_answer(wire: Wire) -> None:
+async def test_a_connection_is_closed_behind_a_closing_answer(wire: Wire) -> None:
     """The answer arrives first, as that of a produce request whose records are null (2.8)."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.request(3, 1, 7, topics=())
-        await wire.until(lambda: wire.backend.responders)
-        failed = ErrorCode.UNKNOWN_SERVER_ERROR
-        wire.backend.responders.pop()(ClosingAnswer(failed, METADATA))
-        correlation, _ = await client.response(3, 1)
-        assert correlation == 7
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    client.request(3, 1, 7, topics=())
+    await wire.until(lambda: wire.backend.responders)
+    failed = ErrorCode.UNKNOWN_SERVER_ERROR
+    wire.backend.responders.pop()(ClosingAnswer(failed, METADATA))
+    correlation, _ = await client.response(3, 1)
+    assert correlation == 7
+    assert await client.ended()
 
 
-def test_an_offset_fetch_of_no_group_is_never_answered(wire: Wire) -> None:
+async def test_an_offset_fetch_of_no_group_is_never_answered(wire: Wire) -> None:
     """Kafka fails to count the errors of the answer (OffsetFetchResponse.errorCounts of 3.0)."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.request(9, 8, 1, groups=())
-        client.request(3, 1, 2, topics=())
-        await wire.until(lambda: wire.listener.connections)
-        (connection,) = wire.listener.connections
-        await wire.until(lambda: connection._waiting)
-        assert wire.backend.requests == []
-
-    wire.run(test())
+    client = await wire.connect()
+    client.request(9, 8, 1, groups=())
+    client.request(3, 1, 2, topics=())
+    await wire.until(lambda: wire.listener.connections)
+    (connection,) = wire.listener.connections
+    await wire.until(lambda: connection._waiting)
+    assert wire.backend.requests == []

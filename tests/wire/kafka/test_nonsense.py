@@ -63,7 +63,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("what", NONSENSE)
-def test_nonsense_closes_that_connection_with_one_log_line(
+async def test_nonsense_closes_that_connection_with_one_log_line(
     wire: Wire, caplog: pytest.LogCaptureFixture, what: Any
 ) -> None:
     """DP-123: unknown keys, versions and headers disconnect; peer, broker and reason are named.
@@ -71,20 +71,15 @@ def test_nonsense_closes_that_connection_with_one_log_line(
     Another client's request in processing is answered.
     """
     sent, reason = NONSENSE[what]
-
-    async def test() -> Any:
-        other = await wire.connect()
-        other.request(3, 1, 1, topics=())
-        await wire.until(lambda: wire.backend.responders)
-        nonsense = await wire.connect()
-        nonsense.send(sent)
-        assert await nonsense.ended()
-        peer = nonsense.writer.get_extra_info("sockname")
-        wire.backend.responders.pop()(METADATA)
-        assert (await other.response(3, 1))[0] == 1
-        return peer
-
-    peer = wire.run(test())
+    other = await wire.connect()
+    other.request(3, 1, 1, topics=())
+    await wire.until(lambda: wire.backend.responders)
+    nonsense = await wire.connect()
+    nonsense.send(sent)
+    assert await nonsense.ended()
+    peer = nonsense.writer.get_extra_info("sockname")
+    wire.backend.responders.pop()(METADATA)
+    assert (await other.response(3, 1))[0] == 1
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("fakekafka.wire", logging.WARNING)
     text = record.getMessage()
@@ -97,77 +92,61 @@ def test_nonsense_closes_that_connection_with_one_log_line(
 
 
 @pytest.mark.parametrize("sent", [b"\0", b"\0\0\0\x20abc", struct.pack(">i", 9000) + b"x" * 99])
-def test_a_truncated_frame_is_logged_when_the_connection_ends(
+async def test_a_truncated_frame_is_logged_when_the_connection_ends(
     wire: Wire, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
     """The client went away in the middle of a frame."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.send(sent)
-        await wire.until(lambda: wire.listener.connections)
-        await asyncio.sleep(0.005)
-        await client.close()
-        await wire.until(lambda: not wire.listener.connections)
-
-    wire.run(test())
+    client = await wire.connect()
+    client.send(sent)
+    await wire.until(lambda: wire.listener.connections)
+    await asyncio.sleep(0.005)
+    await client.close()
+    await wire.until(lambda: not wire.listener.connections)
     (record,) = caplog.records
     assert "the connection ended inside a frame" in record.getMessage()
 
 
-def test_a_connection_closed_between_frames_is_no_nonsense(
+async def test_a_connection_closed_between_frames_is_no_nonsense(
     wire: Wire, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Clients come and go; a port probe is not worth a line either."""
-
-    async def test() -> None:
-        probe = await wire.connect()
-        await probe.close()
-        client = await wire.connect()
-        client.request(3, 1, 1, topics=())
-        await wire.until(lambda: wire.backend.requests)
-        await client.close()
-        await wire.until(lambda: not wire.listener.connections)
-
-    wire.run(test())
+    probe = await wire.connect()
+    await probe.close()
+    client = await wire.connect()
+    client.request(3, 1, 1, topics=())
+    await wire.until(lambda: wire.backend.requests)
+    await client.close()
+    await wire.until(lambda: not wire.listener.connections)
     assert [r for r in caplog.records if r.name.startswith("fakekafka")] == []
 
 
 @pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\x20abc"])
-def test_a_half_open_connection_is_closed_after_the_idle_time_with_one_log_line(
+async def test_a_half_open_connection_is_closed_after_the_idle_time_with_one_log_line(
     make_wire: MakeWire, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
     """A peer that never completes a request is disconnected by connections.max.idle.ms."""
     wire = make_wire(idle_ms=20)
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.send(sent)
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    client.send(sent)
+    assert await client.ended()
     (record,) = caplog.records
     assert "no complete request within 20 ms" in record.getMessage()
 
 
-def test_a_reset_connection_takes_nothing_else_down(wire: Wire) -> None:
+async def test_a_reset_connection_takes_nothing_else_down(wire: Wire) -> None:
     """RST instead of FIN, with a request in processing."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.request(3, 1, 1, topics=())
-        await wire.until(lambda: wire.backend.responders)
-        sock = client.writer.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        client.writer.transport.abort()
-        await wire.until(lambda: not wire.listener.connections)
-        wire.backend.responders.pop()(METADATA)
-        again = await wire.connect()
-        wire.backend.answer = lambda request: METADATA
-        again.request(3, 1, 2, topics=())
-        assert (await again.response(3, 1))[0] == 2
-
-    wire.run(test())
+    client = await wire.connect()
+    client.request(3, 1, 1, topics=())
+    await wire.until(lambda: wire.backend.responders)
+    sock = client.writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.writer.transport.abort()
+    await wire.until(lambda: not wire.listener.connections)
+    wire.backend.responders.pop()(METADATA)
+    again = await wire.connect()
+    wire.backend.answer = lambda request: METADATA
+    again.request(3, 1, 2, topics=())
+    assert (await again.response(3, 1))[0] == 2
 
 
 @settings(
@@ -182,19 +161,18 @@ def test_random_bytes_end_in_a_closed_connection_and_one_log_line(
     """Whatever comes, the listener lives, and says one line per connection it closed itself."""
     wire.listener.bounded_log.end_period()  # else the lines of many examples are left out
     caplog.clear()
-    sent = frame(data) if framed else data
 
-    async def test() -> None:
+    async def send() -> None:
         client = await wire.connect()
         wire.backend.answer = lambda request: ConnectionError("the stub does not answer")
-        client.send(sent)
+        client.send(frame(data) if framed else data)
         await asyncio.sleep(0)
         client.writer.write_eof()
         await client.ended()
         await client.close()
         await wire.until(lambda: not wire.listener.connections)
 
-    wire.run(test())
+    wire.loop.run_until_complete(asyncio.wait_for(send(), 20))
     lines = [record for record in caplog.records if record.name.startswith("fakekafka")]
     assert len(lines) <= 1
 

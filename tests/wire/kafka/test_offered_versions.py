@@ -130,55 +130,46 @@ def test_an_unknown_release_is_refused_with_the_ones_there_are() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_api_versions_is_answered_with_header_v0_at_any_version(wire: Wire, version: int) -> None:
+async def test_api_versions_is_answered_with_header_v0_at_any_version(
+    wire: Wire, version: int
+) -> None:
     """KIP-511: the response header never has tagged fields; the table is the codec's."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        fields = {"client_software_name": "raw", "client_software_version": "1.0"}
-        client.request(18, version, 3, **(fields if version >= 3 else {}))
-        correlation_id, response = await client.response(18, version)
-        assert (correlation_id, response.error_code.value) == (3, 0)
-        table = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
-        assert table == wire.service.codec.ranges
-
-    wire.run(test())
+    client = await wire.connect()
+    fields = {"client_software_name": "raw", "client_software_version": "1.0"}
+    client.request(18, version, 3, **(fields if version >= 3 else {}))
+    correlation_id, response = await client.response(18, version)
+    assert (correlation_id, response.error_code.value) == (3, 0)
+    table = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
+    assert table == wire.service.codec.ranges
     assert wire.backend.requests == []
 
 
 @pytest.mark.parametrize("version", [5, 9, 32767, -1])
-def test_an_unknown_api_versions_version_is_answered_in_the_v0_layout(
+async def test_an_unknown_api_versions_version_is_answered_in_the_v0_layout(
     wire: Wire, version: int
 ) -> None:
     """KIP-511: error 35 and the range of ApiVersions itself; the connection stays usable."""
     import struct
 
-    async def test() -> None:
-        client = await wire.connect()
-        body = struct.pack(">hhih", 18, version, 8, 3) + b"new\0\x05abcd"
-        client.send(struct.pack(">i", len(body)) + body)
-        correlation_id, response = parse_response(18, 0, await client.frame())
-        assert (correlation_id, response.error_code.value) == (8, 35)
-        (row,) = response.api_keys
-        assert (row.api_key, row.min_version, row.max_version) == (18, 0, 4)
-        client.request(18, 0, 9)
-        correlation_id, response = await client.response(18, 0)
-        assert (correlation_id, response.error_code.value) == (9, 0)
-
-    wire.run(test())
+    client = await wire.connect()
+    body = struct.pack(">hhih", 18, version, 8, 3) + b"new\0\x05abcd"
+    client.send(struct.pack(">i", len(body)) + body)
+    correlation_id, response = parse_response(18, 0, await client.frame())
+    assert (correlation_id, response.error_code.value) == (8, 35)
+    (row,) = response.api_keys
+    assert (row.api_key, row.min_version, row.max_version) == (18, 0, 4)
+    client.request(18, 0, 9)
+    correlation_id, response = await client.response(18, 0)
+    assert (correlation_id, response.error_code.value) == (9, 0)
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a b", "x-"])
-def test_a_bad_software_name_is_an_invalid_request(wire: Wire, name: str) -> None:
+async def test_a_bad_software_name_is_an_invalid_request(wire: Wire, name: str) -> None:
     """DP 16.3: v3 with invalid characters gives INVALID_REQUEST (42) and no table."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.request(18, 3, 1, client_software_name=name, client_software_version="1")
-        _, response = await client.response(18, 3)
-        assert (response.error_code.value, response.api_keys) == (42, ())
-
-    wire.run(test())
+    client = await wire.connect()
+    client.request(18, 3, 1, client_software_name=name, client_software_version="1")
+    _, response = await client.response(18, 3)
+    assert (response.error_code.value, response.api_keys) == (42, ())
 
 
 RECORDED = json.loads(

@@ -27,161 +27,129 @@ def metadata_frame(size: int) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def test_an_announced_frame_takes_no_memory_before_it_comes(wire: Wire) -> None:
+async def test_an_announced_frame_takes_no_memory_before_it_comes(wire: Wire) -> None:
     """Four bytes that promise 100 MB are four bytes."""
-
-    async def test() -> None:
-        tracemalloc.start()
-        try:
-            for _ in range(30):
-                (await wire.connect()).send(LARGE + b"x")
-            await wire.until(lambda: len(wire.listener._connections) == 30)
-            await wire.until(lambda: wire.service.memory.total)
-            await asyncio.sleep(0.005)
-            assert tracemalloc.get_traced_memory()[0] < 16_000_000
-        finally:
-            tracemalloc.stop()
-        assert 0 < wire.service.memory.total < 3_000_000
-
-    wire.run(test())
+    tracemalloc.start()
+    try:
+        for _ in range(30):
+            (await wire.connect()).send(LARGE + b"x")
+        await wire.until(lambda: len(wire.listener._connections) == 30)
+        await wire.until(lambda: wire.service.memory.total)
+        await asyncio.sleep(0.005)
+        assert tracemalloc.get_traced_memory()[0] < 16_000_000
+    finally:
+        tracemalloc.stop()
+    assert 0 < wire.service.memory.total < 3_000_000
 
 
-def test_many_frames_of_usual_size_are_announced_in_vain_too(wire: Wire) -> None:
+async def test_many_frames_of_usual_size_are_announced_in_vain_too(wire: Wire) -> None:
     """The first get buffers of their size; when they are many, buffers grow as well."""
-
-    async def test() -> None:
-        for _ in range(60):
-            (await wire.connect()).send(struct.pack(">i", 1_000_000) + b"x")
-        await wire.until(lambda: len(wire.service.memory._held) == 60)
-        assert wire.service.memory.total < 20_000_000
-
-    wire.run(test())
+    for _ in range(60):
+        (await wire.connect()).send(struct.pack(">i", 1_000_000) + b"x")
+    await wire.until(lambda: len(wire.service.memory._held) == 60)
+    assert wire.service.memory.total < 20_000_000
 
 
 @pytest.mark.parametrize("size", [900_000, 3_000_000])
-def test_a_frame_that_comes_in_pieces_is_whole(wire: Wire, size: int) -> None:
+async def test_a_frame_that_comes_in_pieces_is_whole(wire: Wire, size: int) -> None:
     """Whether its buffer had the size at once or grew."""
     frame = metadata_frame(size)
-
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: METADATA
-        for start in range(0, len(frame), 70_001):
-            client.send(frame[start : start + 70_001])
-            await asyncio.sleep(0)
-        await client.response(3, 1)
-        (request,) = wire.backend.requests
-        assert request.topics == ("x" * 30_000,) * ((size - 14) // 30_002)
-        assert wire.service.memory.total == 0
-
-    wire.run(test())
+    client = await wire.connect()
+    wire.backend.answer = lambda request: METADATA
+    for start in range(0, len(frame), 70_001):
+        client.send(frame[start : start + 70_001])
+        await asyncio.sleep(0)
+    await client.response(3, 1)
+    (request,) = wire.backend.requests
+    assert request.topics == ("x" * 30_000,) * ((size - 14) // 30_002)
+    assert wire.service.memory.total == 0
 
 
-def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_turn(
+async def test_beyond_the_limit_only_the_oldest_reads_on_and_all_are_served_in_turn(
     make_wire: MakeWire,
 ) -> None:
     """``queued.max.request.bytes``: nobody is starved by many half received requests."""
     wire = make_wire(queued_bytes_max=200_000)
     frame = metadata_frame(150_000)
-
-    async def test() -> None:
-        wire.backend.answer = lambda request: METADATA
-        clients = [await wire.connect() for _ in range(6)]
-        for client in clients:
-            client.send(frame[:100_000])
-        await wire.until(lambda: wire.service.memory.is_full)
-        for client in reversed(clients):
-            client.send(frame[100_000:])
-        for client in clients:
-            await client.response(3, 1)
-        assert wire.service.memory.total == 0
-        assert not any(c._reading_paused for c in wire.listener.connections)
-
-    wire.run(test())
+    wire.backend.answer = lambda request: METADATA
+    clients = [await wire.connect() for _ in range(6)]
+    for client in clients:
+        client.send(frame[:100_000])
+    await wire.until(lambda: wire.service.memory.is_full)
+    for client in reversed(clients):
+        client.send(frame[100_000:])
+    for client in clients:
+        await client.response(3, 1)
+    assert wire.service.memory.total == 0
+    assert not any(c._reading_paused for c in wire.listener.connections)
 
 
-def test_small_requests_are_served_while_the_memory_is_full(make_wire: MakeWire) -> None:
+async def test_small_requests_are_served_while_the_memory_is_full(make_wire: MakeWire) -> None:
     """Who sends whole requests does not wait for those who do not."""
     wire = make_wire(queued_bytes_max=100_000)
-
-    async def test() -> None:
-        wire.backend.answer = lambda request: METADATA
-        for _ in range(4):
-            (await wire.connect()).send(LARGE + bytes(90_000))
-        await wire.until(lambda: wire.service.memory.is_full)
-        client = await wire.connect()
-        client.request(3, 1, 7, topics=())
-        assert (await client.response(3, 1))[0] == 7
-
-    wire.run(test())
+    wire.backend.answer = lambda request: METADATA
+    for _ in range(4):
+        (await wire.connect()).send(LARGE + bytes(90_000))
+    await wire.until(lambda: wire.service.memory.is_full)
+    client = await wire.connect()
+    client.request(3, 1, 7, topics=())
+    assert (await client.response(3, 1))[0] == 7
 
 
-def test_connections_that_keep_the_memory_full_are_cut(
+async def test_connections_that_keep_the_memory_full_are_cut(
     make_wire: MakeWire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was processed for a while: whoever waits that long loses its place, and is named."""
     monkeypatch.setattr(request_memory, "STALL_S", 0.02)
     wire = make_wire(queued_bytes_max=100_000)
-
-    async def test() -> None:
-        wire.backend.answer = lambda request: METADATA
-        idle = [await wire.connect() for _ in range(4)]
-        for client in idle:
-            client.send(LARGE + bytes(90_000))
-        await wire.until(lambda: wire.service.memory.is_full)
-        for client in idle:
-            assert await client.ended()
-        assert wire.service.memory.total == 0
-        client = await wire.connect()
-        client.send(metadata_frame(150_000))
-        await client.response(3, 1)
-
-    wire.run(test())
+    wire.backend.answer = lambda request: METADATA
+    idle = [await wire.connect() for _ in range(4)]
+    for client in idle:
+        client.send(LARGE + bytes(90_000))
+    await wire.until(lambda: wire.service.memory.is_full)
+    for client in idle:
+        assert await client.ended()
+    assert wire.service.memory.total == 0
+    client = await wire.connect()
+    client.send(metadata_frame(150_000))
+    await client.response(3, 1)
     lines = [record.getMessage() for record in caplog.records if record.name == "fakekafka.wire"]
     assert len(lines) == 4
     assert all("queued.max.request.bytes allows for 100000" in line for line in lines)
 
 
 @pytest.mark.slow
-def test_an_idle_connection_is_small(wire: Wire) -> None:
+async def test_an_idle_connection_is_small(wire: Wire) -> None:
     """It has no buffers: 64 KB for each would be 130 MB for two thousand."""
     count = 100
-
-    async def test() -> None:
-        await wire.connect()
+    await wire.connect()
+    gc.collect()
+    clients = []
+    tracemalloc.start()
+    try:
+        for _ in range(count):
+            client = socket.socket()
+            clients.append(client)
+            client.setblocking(False)
+            await wire.loop.sock_connect(client, ("127.0.0.1", wire.listener.port))
+        await wire.until(lambda: len(wire.listener._connections) == count + 1)
         gc.collect()
-        clients = []
-        tracemalloc.start()
-        try:
-            for _ in range(count):
-                client = socket.socket()
-                clients.append(client)
-                client.setblocking(False)
-                await wire.loop.sock_connect(client, ("127.0.0.1", wire.listener.port))
-            await wire.until(lambda: len(wire.listener._connections) == count + 1)
-            gc.collect()
-            assert tracemalloc.get_traced_memory()[0] / count < 10_000
-        finally:
-            tracemalloc.stop()
-            for client in clients:
-                client.close()
-
-    wire.run(test())
+        assert tracemalloc.get_traced_memory()[0] / count < 10_000
+    finally:
+        tracemalloc.stop()
+        for client in clients:
+            client.close()
 
 
-def test_refused_connections_are_logged_at_a_bounded_rate(
+async def test_refused_connections_are_logged_at_a_bounded_rate(
     wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that reconnects in a loop leaves some lines and a count, not a full disk."""
     monkeypatch.setattr(accepting, "LINES_MAX", 5)
-
-    async def test() -> None:
-        for _ in range(12):
-            client = await wire.connect()
-            client.send(struct.pack(">i", -1))
-            assert await client.ended()
-
-    wire.run(test())
+    for _ in range(12):
+        client = await wire.connect()
+        client.send(struct.pack(">i", -1))
+        assert await client.ended()
     wire.listener.bounded_log.end_period()
     lines = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert len(lines) == 6

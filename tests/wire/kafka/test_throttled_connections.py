@@ -14,40 +14,33 @@ METADATA = MetadataResponse((), "cluster", -1, ())
 
 
 @pytest.mark.parametrize("is_held_back", [False, True])
-def test_a_throttled_client_is_answered_before_its_wait_or_after(
+async def test_a_throttled_client_is_answered_before_its_wait_or_after(
     wire: Wire, is_held_back: bool
 ) -> None:
     """KIP-219: the next request waits in both cases; until then so did the answer."""
-
-    async def test() -> None:
-        client = await wire.connect()
-        loop = asyncio.get_running_loop()
-        wire.backend.answer = lambda request: Throttled(METADATA, 20, is_held_back)
-        begun = loop.time()
-        client.request(3, 1, 1, topics=())
-        client.request(3, 1, 2, topics=())
-        answered = []
-        for correlation_id in (1, 2):
-            assert correlation_id == (await client.response(3, 1))[0]
-            answered.append(loop.time() - begun)
-        assert answered[0] >= (0.019 if is_held_back else 0)
-        assert answered[1] >= (0.038 if is_held_back else 0.019)
-
-    wire.run(test())
+    client = await wire.connect()
+    loop = asyncio.get_running_loop()
+    wire.backend.answer = lambda request: Throttled(METADATA, 20, is_held_back)
+    begun = loop.time()
+    client.request(3, 1, 1, topics=())
+    client.request(3, 1, 2, topics=())
+    answered = []
+    for correlation_id in (1, 2):
+        assert correlation_id == (await client.response(3, 1))[0]
+        answered.append(loop.time() - begun)
+    assert answered[0] >= (0.019 if is_held_back else 0)
+    assert answered[1] >= (0.038 if is_held_back else 0.019)
 
 
-def test_an_answer_that_is_held_back_dies_with_its_connection(wire: Wire) -> None:
-    async def test() -> None:
-        client = await wire.connect()
-        wire.backend.answer = lambda request: Throttled(METADATA, 60_000, is_held_back=True)
-        client.request(3, 1, 1, topics=())
-        await wire.until(lambda: wire.backend.requests)
-        connection: Connection
-        (connection,) = wire.listener.connections
-        assert connection._mute_timer is not None
-        timer = connection._mute_timer
-        await client.close()
-        await wire.until(lambda: connection._mute_timer is None)
-        assert timer.cancelled()
-
-    wire.run(test())
+async def test_an_answer_that_is_held_back_dies_with_its_connection(wire: Wire) -> None:
+    client = await wire.connect()
+    wire.backend.answer = lambda request: Throttled(METADATA, 60_000, is_held_back=True)
+    client.request(3, 1, 1, topics=())
+    await wire.until(lambda: wire.backend.requests)
+    connection: Connection
+    (connection,) = wire.listener.connections
+    assert connection._mute_timer is not None
+    timer = connection._mute_timer
+    await client.close()
+    await wire.until(lambda: connection._mute_timer is None)
+    assert timer.cancelled()

@@ -85,20 +85,16 @@ REFUSED_TOKENS = {
 
 
 @pytest.mark.parametrize("name", REFUSED_TOKENS)
-def test_a_bad_token_is_refused(make_wire: MakeWire, name: str) -> None:
+async def test_a_bad_token_is_refused(make_wire: MakeWire, name: str) -> None:
     """SASL_AUTHENTICATION_FAILED in Kafka's words, and the connection ends."""
     mechanism, token, text = REFUSED_TOKENS[name]
     wire = serving(make_wire)
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, mechanism)
-        answer = await send_token(client, token)
-        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert answer.error_message == text
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, mechanism)
+    answer = await send_token(client, token)
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert answer.error_message == text
+    assert await client.ended()
     assert wire.backend.requests == []
 
 
@@ -115,23 +111,19 @@ def _swapped(final: bytes) -> bytes:
     [("wrong", bytes), ("secret", _swapped), ("secret", lambda _: b"p=abc"), ("", bytes)],
     ids=["wrong password", "other nonce", "malformed", "empty password"],
 )
-def test_a_bad_proof_is_refused(
+async def test_a_bad_proof_is_refused(
     make_wire: MakeWire, mechanism: str, password: str, change: Callable[[bytes], bytes]
 ) -> None:
     """A client is not told what is wrong with it."""
     wire = serving(make_wire)
     scram = ScramClient(mechanism, "alice", password)
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, mechanism)
-        challenge = (await send_token(client, scram.first())).auth_bytes
-        answer = await send_token(client, change(scram.final(challenge)))
-        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert answer.error_message == INVALID + mechanism
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, mechanism)
+    challenge = (await send_token(client, scram.first())).auth_bytes
+    answer = await send_token(client, change(scram.final(challenge)))
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert answer.error_message == INVALID + mechanism
+    assert await client.ended()
 
 
 @pytest.mark.parametrize(
@@ -143,22 +135,18 @@ def test_a_bad_proof_is_refused(
         ("1.1", "another", True),
     ],
 )
-def test_a_proof_over_another_nonce_is_refused_since_3_7_2(
+async def test_a_proof_over_another_nonce_is_refused_since_3_7_2(
     make_wire: MakeWire, version: str, nonce: str, is_taken: bool
 ) -> None:
     """CVE-2024-56128: ``ScramSaslServer`` did not look at the nonce of the final message."""
     wire = serving(make_wire, kafka_version=version)
     scram = ScramClient("SCRAM-SHA-256", "alice", "secret")
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "SCRAM-SHA-256")
-        challenge = (await send_token(client, scram.first(), 0)).auth_bytes
-        answer = await send_token(client, scram.final(challenge, nonce), 0)
-        expected = ErrorCode.NONE if is_taken else ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert answer.error_code == expected
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "SCRAM-SHA-256")
+    challenge = (await send_token(client, scram.first(), 0)).auth_bytes
+    answer = await send_token(client, scram.final(challenge, nonce), 0)
+    expected = ErrorCode.NONE if is_taken else ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert answer.error_code == expected
 
 
 REFUSED_BEARERS = {
@@ -179,167 +167,129 @@ REFUSED_BEARERS = {
 
 
 @pytest.mark.parametrize("name", REFUSED_BEARERS)
-def test_a_bad_bearer_token_is_refused(make_wire: MakeWire, name: str) -> None:
+async def test_a_bad_bearer_token_is_refused(make_wire: MakeWire, name: str) -> None:
     """The client is told as RFC 7628 has it, answers with one byte, and only then it has failed."""
     wire = serving(make_wire)
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "OAUTHBEARER")
-        answer = await send_token(client, bearer(REFUSED_BEARERS[name]))
-        assert answer.error_code == ErrorCode.NONE
-        assert answer.auth_bytes == b'{"status":"invalid_token"}'
-        answer = await send_token(client, b"\1")
-        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert answer.error_message == '{"status":"invalid_token"}'
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "OAUTHBEARER")
+    answer = await send_token(client, bearer(REFUSED_BEARERS[name]))
+    assert answer.error_code == ErrorCode.NONE
+    assert answer.auth_bytes == b'{"status":"invalid_token"}'
+    answer = await send_token(client, b"\1")
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert answer.error_message == '{"status":"invalid_token"}'
+    assert await client.ended()
 
 
-def test_a_bearer_token_without_the_scope_is_refused(make_wire: MakeWire) -> None:
+async def test_a_bearer_token_without_the_scope_is_refused(make_wire: MakeWire) -> None:
     """The scopes that are required are named."""
     wire = serving(make_wire, required_scope=("kafka", "write"))
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "OAUTHBEARER")
-        token = unsecured_token("carol", NOW_S, scope=["kafka"])
-        answer = await send_token(client, bearer(token))
-        assert answer.auth_bytes == b'{"status":"insufficient_scope", "scope":"[kafka, write]"}'
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "OAUTHBEARER")
+    token = unsecured_token("carol", NOW_S, scope=["kafka"])
+    answer = await send_token(client, bearer(token))
+    assert answer.auth_bytes == b'{"status":"insufficient_scope", "scope":"[kafka, write]"}'
 
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("mechanism", ["PLAIN", "GSSAPI", "plain", ""])
-def test_a_mechanism_that_is_not_enabled_is_refused(
+async def test_a_mechanism_that_is_not_enabled_is_refused(
     make_wire: MakeWire, mechanism: str, version: int
 ) -> None:
     """UNSUPPORTED_SASL_MECHANISM with those that are enabled."""
     wire = serving(make_wire, mechanisms=("SCRAM-SHA-256",))
-
-    async def test() -> None:
-        client = await wire.connect()
-        answer = await shake_hands(client, mechanism, version)
-        assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
-        assert answer.mechanisms == ("SCRAM-SHA-256",)
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    answer = await shake_hands(client, mechanism, version)
+    assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    assert answer.mechanisms == ("SCRAM-SHA-256",)
+    assert await client.ended()
 
 
-def test_a_request_before_the_handshake_ends_the_connection(make_wire: MakeWire) -> None:
+async def test_a_request_before_the_handshake_ends_the_connection(make_wire: MakeWire) -> None:
     """There is no answer: what is not known yet is not parsed."""
     wire = serving(make_wire)
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.request(METADATA, 0, 1, topics=())
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    client.request(METADATA, 0, 1, topics=())
+    assert await client.ended()
     assert wire.backend.requests == []
 
 
-def last_answer(make_wire: MakeWire, api_key: int, version: int, **fields: Any) -> Any:
+async def last_answer(make_wire: MakeWire, api_key: int, version: int, **fields: Any) -> Any:
     """The answer to a request after the handshake, with which the connection ends."""
     wire = serving(make_wire)
-
-    async def test() -> Any:
-        client = await wire.connect()
-        await shake_hands(client, "PLAIN")
-        client.request(api_key, version, 5, **fields)
-        _, answer = await client.response(api_key, version)
-        assert await client.ended()
-        return answer
-
-    answer = wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "PLAIN")
+    client.request(api_key, version, 5, **fields)
+    _, answer = await client.response(api_key, version)
+    assert await client.ended()
     assert wire.backend.requests == []
     return answer
 
 
-def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: MakeWire) -> None:
+async def test_a_request_in_place_of_a_token_is_an_illegal_state(make_wire: MakeWire) -> None:
     """ILLEGAL_SASL_STATE in the words of the request, then the end."""
-    answer = last_answer(make_wire, 32, 1, resources=(), include_synonyms=False)
+    answer = await last_answer(make_wire, 32, 1, resources=(), include_synonyms=False)
     assert answer.results == ()
 
 
-def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(make_wire: MakeWire) -> None:
+async def test_a_search_for_a_coordinator_in_place_of_a_token_is_told_so(
+    make_wire: MakeWire,
+) -> None:
     """In words, too (``FindCoordinatorRequest.getErrorResponse``)."""
-    (found,) = last_answer(make_wire, 10, 4, key_type=0, coordinator_keys=("g",)).coordinators
+    answer = await last_answer(make_wire, 10, 4, key_type=0, coordinator_keys=("g",))
+    (found,) = answer.coordinators
     assert found.error_code == ErrorCode.ILLEGAL_SASL_STATE
     assert found.error_message == "Request is not valid given the current SASL state."
 
 
 @pytest.mark.parametrize("frame", [b"\x60\x82\x01\x02", b"", b"\xff" * 40])
-def test_what_is_no_request_ends_the_connection(make_wire: MakeWire, frame: bytes) -> None:
+async def test_what_is_no_request_ends_the_connection(make_wire: MakeWire, frame: bytes) -> None:
     """A bare token of Kerberos, say."""
     wire = serving(make_wire)
-
-    async def test() -> None:
-        client = await wire.connect()
-        client.send(len(frame).to_bytes(4, "big") + frame)
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    client.send(len(frame).to_bytes(4, "big") + frame)
+    assert await client.ended()
 
 
 @pytest.mark.parametrize("token", [plain("alice", "x"), b"nonsense"])
-def test_a_bad_bare_token_ends_the_connection_without_a_word(
+async def test_a_bad_bare_token_ends_the_connection_without_a_word(
     make_wire: MakeWire, token: bytes
 ) -> None:
     """Bare tokens have no room for an error."""
     wire = serving(make_wire)
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "PLAIN", 0)
-        client.send(len(token).to_bytes(4, "big") + token)
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "PLAIN", 0)
+    client.send(len(token).to_bytes(4, "big") + token)
+    assert await client.ended()
 
 
-def test_a_token_that_is_too_large_is_refused(make_wire: MakeWire) -> None:
+async def test_a_token_that_is_too_large_is_refused(make_wire: MakeWire) -> None:
     """``sasl.server.max.receive.size`` holds before the client is known."""
     wire = serving(make_wire, **{"sasl.server.max.receive.size": 100})
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "PLAIN")
-        client.request(AUTHENTICATE, 0, 2, auth_bytes=plain("alice", "x" * 200))
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "PLAIN")
+    client.request(AUTHENTICATE, 0, 2, auth_bytes=plain("alice", "x" * 200))
+    assert await client.ended()
 
 
-def test_before_2_2_a_refusal_does_not_say_in_what_it_happened(make_wire: MakeWire) -> None:
+async def test_before_2_2_a_refusal_does_not_say_in_what_it_happened(make_wire: MakeWire) -> None:
     """There was no authenticating again from which to tell it (KIP-368), nor were malformed PLAIN
     tokens told (Kafka: ``PlainSaslServer`` at 1.1.1)."""
     wire = serving(make_wire, kafka_version="1.1")
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "PLAIN")
-        answer = await send_token(client, b"nonsense", 0)
-        assert answer.error_message == (
-            "Authentication failed due to invalid credentials with SASL mechanism PLAIN"
-        )
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "PLAIN")
+    answer = await send_token(client, b"nonsense", 0)
+    assert answer.error_message == (
+        "Authentication failed due to invalid credentials with SASL mechanism PLAIN"
+    )
 
 
-def test_a_refused_client_waits_for_the_answer(make_wire: MakeWire) -> None:
+async def test_a_refused_client_waits_for_the_answer(make_wire: MakeWire) -> None:
     """``connection.failed.authentication.delay.ms`` slows who tries passwords (KIP-306)."""
     wire = serving(make_wire, **{"connection.failed.authentication.delay.ms": 40})
-
-    async def test() -> None:
-        client = await wire.connect()
-        begun = wire.loop.time()
-        answer = await log_in(client, password="x")
-        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert round((wire.loop.time() - begun) * 1000) >= 40
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    begun = wire.loop.time()
+    answer = await log_in(client, password="x")
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert round((wire.loop.time() - begun) * 1000) >= 40
+    assert await client.ended()

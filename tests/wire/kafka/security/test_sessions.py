@@ -34,70 +34,58 @@ def expiring(make_wire: MakeWire, clock: Clock) -> Wire:
     return serving(make_wire, clock=clock, **{"connections.max.reauth.ms": 5000})
 
 
-def test_a_session_that_has_expired_ends_with_the_next_request(
+async def test_a_session_that_has_expired_ends_with_the_next_request(
     expiring: Wire, clock: Clock
 ) -> None:
     """Nothing is answered (KIP-368)."""
-
-    async def test() -> None:
-        client = await expiring.connect()
-        answer = await log_in(client)
-        assert answer.session_lifetime.total_seconds() == 5
-        clock.ms += 5000
-        await metadata(client)
-        clock.ms += 1
-        client.request(METADATA, 0, 1, topics=())
-        assert await client.ended()
-
-    expiring.run(test())
+    client = await expiring.connect()
+    answer = await log_in(client)
+    assert answer.session_lifetime.total_seconds() == 5
+    clock.ms += 5000
+    await metadata(client)
+    clock.ms += 1
+    client.request(METADATA, 0, 1, topics=())
+    assert await client.ended()
     assert len(expiring.backend.requests) == 1
 
 
-def test_a_client_may_authenticate_again_before_its_session_ends(
+async def test_a_client_may_authenticate_again_before_its_session_ends(
     expiring: Wire, clock: Clock
 ) -> None:
     """The session then lasts as long again."""
-
-    async def test() -> None:
-        client = await expiring.connect()
-        await log_in(client)
-        clock.ms += 4000
-        answer = await log_in(client)
-        assert answer.error_code == ErrorCode.NONE
-        clock.ms += 4000
-        await metadata(client)
-
-    expiring.run(test())
+    client = await expiring.connect()
+    await log_in(client)
+    clock.ms += 4000
+    answer = await log_in(client)
+    assert answer.error_code == ErrorCode.NONE
+    clock.ms += 4000
+    await metadata(client)
     assert principals(expiring) == ["User:alice"]
 
 
 @pytest.mark.parametrize(("after_ms", "reaches_broker"), [(999, True), (1000, False)])
-def test_a_client_authenticates_again_once_a_second_at_most(
+async def test_a_client_authenticates_again_once_a_second_at_most(
     expiring: Wire, clock: Clock, after_ms: int, reaches_broker: bool
 ) -> None:
     """A handshake that comes sooner is an ordinary request, which the broker refuses
     (``SaslServerAuthenticator``, KIP-368)."""
-
-    async def test() -> None:
-        client = await expiring.connect()
-        await log_in(client)
-        clock.ms += 2000
-        assert (await log_in(client)).error_code == ErrorCode.NONE
-        clock.ms += after_ms
-        client.request(HANDSHAKE, 1, 1, mechanism="PLAIN")
-        if reaches_broker:
-            await expiring.until(lambda: expiring.backend.requests)
-        else:
-            _, answer = await client.response(HANDSHAKE, 1)
-            assert answer.error_code == ErrorCode.NONE
-
     expiring.backend.answer = None
-    expiring.run(test())
+    client = await expiring.connect()
+    await log_in(client)
+    clock.ms += 2000
+    assert (await log_in(client)).error_code == ErrorCode.NONE
+    clock.ms += after_ms
+    client.request(HANDSHAKE, 1, 1, mechanism="PLAIN")
+    if reaches_broker:
+        await expiring.until(lambda: expiring.backend.requests)
+    else:
+        _, answer = await client.response(HANDSHAKE, 1)
+        assert answer.error_code == ErrorCode.NONE
     assert bool(expiring.backend.requests) is reaches_broker
 
 
 @pytest.mark.parametrize(("token_s", "lifetime_s"), [(3, 3), (60, 5)])
-def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
+async def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
     make_wire: MakeWire, clock: Clock, token_s: int, lifetime_s: int
 ) -> None:
     wire = serving(
@@ -106,120 +94,94 @@ def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
         mechanisms=("OAUTHBEARER",),
         **{"connections.max.reauth.ms": 5000},
     )
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "OAUTHBEARER")
-        token = unsecured_token("carol", NOW_MS // 1000, token_s)
-        answer = await send_token(client, bearer(token))
-        assert answer.session_lifetime.total_seconds() == lifetime_s
-        clock.ms += lifetime_s * 1000 + 1
-        client.request(METADATA, 0, 1, topics=())
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "OAUTHBEARER")
+    token = unsecured_token("carol", NOW_MS // 1000, token_s)
+    answer = await send_token(client, bearer(token))
+    assert answer.session_lifetime.total_seconds() == lifetime_s
+    clock.ms += lifetime_s * 1000 + 1
+    client.request(METADATA, 0, 1, topics=())
+    assert await client.ended()
 
 
-def test_a_session_ends_with_the_delegation_token_that_it_began_with(
+async def test_a_session_ends_with_the_delegation_token_that_it_began_with(
     make_wire: MakeWire, clock: Clock
 ) -> None:
     """After a minute, though no setting limits sessions."""
     wire = serving(make_wire, clock=clock)
     scram = ScramClient("SCRAM-SHA-256", "t1", "hmac", extensions=",tokenauth=true")
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "SCRAM-SHA-256")
-        challenge = (await send_token(client, scram.first())).auth_bytes
-        answer = await send_token(client, scram.final(challenge))
-        assert answer.session_lifetime.total_seconds() == 60
-        clock.ms += 60_000
-        await metadata(client)
-        clock.ms += 1
-        client.request(METADATA, 0, 1, topics=())
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "SCRAM-SHA-256")
+    challenge = (await send_token(client, scram.first())).auth_bytes
+    answer = await send_token(client, scram.final(challenge))
+    assert answer.session_lifetime.total_seconds() == 60
+    clock.ms += 60_000
+    await metadata(client)
+    clock.ms += 1
+    client.request(METADATA, 0, 1, topics=())
+    assert await client.ended()
     assert principals(wire) == ["User:alice"]
 
 
-def test_another_principal_cannot_take_over_a_session(expiring: Wire) -> None:
+async def test_another_principal_cannot_take_over_a_session(expiring: Wire) -> None:
     """Who authenticates again must be who it was."""
-
-    async def test() -> None:
-        client = await expiring.connect()
-        await log_in(client)
-        answer = await log_in(client, "bob", "hidden")
-        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert answer.error_message == (
-            "Cannot change principals during re-authentication from User.alice: User.bob"
-        )
-        assert await client.ended()
-
-    expiring.run(test())
+    client = await expiring.connect()
+    await log_in(client)
+    answer = await log_in(client, "bob", "hidden")
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert answer.error_message == (
+        "Cannot change principals during re-authentication from User.alice: User.bob"
+    )
+    assert await client.ended()
 
 
-def test_another_mechanism_cannot_take_over_a_session(expiring: Wire) -> None:
+async def test_another_mechanism_cannot_take_over_a_session(expiring: Wire) -> None:
     """The handshake succeeds and the first token fails, as in Kafka."""
-
-    async def test() -> None:
-        client = await expiring.connect()
-        await log_in(client)
-        answer = await shake_hands(client, "SCRAM-SHA-256")
-        assert answer.error_code == ErrorCode.NONE
-        client.request(AUTHENTICATE, 1, 2, auth_bytes=b"n,,n=alice,r=abc")
-        assert await client.ended()
-
-    expiring.run(test())
+    client = await expiring.connect()
+    await log_in(client)
+    answer = await shake_hands(client, "SCRAM-SHA-256")
+    assert answer.error_code == ErrorCode.NONE
+    client.request(AUTHENTICATE, 1, 2, auth_bytes=b"n,,n=alice,r=abc")
+    assert await client.ended()
 
 
-def test_a_wrong_password_at_the_second_time_ends_the_session(expiring: Wire) -> None:
+async def test_a_wrong_password_at_the_second_time_ends_the_session(expiring: Wire) -> None:
     """The refusal names the mechanism's reason as at the first time."""
-
-    async def test() -> None:
-        client = await expiring.connect()
-        await log_in(client)
-        answer = await log_in(client, password="x")
-        assert answer.error_message == "Authentication failed: Invalid username or password"
-        assert await client.ended()
-
-    expiring.run(test())
+    client = await expiring.connect()
+    await log_in(client)
+    answer = await log_in(client, password="x")
+    assert answer.error_message == "Authentication failed: Invalid username or password"
+    assert await client.ended()
 
 
-def test_without_expiring_sessions_a_second_handshake_is_a_request(make_wire: MakeWire) -> None:
+async def test_without_expiring_sessions_a_second_handshake_is_a_request(
+    make_wire: MakeWire,
+) -> None:
     """The broker's handlers answer it, with ILLEGAL_SASL_STATE."""
     wire = serving(make_wire)
-
-    async def test() -> None:
-        client = await wire.connect()
-        await log_in(client)
-        client.request(HANDSHAKE, 1, 3, mechanism="PLAIN")
-        await wire.until(lambda: wire.backend.requests)
-
-    wire.run(test())
+    client = await wire.connect()
+    await log_in(client)
+    client.request(HANDSHAKE, 1, 3, mechanism="PLAIN")
+    await wire.until(lambda: wire.backend.requests)
     assert [type(request).__name__ for request in wire.backend.requests] == ["SaslHandshakeRequest"]
 
 
-def test_a_token_is_judged_by_the_wall_clock_and_its_session_by_the_clusters(
+async def test_a_token_is_judged_by_the_wall_clock_and_its_session_by_the_clusters(
     make_wire: MakeWire, clock: Clock
 ) -> None:
     """A process that was stopped for a minute takes a token issued since. The session lasts as long
     as the token does, and of that no stall is taken off."""
     wall_clock = Clock()
     wire = serving(make_wire, clock=clock, wall_clock=wall_clock)
-
-    async def test() -> None:
-        client = await wire.connect()
-        await shake_hands(client, "OAUTHBEARER")
-        wall_clock.ms += 60_000
-        token = unsecured_token("carol", (NOW_MS + 60_000) // 1000, 5)
-        answer = await send_token(client, bearer(token))
-        assert (answer.error_code, answer.session_lifetime.total_seconds()) == (ErrorCode.NONE, 5)
-        wall_clock.ms += 60_000
-        await metadata(client)
-        clock.ms += 5001
-        client.request(METADATA, 0, 1, topics=())
-        assert await client.ended()
-
-    wire.run(test())
+    client = await wire.connect()
+    await shake_hands(client, "OAUTHBEARER")
+    wall_clock.ms += 60_000
+    token = unsecured_token("carol", (NOW_MS + 60_000) // 1000, 5)
+    answer = await send_token(client, bearer(token))
+    assert (answer.error_code, answer.session_lifetime.total_seconds()) == (ErrorCode.NONE, 5)
+    wall_clock.ms += 60_000
+    await metadata(client)
+    clock.ms += 5001
+    client.request(METADATA, 0, 1, topics=())
+    assert await client.ended()
     assert principals(wire) == ["User:carol"]
