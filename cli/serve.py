@@ -176,9 +176,11 @@ def _check_ready_file(path: Path) -> None:
         raise UsageError(f"--ready-file {path}: there is no directory {path.parent}; create it")
 
 
-def _facts(cluster: Any, with_zookeeper: bool) -> dict[str, Any]:
+def _facts(cluster: Any, security: Any, with_zookeeper: bool) -> dict[str, Any]:
     """Return what whoever started the process wants to know."""
-    listeners = cluster.security.config.listeners
+    from ..protocol.security.configuration import SecurityConfig
+
+    listeners = (security or SecurityConfig()).listeners
     return {
         "bootstrap_servers": cluster.bootstrap_servers,
         "listeners": {spec.name: cluster.bootstrap_servers_of(spec.name) for spec in listeners},
@@ -234,7 +236,6 @@ def command(
     ),
 ) -> None:
     """Serve a cluster until interrupted, on 127.0.0.1 unless told otherwise."""
-    from ..control.server import ControlServer
     from ..control.watching.events import EventFeed
     from ..protocol.errors import FakeKafkaError
     from ..testing.cluster import Cluster
@@ -269,7 +270,7 @@ def command(
                 )
             )
             _warn_of_open_doors(host, security)
-            facts = _facts(cluster, with_zookeeper=zookeeper_port is not None)
+            facts = _facts(cluster, security, with_zookeeper=zookeeper_port is not None)
             feed = EventFeed(cluster, with_details=log == "debug") if log != "off" else None
             server_log = None
             if feed is not None:
@@ -279,6 +280,8 @@ def command(
                 stack.callback(server_log.close)
                 server_log.tell(_beginning(cluster))
             if control_port is not None:
+                from ..control.server import ControlServer
+
                 server = ControlServer(cluster, control_port, control_host, feed)
                 stack.callback(server.close)
                 facts["control_url"] = server.url
@@ -304,7 +307,7 @@ def _beginning(cluster: Any) -> str:
     topics = cluster.topics()
     told = [
         f"brokers {', '.join(map(str, cluster.broker_ids))}",
-        f"controller {cluster.controller.id}",
+        f"controller {cluster.running.require_controller().broker_id}",
         f"topics {', '.join(topics)}" if topics else "no topics",
     ]
     return f"fakekafka {__version__} serves Kafka {cluster.kafka_version}: {'; '.join(told)}"

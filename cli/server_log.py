@@ -14,15 +14,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from typing import IO, Any
-
-from rich.console import Console
-from rich.text import Text
+from typing import IO, TYPE_CHECKING, Any
 
 from ..control.watching.events import EventFeed, EventQueue
 from ..control.watching.looks import Event
 from ..control.watching.words import DEBUG, ERROR, INFO, WARNING, level
 from ..protocol.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LEVELS = (INFO, DEBUG, "off")
 FORMATS = ("auto", "rich", "plain", "json")
@@ -52,6 +52,8 @@ def writer(format_name: str, stream: IO[str]) -> Write:
         return lambda level, event: _write_json(stream, level, event)
     if format_name == "plain":
         return lambda level, event: _write_plain(stream, level, event)
+    from rich.console import Console  # few logs go to a terminal
+
     console = Console(file=stream, highlight=False, soft_wrap=True)
     return lambda level, event: _write_rich(console, level, event)
 
@@ -78,6 +80,8 @@ def _write_plain(stream: IO[str], level: str, event: Event) -> None:
 
 
 def _write_rich(console: Console, level: str, event: Event) -> None:
+    from rich.text import Text
+
     line = Text()
     line.append(_moment(event)[11:], "dim")
     line.append(f" {level.upper():7} ", _STYLES[level])

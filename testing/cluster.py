@@ -118,7 +118,7 @@ class Cluster(EmulatedCluster):
         self._failures: list[tuple[str, BaseException]] | None = None
         self._security: ClusterSecurity | None = None
         """Made when it is first needed."""
-        if self._security_config != SecurityConfig():
+        if not self._security_config.is_open:
             _ = self.security  # it says now if the configuration makes no sense
         if self._security_config.uses_tls:
             from ..wire.kafka.security.certificates import require_cryptography

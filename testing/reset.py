@@ -190,7 +190,10 @@ def _forget_past(running: RunningCluster) -> None:
         running.in_process(broker.process, broker.forget_past)
 
     def groups_are_forgotten() -> bool:
-        return not any(broker.groups.is_loading for broker in running.living_brokers())
+        return not any(
+            broker.coordinators.has_groups and broker.groups.is_loading
+            for broker in running.living_brokers()
+        )
 
     running.wait_until(groups_are_forgotten)
 

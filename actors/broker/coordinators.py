@@ -67,6 +67,11 @@ class Coordinators:
         return self._groups
 
     @property
+    def has_groups(self) -> bool:
+        """True if anything came for the coordinator of groups."""
+        return self._groups is not None
+
+    @property
     def transactions(self) -> TransactionCoordinator:
         """The coordinator of transactions."""
         if self._transactions is None:

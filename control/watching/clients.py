@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ...protocol.admin import CreateTopicsRequest
 from ...protocol.data import FindCoordinatorRequest, MetadataRequest
 from ...protocol.errors import ErrorCode
-from ...testing.reset import requested_topics
 from ...wire.kafka.api import SplitRequest
 from ...wire.kafka.response_errors import first_errors, has_error
 
@@ -65,6 +64,8 @@ class Clients:
     def asked(self, connection: str, header: RequestHeader, request: Any) -> None:
         if type(request) not in _ASKING:
             return
+        from ...testing.reset import requested_topics  # with the handles that a start does without
+
         for one in _parts(request):
             for topic in requested_topics(one):
                 now_s, known = time.monotonic(), self._asked.get(topic)

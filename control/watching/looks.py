@@ -6,7 +6,6 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 from ...protocol.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -38,6 +37,10 @@ class GroupLook(NamedTuple):
 
 
 def _groups_of(broker: Broker) -> list[tuple[str, GroupLook]]:
+    if not broker.coordinators.has_groups:
+        return []
+    from ...coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
+
     coordinator, broker_id = broker.groups, broker.broker_id
     found = [
         (group_id, GroupLook(group.state_name, group.generation, len(group.members), broker_id))
