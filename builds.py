@@ -54,8 +54,11 @@ def digest(path: Path) -> str:
         return ""
 
 
-def stamp(path: Path) -> str:
-    """Return size and time of a file, which tell whether it was looked at before."""
+def stamp(path: str) -> str:
+    """Return size and time of a file, which tell whether it was looked at before.
+
+    Each start asks for hundreds, so the path is no ``Path``.
+    """
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -105,7 +108,7 @@ def find_problem(root: Path, manifest: dict[str, Any]) -> str:
         return f"the compiled build is for {manifest['suffix']}"
     sources = manifest["sources"]
     seen = root / "compiled" / SEEN
-    stamps = "\n".join([stamp(root / path) for path in sources])
+    stamps = "\n".join([stamp(f"{root}/{path}") for path in sources])
     if seen.exists() and seen.read_text(encoding="utf-8") == stamps:
         return ""
     changed = [path for path, known in sources.items() if digest(root / path) != known]
