@@ -15,7 +15,7 @@ from ..actors.runtime.live import LiveRuntime
 from ..protocol.config import CONSUMER_PROTOCOL, BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.names import broker_name
-from ..protocol.security.configuration import SecurityConfig
+from ..protocol.security.configuration import PLAINTEXT, SecurityConfig
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
 from ..wire.kafka.gateway import TcpGateway, TcpListener
 from ..wire.kafka.security.listener_security import OPEN, ListenerSecurity
@@ -43,6 +43,15 @@ _START_TIMEOUT_S = 30
 
 def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _is_open(config: SecurityConfig) -> bool:
+    """Return whether it takes every client, and names nothing to know users by."""
+    return (
+        all(listener.protocol == PLAINTEXT for listener in config.listeners)
+        and config.principal_mapping_rules == "DEFAULT"
+        and config.token_keys is None
+    )
 
 
 def _tcp_listener(process: BrokerProcess) -> TcpListener:
@@ -118,7 +127,7 @@ class Cluster(EmulatedCluster):
         self._failures: list[tuple[str, BaseException]] | None = None
         self._security: ClusterSecurity | None = None
         """Made when it is first needed."""
-        if not self._security_config.is_open:
+        if not _is_open(self._security_config):
             _ = self.security  # it says now if the configuration makes no sense
         if self._security_config.uses_tls:
             from ..wire.kafka.security.certificates import require_cryptography

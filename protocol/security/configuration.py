@@ -152,15 +152,6 @@ class SecurityConfig:
         )
 
     @property
-    def is_open(self) -> bool:
-        """Whether it takes every client, and names nothing to know users by."""
-        return (
-            all(listener.protocol == PLAINTEXT for listener in self.listeners)
-            and self.principal_mapping_rules == "DEFAULT"
-            and self.token_keys is None
-        )
-
-    @property
     def uses_tls(self) -> bool:
         return any(listener.uses_tls for listener in self.listeners)
 
