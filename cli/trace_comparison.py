@@ -26,8 +26,7 @@ def diff(
     right: Annotated[Path, typer.Argument(help="another .fktrace file")],
     lines: Annotated[int, typer.Option(help="events of each run to show")] = 30,
     structure: Annotated[
-        bool,
-        typer.Option("--structure", help="compare what each actor did, not ids and times"),
+        bool, typer.Option("--structure", help="compare what each actor did, not ids and times")
     ] = False,
     as_json: Json = False,
 ) -> None:

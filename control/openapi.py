@@ -112,10 +112,7 @@ def _entry(operation: Operation) -> dict[str, Any]:
         "tags": [operation.tag],
         "summary": operation.summary,
         "responses": {
-            "200": {
-                "description": operation.gives,
-                "content": {content_type: {"schema": schema}},
-            },
+            "200": {"description": operation.gives, "content": {content_type: {"schema": schema}}},
             **{s: {"$ref": f"#/components/responses/Error{s}"} for s in _RESPONSES},
         },
     }
@@ -161,7 +158,4 @@ def _body(operation: Operation) -> dict[str, Any]:
     }
     if required:
         schema["required"] = required
-    return {
-        "required": bool(required),
-        "content": {"application/json": {"schema": schema}},
-    }
+    return {"required": bool(required), "content": {"application/json": {"schema": schema}}}

@@ -44,9 +44,7 @@ def _stat(stat: Stat) -> dict[str, Any]:
 
 def _create(served: ServedCluster, arguments: dict[str, Any]) -> str:
     return served.cluster.zookeeper.create(
-        arguments["path"],
-        arguments.get("data", ""),
-        sequential=arguments.get("sequential", False),
+        arguments["path"], arguments.get("data", ""), sequential=arguments.get("sequential", False)
     )
 
 

@@ -18,10 +18,7 @@ from ..protocol.api_versions import API_NAMES, release_ranges
 from ..protocol.errors import ErrorCode
 from ..protocol.releases.behaviour import Behaviour
 from ..protocol.versions import behaviour
-from ..statemachines.machines.transitions import (
-    PARTITION_PREDECESSORS,
-    replica_predecessors,
-)
+from ..statemachines.machines.transitions import PARTITION_PREDECESSORS, replica_predecessors
 from ..tracing.message_types import message_type_names
 from .step import Step
 from .targets.target import Target

@@ -257,9 +257,7 @@ _METHODS: tuple[tuple[type[Any], str, Callable[[Any], Any]], ...] = (
         subprocess.Popen,
         "__init__",
         lambda real: _refusing(
-            real,
-            "starts another process",
-            "replace it in the test, or use a live Cluster",
+            real, "starts another process", "replace it in the test, or use a live Cluster"
         ),
     ),
     (random.Random, "seed", _seed),

@@ -105,11 +105,7 @@ class BrokerFront:
     """The socket side of one broker, on the simulated network: a ``BrokerListener``."""
 
     def __init__(
-        self,
-        gateway: ProgramGateway,
-        names: Names,
-        config: BrokerConfig,
-        security: Security | None,
+        self, gateway: ProgramGateway, names: Names, config: BrokerConfig, security: Security | None
     ) -> None:
         self._gateway = gateway
         self._names = names
@@ -144,12 +140,7 @@ class BrokerFront:
         return ()
 
     def _listener(
-        self,
-        loop: SimulatedLoop,
-        broker_id: int,
-        name: str,
-        port: int,
-        security: ListenerSecurity,
+        self, loop: SimulatedLoop, broker_id: int, name: str, port: int, security: ListenerSecurity
     ) -> _Listener:
         config = self._config
         service = BrokerService(

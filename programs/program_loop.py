@@ -356,11 +356,7 @@ class ProgramLoop(SimulatedLoop):
                 errors.append(error)
                 continue
             return await self._open(
-                end,
-                protocol_factory(),
-                context,
-                server_hostname or host,
-                *timeouts,
+                end, protocol_factory(), context, server_hostname or host, *timeouts
             )
         if all_errors:
             raise ExceptionGroup("create_connection failed", errors)

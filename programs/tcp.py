@@ -170,11 +170,7 @@ class Ether:
     # -- connecting ----------------------------------------------------------------------------
 
     def connect(
-        self,
-        machine: Machine,
-        target: Machine,
-        port: int,
-        done: Callable[[End | OSError], bool],
+        self, machine: Machine, target: Machine, port: int, done: Callable[[End | OSError], bool]
     ) -> None:
         """Connect; ``done`` gets the client's end or an error, and says whether it is wanted."""
         attempt = _Attempt(self, machine, target, port, done)

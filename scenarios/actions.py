@@ -418,11 +418,7 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
             gives="the id of the injection",
         ),
         "note": Action(
-            "write a note into the trace",
-            None,
-            (required("text", NAME),),
-            {"text": "here"},
-            _note,
+            "write a note into the trace", None, (required("text", NAME),), {"text": "here"}, _note
         ),
     }
 )

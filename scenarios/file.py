@@ -19,25 +19,12 @@ from ..actors.network.costs import PUBLISHED_2018, Costs
 from ..protocol.config import BrokerConfig
 from ..protocol.errors import UsageError
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
-from ..testing.parameters.kinds import (
-    MILLISECONDS,
-    BadArgument,
-    choice,
-    number,
-)
+from ..testing.parameters.kinds import MILLISECONDS, BadArgument, choice, number
 from ..testing.parameters.parameter import inside, nearest, optional, parameters_of, read
 from ..testing.parameters.toml_values import flatten
 from .context import FileContext, ScenarioError
 from .library import scenario_file
-from .spec import (
-    BatchSpec,
-    ClusterSpec,
-    ExpectSpec,
-    NetworkSpec,
-    ScenarioSpec,
-    StopSpec,
-    TopicSpec,
-)
+from .spec import BatchSpec, ClusterSpec, ExpectSpec, NetworkSpec, ScenarioSpec, StopSpec, TopicSpec
 from .story.reading import read_header, read_story
 from .tables import read_fault, read_group, read_transformer, read_workload, refuse_doubles
 from .verdict import METRICS

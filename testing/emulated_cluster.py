@@ -330,9 +330,7 @@ class EmulatedCluster(Asking):
         self._admin.alter_config(topic, config)
 
     def elect_leaders(
-        self,
-        election: str = "preferred",
-        partitions: Sequence[tuple[str, int]] | None = None,
+        self, election: str = "preferred", partitions: Sequence[tuple[str, int]] | None = None
     ) -> dict[TopicPartition, ErrorCode]:
         """Run a ``preferred`` or ``unclean`` election; return the error code of each partition."""
         return self._admin.elect_leaders(election, partitions)

@@ -466,9 +466,7 @@ def _shared_cluster(
 
 @pytest.fixture
 def shared_kafka_cluster(
-    request: pytest.FixtureRequest,
-    _shared_cluster: _Shared,
-    _session_arguments: dict[str, Any],
+    request: pytest.FixtureRequest, _shared_cluster: _Shared, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
     """The session's cluster, emptied after every test.
 

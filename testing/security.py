@@ -49,12 +49,7 @@ from ..wire.kafka.gateway import BrokerCredentials, Gateway
 from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
 from ..wire.kafka.security.listener_security import ListenerSecurity, SaslSettings
 from ..wire.kafka.security.tls import PrincipalRules, server_context
-from ..wire.kafka.security.tokens import (
-    SignedTokens,
-    Validator,
-    check_unsecured,
-    unsecured_token,
-)
+from ..wire.kafka.security.tokens import SignedTokens, Validator, check_unsecured, unsecured_token
 from . import arguments
 
 if TYPE_CHECKING:
@@ -75,10 +70,7 @@ class ClusterSecurity:
     """Credentials and rights, with which a test comes in or is kept out."""
 
     def __init__(
-        self,
-        config: SecurityConfig,
-        *hosts: str,
-        wall_s: Callable[[], float] = time.time,
+        self, config: SecurityConfig, *hosts: str, wall_s: Callable[[], float] = time.time
     ) -> None:
         """``hosts`` are names that the brokers' certificate has; tokens begin at ``wall_s``."""
         self.config: SecurityConfig = config

@@ -122,8 +122,7 @@ def is_full_screen(plain: bool) -> bool:
         return False
     if importlib.util.find_spec("textual") is None:
         print(
-            "the view for the whole terminal needs: pip install 'fakekafka[debug]'",
-            file=sys.stderr,
+            "the view for the whole terminal needs: pip install 'fakekafka[debug]'", file=sys.stderr
         )
         return False
     return True

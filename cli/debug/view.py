@@ -150,10 +150,7 @@ class DebuggerApp(App[None]):
     #chain-box { height: 1fr; max-height: 12; border: round $primary; }
     #events:focus, VerticalScroll:focus { border: round $accent; }
     """
-    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [
-        (0, "-narrow"),
-        (130, "-wide"),
-    ]
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (130, "-wide")]
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-short"), (32, "-tall")]
     # The first ones stand in the line below, as many as there is room for.
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -12,12 +12,7 @@ from ..groups.group import Group, GroupState
 from ..groups.member import Member
 from ..groups.records import GroupKey, encode_group_key, encode_group_value
 from . import records as group_records
-from .embedded_protocol import (
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    version_of,
-)
+from .embedded_protocol import decode_assignment, decode_subscription, encode_assignment, version_of
 from .group import ConsumerGroup
 from .member import ClassicMembership, ConsumerMember
 from .records import GroupRecord

@@ -146,11 +146,7 @@ class ConsumerGroupStore(GroupStore):
     # -- records -------------------------------------------------------------------------------
 
     def write(
-        self,
-        group: ConsumerGroup,
-        records: Sequence[GroupRecord],
-        done: Done,
-        before: Pairs = (),
+        self, group: ConsumerGroup, records: Sequence[GroupRecord], done: Done, before: Pairs = ()
     ) -> None:
         """Write records of a group, after those of the group that it replaces; ``done`` is told
         the error for the client, once they are replicated.

@@ -54,13 +54,7 @@ from .effects import (
 )
 from .member import Member, Protocols, rebalance_timeout_ms
 from .offsets import GroupOffsets, TransactionalCommit
-from .records import (
-    GroupKey,
-    GroupValue,
-    OffsetValue,
-    encode_group_key,
-    subscribed_topics,
-)
+from .records import GroupKey, GroupValue, OffsetValue, encode_group_key, subscribed_topics
 
 if TYPE_CHECKING:
     import random
@@ -142,10 +136,7 @@ class Group:
     """Members and state of one group."""
 
     def __init__(
-        self,
-        group_id: str,
-        environment: GroupEnvironment,
-        state: GroupState = GroupState.EMPTY,
+        self, group_id: str, environment: GroupEnvironment, state: GroupState = GroupState.EMPTY
     ) -> None:
         self.group_id = group_id
         self.state: GroupState = state

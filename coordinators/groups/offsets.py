@@ -7,12 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from ...protocol.errors import ErrorCode
-from ...protocol.groups import (
-    NO_GENERATION,
-    NO_MEMBER,
-    CommittedOffset,
-    OffsetCommitPartition,
-)
+from ...protocol.groups import NO_GENERATION, NO_MEMBER, CommittedOffset, OffsetCommitPartition
 from ...protocol.values import TopicPartition
 from ...replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from .records import OffsetValue

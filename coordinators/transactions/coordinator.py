@@ -26,12 +26,7 @@ from ...protocol.transactions import (
 from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .markers import MarkerChannels, SendMarkers
-from .metadata import (
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    TransactionMetadata,
-    TransitMetadata,
-)
+from .metadata import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TransactionMetadata, TransitMetadata
 from .periodic import Periodic
 from .state_manager import TransactionStateManager
 from .states import TransactionState, answer_to_end
@@ -90,10 +85,7 @@ class TransactionCoordinator:
                     "transaction.abort.timed.out.transaction.cleanup.interval.ms",
                     self.abort_timed_out,
                 ),
-                (
-                    "transaction.remove.expired.transaction.cleanup.interval.ms",
-                    self.states.expire,
-                ),
+                ("transaction.remove.expired.transaction.cleanup.interval.ms", self.states.expire),
             )
         ]
 

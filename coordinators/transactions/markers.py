@@ -163,10 +163,7 @@ class MarkerChannels:
     # -- queues --------------------------------------------------------------------------------
 
     def _queue(
-        self,
-        pending: _PendingTransaction,
-        partitions: Iterable[TopicPartition],
-        delay_ms: int = 0,
+        self, pending: _PendingTransaction, partitions: Iterable[TopicPartition], delay_ms: int = 0
     ) -> None:
         """Put partitions into the queues of their leaders; deleted ones need no marker.
 

@@ -264,14 +264,7 @@ FAULTS: Choices = {
 """Every fault, with its weight. A new one comes last: the plans in which it is off stay as they
 were."""
 _UNDONE = frozenset(
-    {
-        "restart_program",
-        "resume_program",
-        "start_broker",
-        "start_zookeeper",
-        "thaw_broker",
-        "heal",
-    }
+    {"restart_program", "resume_program", "start_broker", "start_zookeeper", "thaw_broker", "heal"}
 )
 KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _UNDONE)
 """Those that do harm; a test can be spared some."""

@@ -23,11 +23,7 @@ def write_page(
     exploration: ProgramExploration, finds: Sequence[ProgramFind], path: Path, finds_folder: Path
 ) -> None:
     """Write what ``findings.write_report`` writes, with the steps of each find."""
-    parts = [
-        *_counts(exploration, finds),
-        *_finds(finds, finds_folder),
-        *_tried(exploration),
-    ]
+    parts = [*_counts(exploration, finds), *_finds(finds, finds_folder), *_tried(exploration)]
     title = f"Fault exploration of {exploration.settings.test}"
     path.write_text(page(title, summary(exploration), parts), encoding="utf-8")
 

@@ -155,9 +155,7 @@ def _client_rows(finding: Finding) -> None:
             _errors(moved[f"errors_{client}"]),
         )
         finding.row(
-            f"{client}: metadata requests",
-            lost[f"metadata_{client}"],
-            moved[f"metadata_{client}"],
+            f"{client}: metadata requests", lost[f"metadata_{client}"], moved[f"metadata_{client}"]
         )
     finding.row("producer: longest wait", time_text(lost["gap_ms"]), time_text(moved["gap_ms"]))
     finding.row(

@@ -60,8 +60,7 @@ def partition_state_machine(kafka_version: str) -> Finding:
         lines.clear()
         machine = simulation.running.require_controller().partition_state_machine
         simulation.call(
-            lambda: machine.handle_state_changes([orders], PartitionState.NON_EXISTENT),
-            10_000,
+            lambda: machine.handle_state_changes([orders], PartitionState.NON_EXISTENT), 10_000
         )
         after = simulation.controller.partition_state("orders", 0)
     seen = {(change.before, change.after) for change in probe.changes}

@@ -36,10 +36,7 @@ class StoryDriver(Protocol):
     gate: MessageGate
 
     def advance(
-        self,
-        for_ms: float | None = None,
-        until: StateExpect | None = None,
-        within_ms: float = 0.0,
+        self, for_ms: float | None = None, until: StateExpect | None = None, within_ms: float = 0.0
     ) -> None: ...
 
     def flush(self, broker_id: int) -> None: ...

@@ -114,10 +114,7 @@ class StoryRun:
     # -- what actions ask for ------------------------------------------------------------------
 
     def advance(
-        self,
-        for_ms: float | None = None,
-        until: StateExpect | None = None,
-        within_ms: float = 0.0,
+        self, for_ms: float | None = None, until: StateExpect | None = None, within_ms: float = 0.0
     ) -> None:
         """Run for a span of time, or until the partition is in a state."""
         if until is None:

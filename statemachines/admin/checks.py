@@ -16,9 +16,7 @@ Assignment: TypeAlias = dict[int, tuple[int, ...]]
 
 
 def validate_assignment(
-    assignment: Mapping[int, Sequence[int]],
-    may_have_gaps: bool = False,
-    map_name: str = "HashMap",
+    assignment: Mapping[int, Sequence[int]], may_have_gaps: bool = False, map_name: str = "HashMap"
 ) -> None:
     """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
 

@@ -128,8 +128,7 @@ class PartitionAdmin:
                 outcome, error_message=NOT_CONTROLLER_MESSAGE
             )
         return AlterPartitionReassignmentsResponse(
-            ErrorCode.NONE,
-            tuple((tp, *outcome[tp]) for tp in reassignments if tp in outcome),
+            ErrorCode.NONE, tuple((tp, *outcome[tp]) for tp in reassignments if tp in outcome)
         )
 
     async def _reassign_by_znode(

@@ -260,9 +260,7 @@ class TopicAdmin:
             TopicPartition(t, number) for t, numbers in partitions.items() for number in numbers
         ]
         await self._parts.wait(
-            drained(waiting, self._has_leader),
-            timeout_ms,
-            lambda: self._parts.hosts_of(waiting),
+            drained(waiting, self._has_leader), timeout_ms, lambda: self._parts.hosts_of(waiting)
         )
         return frozenset(tp.topic for tp in waiting if not self._has_leader(tp))
 

@@ -262,10 +262,7 @@ class _Check:
             (("metric.reporters",), self._check_reporters),
             (threads, partial(self._check_threads, threads)),
             *(() if is_last else cleaner),
-            (
-                (*_RETENTION, "log.retention.bytes", *_LOCAL_RETENTION),
-                self._check_local_retention,
-            ),
+            ((*_RETENTION, "log.retention.bytes", *_LOCAL_RETENTION), self._check_local_retention),
             (listeners, self._check_listeners),
             *(cleaner if is_last else ()),
         )

@@ -38,10 +38,7 @@ class MachineStates:
     """States of partitions and replicas and their transitions (docs/kafka/controller-state.md)."""
 
     def __init__(
-        self,
-        behaviour: Behaviour,
-        topics: KnownTopics,
-        state_listener: StateListener | None = None,
+        self, behaviour: Behaviour, topics: KnownTopics, state_listener: StateListener | None = None
     ) -> None:
         self._topics = topics
         self._state_listener = state_listener

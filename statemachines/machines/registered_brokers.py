@@ -78,10 +78,7 @@ class RegisteredBrokers:
         return self._brokers.get(broker_id)
 
     def is_replica_online(
-        self,
-        broker_id: int,
-        topic_partition: TopicPartition,
-        include_shutting_down: bool = False,
+        self, broker_id: int, topic_partition: TopicPartition, include_shutting_down: bool = False
     ) -> bool:
         """Return whether broker and log directory of a replica work.
 

@@ -48,10 +48,7 @@ class BrokerChannels(Protocol):
     (docs/kafka/control-requests.md#channels)."""
 
     def send_request(
-        self,
-        broker_id: int,
-        request: ControlRequest,
-        callback: Callable[[Any], object] | None,
+        self, broker_id: int, request: ControlRequest, callback: Callable[[Any], object] | None
     ) -> object:
         """Queue a request; ``callback`` gets the response, if one ever comes."""
         ...

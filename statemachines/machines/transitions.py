@@ -68,16 +68,8 @@ class ReplicaState(_NamedState):
 PARTITION_PREDECESSORS: Mapping[PartitionState, tuple[PartitionState, ...]] = MappingProxyType(
     {
         PartitionState.NEW: (PartitionState.NON_EXISTENT,),
-        PartitionState.ONLINE: (
-            PartitionState.NEW,
-            PartitionState.ONLINE,
-            PartitionState.OFFLINE,
-        ),
-        PartitionState.OFFLINE: (
-            PartitionState.NEW,
-            PartitionState.ONLINE,
-            PartitionState.OFFLINE,
-        ),
+        PartitionState.ONLINE: (PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE),
+        PartitionState.OFFLINE: (PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE),
         PartitionState.NON_EXISTENT: (PartitionState.OFFLINE,),
     }
 )
@@ -100,10 +92,7 @@ REPLICA_PREDECESSORS: Mapping[ReplicaState, tuple[ReplicaState, ...]] = MappingP
         ),
         ReplicaState.DELETION_STARTED: (ReplicaState.OFFLINE,),
         ReplicaState.DELETION_SUCCESSFUL: (ReplicaState.DELETION_STARTED,),
-        ReplicaState.DELETION_INELIGIBLE: (
-            ReplicaState.OFFLINE,
-            ReplicaState.DELETION_STARTED,
-        ),
+        ReplicaState.DELETION_INELIGIBLE: (ReplicaState.OFFLINE, ReplicaState.DELETION_STARTED),
         ReplicaState.NON_EXISTENT: (ReplicaState.DELETION_SUCCESSFUL,),
     }
 )
@@ -111,17 +100,12 @@ REPLICA_PREDECESSORS: Mapping[ReplicaState, tuple[ReplicaState, ...]] = MappingP
 
 _REPLICA_PREDECESSORS_BEFORE_2_3: Mapping[ReplicaState, tuple[ReplicaState, ...]] = (
     MappingProxyType(
-        {
-            **REPLICA_PREDECESSORS,
-            ReplicaState.DELETION_INELIGIBLE: (ReplicaState.DELETION_STARTED,),
-        }
+        {**REPLICA_PREDECESSORS, ReplicaState.DELETION_INELIGIBLE: (ReplicaState.DELETION_STARTED,)}
     )
 )
 
 
-def replica_predecessors(
-    behaviour: Behaviour,
-) -> Mapping[ReplicaState, tuple[ReplicaState, ...]]:
+def replica_predecessors(behaviour: Behaviour) -> Mapping[ReplicaState, tuple[ReplicaState, ...]]:
     """The replica table of an emulated version (``ineligible_from_offline``)."""
     if behaviour.ineligible_from_offline:
         return REPLICA_PREDECESSORS

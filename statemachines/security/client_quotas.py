@@ -92,10 +92,7 @@ class ClientQuotas:
     """The quotas that one broker knows, and what its clients have used."""
 
     def __init__(self, config: BrokerConfig) -> None:
-        self._window = (
-            config["quota.window.num"],
-            config["quota.window.size.seconds"] * 1000,
-        )
+        self._window = (config["quota.window.num"], config["quota.window.size.seconds"] * 1000)
         self._burst_s = float(
             config["controller.quota.window.num"] * config["controller.quota.window.size.seconds"]
         )

@@ -22,11 +22,7 @@ from ...protocol.security.delegation_tokens import (
 )
 from ...protocol.security.scram import ITERATIONS_MIN, ScramCredential, credential_of
 from ...protocol.values import changed
-from ...protocol.znode_paths import (
-    DELEGATION_TOKEN_CHANGES,
-    DELEGATION_TOKENS,
-    TOKEN_CHANGE_PREFIX,
-)
+from ...protocol.znode_paths import DELEGATION_TOKEN_CHANGES, DELEGATION_TOKENS, TOKEN_CHANGE_PREFIX
 from ...zkfake.messages import ZooKeeperError
 from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient

@@ -104,9 +104,7 @@ class QuotaAdmin:
             await change_entity_config(self._zk, entity_type, path, values)
 
 
-def _components(
-    components: tuple[QuotaFilterComponent, ...],
-) -> dict[str, QuotaFilterComponent]:
+def _components(components: tuple[QuotaFilterComponent, ...]) -> dict[str, QuotaFilterComponent]:
     """By type; raises ``KafkaError``."""
     found: dict[str, QuotaFilterComponent] = {}
     for component in components:

@@ -86,9 +86,7 @@ class ZkAdmin:
             await self._requests.set_or_create(path, payload, expected_controller_epoch_zk_version)
 
     async def delete_topic_configs(
-        self,
-        topics: Iterable[str],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, topics: Iterable[str], expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
         paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in topics]
         await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
@@ -115,9 +113,7 @@ class ZkAdmin:
         return await self._requests.get_children(znode_paths.DELETE_TOPICS)
 
     async def delete_topic_deletions(
-        self,
-        topics: Iterable[str],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, topics: Iterable[str], expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> None:
         paths = [znode_paths.delete_topics_topic_path(topic) for topic in topics]
         await self._requests.delete_all(paths, expected_controller_epoch_zk_version)

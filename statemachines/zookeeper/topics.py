@@ -82,10 +82,7 @@ class ZkTopics:
         return {tp: assignment for topic in found for tp, assignment in topic.assignment}
 
     async def create_topic_assignment(
-        self,
-        topic: str,
-        assignment: Mapping[int, ReplicaAssignment],
-        topic_id: str | None = None,
+        self, topic: str, assignment: Mapping[int, ReplicaAssignment], topic_id: str | None = None
     ) -> None:
         """Create a topic's znode; raises ``ZooKeeperError`` (NODEEXISTS)."""
         payload = self._topic_payload(assignment, topic_id)
@@ -148,9 +145,7 @@ class ZkTopics:
     # --- partitions
 
     async def create_topic_partitions(
-        self,
-        topics: Iterable[str],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, topics: Iterable[str], expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
     ) -> list[ZkResponse]:
         """Create the ``partitions`` node of topics; responses whatever their codes."""
         requests = [CreateRequest(znode_paths.topic_partitions_path(topic)) for topic in topics]

@@ -189,10 +189,7 @@ class AdminClient:
         )
 
     def create_partitions(
-        self,
-        topic: str,
-        count: int,
-        assignment: Sequence[Sequence[int]] = (),
+        self, topic: str, count: int, assignment: Sequence[Sequence[int]] = ()
     ) -> None:
         """Grow a topic to ``count`` partitions."""
         arguments.text("topic", topic)
@@ -221,9 +218,7 @@ class AdminClient:
         )
 
     def elect_leaders(
-        self,
-        election: str = "preferred",
-        partitions: Sequence[tuple[str, int]] | None = None,
+        self, election: str = "preferred", partitions: Sequence[tuple[str, int]] | None = None
     ) -> dict[TopicPartition, ErrorCode]:
         """Run a ``preferred`` or ``unclean`` election; per partition its error code."""
         kind = {"preferred": PREFERRED, "unclean": UNCLEAN}[ELECTION.check("election", election)]

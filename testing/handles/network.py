@@ -216,10 +216,7 @@ class NetworkHandle:
         self._change(source, target, told, lambda *link: self._network.set_latency(model, *link))
 
     def bandwidth(
-        self,
-        mb_per_s: float | None,
-        source: Machine | None = None,
-        target: Machine | None = None,
+        self, mb_per_s: float | None, source: Machine | None = None, target: Machine | None = None
     ) -> None:
         """Set how many megabytes all links, or the link ``source`` to ``target``, send in a second.
 

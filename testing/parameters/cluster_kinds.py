@@ -197,9 +197,7 @@ def _by_partition(kind: Kind, words: str, example: Any) -> Kind:
 
 
 MOVES = _by_partition(
-    nullable(REPLICAS),
-    "a mapping of partitions to broker ids",
-    {"orders-0": [2, 3, 1]},
+    nullable(REPLICAS), "a mapping of partitions to broker ids", {"orders-0": [2, 3, 1]}
 )
 ELECTION = choice("preferred", "unclean")
 

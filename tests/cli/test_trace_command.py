@@ -10,12 +10,7 @@ import pytest
 from fakekafka.cli import trace as command
 from fakekafka.cli import trace_comparison
 from fakekafka.tests.support.paths import ROOT
-from fakekafka.tests.support.traces import (
-    header,
-    record_failover,
-    record_fetches,
-    write_failover,
-)
+from fakekafka.tests.support.traces import header, record_failover, record_fetches, write_failover
 from fakekafka.tracing.recording.locked_recorder import LockedRecorder
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.recording.writer import TraceWriter

@@ -111,12 +111,7 @@ def test_acls_are_kept_in_zookeeper(cluster: Cluster) -> None:
     assert literal == {
         "version": 1,
         "acls": [
-            {
-                "principal": "User:alice",
-                "permissionType": "Allow",
-                "operation": "Read",
-                "host": "*",
-            }
+            {"principal": "User:alice", "permissionType": "Allow", "operation": "Read", "host": "*"}
         ],
     }
     prefixed = json.loads(cluster.zookeeper.get("/kafka-acl-extended/prefixed/Topic/ord") or b"")

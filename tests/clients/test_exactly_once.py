@@ -12,13 +12,7 @@ import time
 from typing import Any
 
 import pytest
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from fakekafka import Cluster
 from fakekafka.testing.handles.broker import BrokerHandle
 from fakekafka.zkfake.messages import ZooKeeperError

@@ -9,11 +9,7 @@ import warnings
 
 import pytest
 from fakekafka import Cluster
-from fakekafka.testing.checks import (
-    acknowledged_exactly_once,
-    fully_replicated,
-    replicas_identical,
-)
+from fakekafka.testing.checks import acknowledged_exactly_once, fully_replicated, replicas_identical
 from fakekafka.tests.support import client_drivers as drivers
 from fakekafka.tests.support.present import present
 

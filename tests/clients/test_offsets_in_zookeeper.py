@@ -64,9 +64,7 @@ def fetch(connection: socket.socket, partition: int) -> tuple[int, int]:
     return told["committedOffset"], told["errorCode"]
 
 
-def test_an_offset_committed_to_zookeeper_is_fetched_from_there(
-    connection: socket.socket,
-) -> None:
+def test_an_offset_committed_to_zookeeper_is_fetched_from_there(connection: socket.socket) -> None:
     """No coordinator has a part in it, and later versions do not see it."""
     assert fetch(connection, 0) == (-1, UNKNOWN_TOPIC_OR_PARTITION)
     assert commit(connection, 0, 41) == 0

@@ -94,10 +94,7 @@ def test_librdkafka_with_old_messages(
     ],
 )
 def test_kafka_python_with_old_messages(
-    cluster: Cluster,
-    api_version: tuple[int, ...],
-    versions: tuple[int, int, int],
-    has_time: bool,
+    cluster: Cluster, api_version: tuple[int, ...], versions: tuple[int, int, int], has_time: bool
 ) -> None:
     """Produce v0 to v2, Fetch v0 to v3, ListOffsets v0 and v1; times from format v1 on."""
     requests = ("ProduceRequest", "FetchRequest", "ListOffsetsRequest")

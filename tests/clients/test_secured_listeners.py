@@ -139,11 +139,7 @@ def test_a_client_that_does_not_trust_the_authority_does_not_come(
     ("client", "mechanism", "told"),
     [
         ("confluent-kafka", "PLAIN", "Authentication failed: Invalid username or password"),
-        (
-            "confluent-kafka",
-            "SCRAM-SHA-256",
-            "invalid credentials with SASL mechanism SCRAM",
-        ),
+        ("confluent-kafka", "SCRAM-SHA-256", "invalid credentials with SASL mechanism SCRAM"),
         ("kafka-python", "PLAIN", ""),
         ("kafka-python", "SCRAM-SHA-512", ""),
         ("aiokafka", "PLAIN", ""),

@@ -29,12 +29,7 @@ from fakekafka.tests.support.whole_clusters import (
     running,
     stored,
 )
-from fakekafka.zkfake.messages import (
-    ClientPacket,
-    CreateRequest,
-    GetDataRequest,
-    MultiRequest,
-)
+from fakekafka.zkfake.messages import ClientPacket, CreateRequest, GetDataRequest, MultiRequest
 
 TP = TopicPartition("t", 0)
 

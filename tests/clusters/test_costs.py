@@ -7,11 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from fakekafka import Simulation, UsageError
-from fakekafka.actors.network.costs import (
-    PUBLISHED_2018,
-    PUBLISHED_2018_LATENCY_MS,
-    Costs,
-)
+from fakekafka.actors.network.costs import PUBLISHED_2018, PUBLISHED_2018_LATENCY_MS, Costs
 from fakekafka.zkfake.messages import CreateRequest, GetDataRequest, Request
 
 WITHOUT_LOG = dataclasses.replace(PUBLISHED_2018, logged_partition_ms=0.0)

@@ -398,8 +398,7 @@ def test_descriptions_of_producers_and_transactions(simulation: Simulation) -> N
 
 
 @pytest.mark.parametrize(
-    ("version", "error"),
-    [("1.1", E.NONE), ("2.8", E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)],
+    ("version", "error"), [("1.1", E.NONE), ("2.8", E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)]
 )
 def test_a_transactional_batch_in_a_request_without_id(version: str, error: ErrorCode) -> None:
     """Refused since 2.2, whoever may write."""

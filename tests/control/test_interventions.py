@@ -137,12 +137,7 @@ def test_messages_are_held_looked_at_and_released(served: Served) -> None:
     served.ask(POST, "/wait", condition='log_end_offset("orders", 0) == 0')
     served.cluster.wait_until(lambda: served.ask(GET, "/network/holds")[0]["held"] == 1)
     assert served.ask(GET, f"/network/holds/{hold}") == [
-        {
-            "message": "ProduceRequest",
-            "source": "admin",
-            "target": "broker-1",
-            "is_reply": False,
-        }
+        {"message": "ProduceRequest", "source": "admin", "target": "broker-1", "is_reply": False}
     ]
     assert served.ask(GET, "/network")["held"] == 1
     assert served.ask(POST, f"/network/holds/{hold}/release", count=1) == 1

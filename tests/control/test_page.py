@@ -500,8 +500,7 @@ def test_a_page_of_another_site_cannot_kill_a_broker(
     page = browser.new_page()
     answers: list[int] = []
     page.on(
-        "response",
-        lambda answer: answers.append(answer.status) if "/kill" in answer.url else None,
+        "response", lambda answer: answers.append(answer.status) if "/kill" in answer.url else None
     )
     with other_site(HOSTILE.replace("URL", server.url).encode()) as url:
         page.goto(url)

@@ -76,9 +76,7 @@ def test_an_assignment_of_a_generation_that_is_over_is_dropped(rig: GroupRig) ->
     assert rig.state == "PreparingRebalance"
 
 
-def test_an_assignment_of_an_older_generation_is_not_handed_out_in_the_next(
-    rig: GroupRig,
-) -> None:
+def test_an_assignment_of_an_older_generation_is_not_handed_out_in_the_next(rig: GroupRig) -> None:
     """It was stored too late: all have joined again, and the leader has still to assign."""
     rig.join("a")
     rig.host.advance(0)

@@ -56,10 +56,7 @@ def test_the_older_key_version_is_read_alike() -> None:
     assert decode_key(data) == OffsetKey("g", "orders", 7)
 
 
-@pytest.mark.parametrize(
-    ("version", "rest"),
-    [(0, b""), (1, struct.pack(">q", 99)), (2, b"")],
-)
+@pytest.mark.parametrize(("version", "rest"), [(0, b""), (1, struct.pack(">q", 99)), (2, b"")])
 def test_older_values_have_no_leader_epoch(version: int, rest: bytes) -> None:
     """Version 1 has an expiry after the commit time."""
     data = struct.pack(">hq", version, 5) + b"\x00\x01m" + struct.pack(">q", 9) + rest

@@ -197,9 +197,7 @@ def test_the_next_coordinator_knows_the_members(version: str) -> None:
     assert list(after.group.members) == [rig.ids["b"]]
 
 
-def test_who_waits_at_a_coordinator_that_resigns_is_told_to_look_for_another(
-    rig: GroupRig,
-) -> None:
+def test_who_waits_at_a_coordinator_that_resigns_is_told_to_look_for_another(rig: GroupRig) -> None:
     rig.stable("a", "b")
     rig.join("a")
     rig.follow()

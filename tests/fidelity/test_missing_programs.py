@@ -10,11 +10,7 @@ import pytest
 from fakekafka.tests.fidelity import __main__ as oracle
 from fakekafka.tests.fidelity.sides import releases
 
-VERBS = {
-    "load-jars": (),
-    "record": ("znodes_of_a_cluster",),
-    "record-wire": (),
-}
+VERBS = {"load-jars": (), "record": ("znodes_of_a_cluster",), "record-wire": ()}
 
 
 @pytest.fixture(autouse=True)

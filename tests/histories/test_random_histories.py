@@ -234,10 +234,7 @@ def test_what_kafka_breaks_is_found_and_named(name: str, signatures: set[str]) -
     ("name", "signature"),
     [
         ("acknowledged_record_is_cut_at_the_high_watermark", "AcknowledgedSurvive: KIP-101 (loss)"),
-        (
-            "logs_diverge_below_the_high_watermark",
-            "ReplicasIdentical: KIP-101 (divergence)",
-        ),
+        ("logs_diverge_below_the_high_watermark", "ReplicasIdentical: KIP-101 (divergence)"),
         ("follower_of_0_10_missed_a_leader", "ReplicasIdentical: KIP-320"),
         ("broker_follows_one_of_whom_it_had_not_heard", "IsrWhole: KAFKA-4443"),
         ("deposed_controller_writes_leaders", "ControllerKnowsZookeeper: KAFKA-6082"),

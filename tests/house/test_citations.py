@@ -115,14 +115,7 @@ def test_dead_citations_of_pages_are_found(line: str, count: int) -> None:
     assert len(page_findings("a.py", line, {"docs/kafka/isr.md": "# A\n## Shrinking\n"})) == count
 
 
-@pytest.mark.parametrize(
-    ("line", "count"),
-    [
-        ("CP-1", 0),
-        ("CP-1..3", 2),
-        ("DP-9", 1),
-    ],
-)
+@pytest.mark.parametrize(("line", "count"), [("CP-1", 0), ("CP-1..3", 2), ("DP-9", 1)])
 def test_unknown_behaviours_are_found(line: str, count: int) -> None:
     """A range is looked up number by number."""
     assert len(number_findings("a.py", line, {"CP-1"})) == count

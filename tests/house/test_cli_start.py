@@ -113,11 +113,7 @@ def test_a_missing_module_is_named(package: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "remedy"),
-    [
-        ("uvloop", r"fakekafka\[fast\]"),
-        ("pyspark", r"fakekafka\[spark\]"),
-        ("abacus9", "abacus9"),
-    ],
+    [("uvloop", r"fakekafka\[fast\]"), ("pyspark", r"fakekafka\[spark\]"), ("abacus9", "abacus9")],
 )
 def test_a_missing_library_names_the_extra(
     package: Path, monkeypatch: pytest.MonkeyPatch, module: str, remedy: str

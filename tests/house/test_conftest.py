@@ -44,9 +44,7 @@ def test_messages_are_plain_outside_of_tests() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
 
 
-def test_an_early_import_of_the_package_is_refused(
-    suite: pytest.Pytester,
-) -> None:
+def test_an_early_import_of_the_package_is_refused(suite: pytest.Pytester) -> None:
     """Loading the package before the conftest, unfrozen, ends the run with the reason."""
     suite.makepyfile(early="import fakekafka.protocol.values")
     suite.makepyfile("def test_nothing(): pass")
@@ -164,9 +162,7 @@ def test_fresh_examples_differ_from_seed_to_seed(fresh_suite: pytest.Pytester) -
     assert len(found) == 2
 
 
-def test_fresh_examples_leave_files_without_hypothesis_unread(
-    fresh_suite: pytest.Pytester,
-) -> None:
+def test_fresh_examples_leave_files_without_hypothesis_unread(fresh_suite: pytest.Pytester) -> None:
     """Reading all files takes longer than the examples do."""
     fresh_suite.makepyfile(
         test_examples="from hypothesis import given\ndef test_it(): pass",

@@ -121,9 +121,7 @@ def test_a_comparison_tells_rounds_that_have_no_ratio(
 
 @pytest.mark.slow
 def test_a_comparison_measures_the_package_that_it_is_given(
-    benchmarks: Callable[[str], Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    benchmarks: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its failure is told, and no figure of it is kept."""
     compare, figures = benchmarks("compare"), benchmarks("figures")

@@ -96,8 +96,7 @@ def test_changelog_fragments_have_a_known_type(texts: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"),
-    [("# A\n## B\n```\n# no title\n```\n", 0), ("## A\n", 1), ("# A\n# B\n", 1)],
+    ("text", "count"), [("# A\n## B\n```\n# no title\n```\n", 0), ("## A\n", 1), ("# A\n# B\n", 1)]
 )
 def test_titles_are_counted_outside_code(text: str, count: int) -> None:
     """A shell comment in a code block is no title."""

@@ -80,9 +80,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
 it; rooms of one group do not import each other. ``*`` stands for every file beside the rooms."""
 
 FILES_MAX = 20
-CROWDED: dict[str, str] = {
-    "wire/kafka/apis": "one file per API of Kafka",
-}
+CROWDED: dict[str, str] = {"wire/kafka/apis": "one file per API of Kafka"}
 """Folders that may hold more than ``FILES_MAX`` Python files beside each other, with the reason."""
 
 PUBLIC = frozenset(("_replace", "_asdict", "_make", "_fields"))

@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
-AREAS = (
-    "replication",
-    "elections",
-    "controller",
-    "zookeeper",
-    "coordinators",
-    "quotas",
-    "acls",
-)
+AREAS = ("replication", "elections", "controller", "zookeeper", "coordinators", "quotas", "acls")
 """Each has a file of mutants of its name beside this one."""
 
 

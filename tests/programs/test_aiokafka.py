@@ -120,11 +120,7 @@ def test_runs_of_one_seed_are_equal_under_one_hash_seed(no_extensions: str) -> N
 
     With its C extension, too, which has its own way to the system's clock.
     """
-    environment = {
-        **os.environ,
-        "PYTHONHASHSEED": "5",
-        "AIOKAFKA_NO_EXTENSIONS": no_extensions,
-    }
+    environment = {**os.environ, "PYTHONHASHSEED": "5", "AIOKAFKA_NO_EXTENSIONS": no_extensions}
     fingerprints = []
     for _ in range(3):
         done = subprocess.run(

@@ -327,9 +327,7 @@ def test_a_server_ends_its_connections(world: World, how: str) -> None:
     assert world.run(main) == {"close": "b''", "abort": "reset"}[how]
 
 
-def test_a_closed_server_waits_for_its_connections_as_that_of_its_python_does(
-    world: World,
-) -> None:
+def test_a_closed_server_waits_for_its_connections_as_that_of_its_python_does(world: World) -> None:
     """From 3.12 on; who waits before it is closed waits for them in 3.11, too."""
     waits = sys.version_info >= (3, 12)
 

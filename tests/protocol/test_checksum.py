@@ -17,10 +17,7 @@ def test_it_is_castagnolis_polynomial() -> None:
     assert crc32c(memoryview(b"6789"), crc32c(b"12345")) == 0xE3069283
 
 
-@pytest.mark.parametrize(
-    "before",
-    ["", "import crc32c\n"],
-)
+@pytest.mark.parametrize("before", ["", "import crc32c\n"])
 def test_whoever_imports_the_package_too_gets_the_same(before: str) -> None:
     code = before + _OURS + "import crc32c as p\nassert p.crc32c(b'123456789') == 0xE3069283"
     assert _printed(code) == "0xe3069283 0xe3069283"

@@ -80,9 +80,7 @@ def test_a_wrong_argument_of_the_first_instance_is_told() -> None:
         point()
 
 
-def test_source_is_compiled_once_for_each_number_of_fields(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_source_is_compiled_once_for_each_number_of_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package knows hundreds of messages, and a compilation each would outlast a start."""
     compiled: list[str] = []
     monkeypatch.setattr(methods, "exec", lambda source, *_: compiled.append(source), raising=False)

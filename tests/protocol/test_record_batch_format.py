@@ -189,12 +189,12 @@ def test_control_marker_round_trip(is_commit: bool) -> None:
     marker = batch.control_marker()
     assert marker is not None
     assert (is_commit, 8) == marker
-    assert (
-        batch.is_control,
-        batch.is_transactional,
-        batch.base_sequence,
-        batch.record_count,
-    ) == (True, True, -1, 1)
+    assert (batch.is_control, batch.is_transactional, batch.base_sequence, batch.record_count) == (
+        True,
+        True,
+        -1,
+        1,
+    )
 
 
 def test_damage_is_noticed() -> None:

@@ -78,10 +78,7 @@ def test_paths(path: str, expected: str) -> None:
         ),
         (znode_payloads.encode_log_dir_event(3), '{"version":1,"broker":3,"event":1}'),
         (znode_payloads.encode_config({"k": "v"}), '{"version":1,"config":{"k":"v"}}'),
-        (
-            znode_payloads.encode_config_change("topics/t"),
-            '{"version":2,"entity_path":"topics/t"}',
-        ),
+        (znode_payloads.encode_config_change("topics/t"), '{"version":2,"entity_path":"topics/t"}'),
         (znode_payloads.encode_cluster_id("abc"), '{"version":"1","id":"abc"}'),
         (
             znode_payloads.encode_producer_id_block(znode_payloads.ProducerIdBlock(0, 0, 999)),

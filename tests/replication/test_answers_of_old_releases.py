@@ -31,10 +31,7 @@ def test_the_isr_of_a_leaderless_partition(version: str, isr: tuple[int, ...]) -
 
 @pytest.mark.parametrize(
     ("version", "error"),
-    [
-        ("1.1", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("2.8", ErrorCode.INVALID_TOPIC_EXCEPTION),
-    ],
+    [("1.1", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), ("2.8", ErrorCode.INVALID_TOPIC_EXCEPTION)],
 )
 def test_metadata_of_an_invalid_name(version: str, error: ErrorCode) -> None:
     """Before 2.8 no topic of that name was known, and that was all."""
@@ -44,10 +41,7 @@ def test_metadata_of_an_invalid_name(version: str, error: ErrorCode) -> None:
 
 @pytest.mark.parametrize(
     ("version", "error"),
-    [
-        ("1.1", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("2.8", ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    ],
+    [("1.1", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), ("2.8", ErrorCode.NOT_LEADER_OR_FOLLOWER)],
 )
 def test_a_broker_without_replica(version: str, error: ErrorCode) -> None:
     """KAFKA-6796 (2.0): a partition that others host is not unknown."""
@@ -59,8 +53,7 @@ def test_a_broker_without_replica(version: str, error: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "error"),
-    [("1.1", ErrorCode.CORRUPT_MESSAGE), ("2.8", ErrorCode.INVALID_RECORD)],
+    ("version", "error"), [("1.1", ErrorCode.CORRUPT_MESSAGE), ("2.8", ErrorCode.INVALID_RECORD)]
 )
 def test_invalid_records_were_corrupt_ones(version: str, error: ErrorCode) -> None:
     """KIP-467 (2.4) brought INVALID_RECORD, as for a missing key in a compacted topic."""
@@ -69,8 +62,7 @@ def test_invalid_records_were_corrupt_ones(version: str, error: ErrorCode) -> No
 
 
 @pytest.mark.parametrize(
-    ("version", "error"),
-    [("1.1", ErrorCode.CORRUPT_MESSAGE), ("2.8", ErrorCode.INVALID_RECORD)],
+    ("version", "error"), [("1.1", ErrorCode.CORRUPT_MESSAGE), ("2.8", ErrorCode.INVALID_RECORD)]
 )
 def test_a_record_without_a_key_was_corrupt(version: str, error: ErrorCode) -> None:
     """The log of a compacted topic refuses it, and the answer says so as the release did."""

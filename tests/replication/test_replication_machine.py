@@ -47,10 +47,7 @@ class Replication(RuleBasedStateMachine):
     @initialize()
     def create(self) -> None:
         self.cluster = ReplicaCluster(
-            self.version,
-            len(BROKERS),
-            topic={"min.insync.replicas": "2"},
-            flags=dict(self.flags),
+            self.version, len(BROKERS), topic={"min.insync.replicas": "2"}, flags=dict(self.flags)
         )
         self.cluster.create(BROKERS)
         self.count = 0

@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol.config import BrokerConfig
-from fakekafka.protocol.data import (
-    INTERNAL_CONTEXT,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-)
+from fakekafka.protocol.data import INTERNAL_CONTEXT, FetchPartition, FetchRequest, FetchResponse
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.release_configs import (
     FOLLOWER_THROTTLED_RATE,

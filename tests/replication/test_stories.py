@@ -430,9 +430,7 @@ def test_min_isr_lost_while_waiting(protocol: Protocol, error: ErrorCode) -> Non
     """The ISR shrinks under a waiting produce: 20 once HW passes; 3.7 freezes HW, so 7
     (docs/kafka/produce.md#minimum-isr)."""
     cluster = cluster_of(
-        protocol,
-        topic={"min.insync.replicas": "2"},
-        config={"replica.lag.time.max.ms": 1000},
+        protocol, topic={"min.insync.replicas": "2"}, config={"replica.lag.time.max.ms": 1000}
     )
     cluster.create((0, 1))
     answers = cluster.produce_async(0, "a")

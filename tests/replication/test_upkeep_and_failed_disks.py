@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol.data import (
-    INTERNAL_CONTEXT,
-    FetchRequest,
-    ProducePartition,
-    ProduceRequest,
-)
+from fakekafka.protocol.data import INTERNAL_CONTEXT, FetchRequest, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ErrorCode, UsageError
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import MalformedRecords, Record

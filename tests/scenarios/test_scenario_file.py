@@ -9,12 +9,7 @@ import pytest
 from fakekafka.scenarios.actions import ACTIONS
 from fakekafka.scenarios.conditions import Condition
 from fakekafka.scenarios.context import ScenarioError
-from fakekafka.scenarios.file import (
-    expand_matrix,
-    load_scenario,
-    parse_scenario,
-    with_parameters,
-)
+from fakekafka.scenarios.file import expand_matrix, load_scenario, parse_scenario, with_parameters
 from fakekafka.scenarios.spec import ScenarioSpec
 from fakekafka.testing.handles.roles import BrokerReference
 from fakekafka.tests.support.paths import ROOT
@@ -138,10 +133,7 @@ GOOD_FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "restore": ("source = 1", {"source": 1, "target": None}),
     "bandwidth": ("mb_per_s = 10", {"mb_per_s": 10.0}),
-    "latency": (
-        "latency = {uniform_ms = [1, 2]}",
-        {"uniform_ms": (1.0, 2.0)},
-    ),
+    "latency": ("latency = {uniform_ms = [1, 2]}", {"uniform_ms": (1.0, 2.0)}),
     "reassign": ("replicas = {orders-1 = [2, 3]}", {"targets": {("orders", 1): [2, 3]}}),
     "kill_zookeeper": ("server = 3", {"server": 3}),
     "start_zookeeper": ("", {"server": 1}),

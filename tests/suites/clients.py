@@ -121,12 +121,7 @@ def login_of(suite: Suite, cluster: Served) -> dict[str, str | None]:
     if not suite.mechanism:
         return {}
     user, _, password = suite.user.partition(":")
-    return {
-        "ca": cluster.ca_path,
-        "mechanism": suite.mechanism,
-        "user": user,
-        "password": password,
-    }
+    return {"ca": cluster.ca_path, "mechanism": suite.mechanism, "user": user, "password": password}
 
 
 def _jars(name: str, cache: Path) -> Path:

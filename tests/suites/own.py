@@ -129,8 +129,7 @@ def aiokafka_virtual(suite: Suite, _cluster: Served) -> Outcomes:
     if not (needed / "docker").exists():
         listed = ("--no-deps", "-r", str(FOLDER / "aiokafka_requirements.txt"))
         prepare(
-            [sys.executable, "-m", "pip", "install", "--quiet", "--target", needed, *listed],
-            source,
+            [sys.executable, "-m", "pip", "install", "--quiet", "--target", needed, *listed], source
         )
     shutil.copy(FOLDER / "programs" / "aiokafka_virtual.py", source / "tests" / "virtual.py")
     with (source / "tests" / "conftest.py").open("a") as conftest:

@@ -22,9 +22,7 @@ SUITE = Suite("some", "Some", "1", 1, excluded={"known": "the client's", "tls*":
 def test_a_suite_is_good_where_all_pass_that_must_and_all_others_fail() -> None:
     verdict = Verdict.of(SUITE, {"one": PASSED, "known": FAILED, "tls one": FAILED})
     assert verdict.is_good
-    assert verdict.lines() == [
-        "some             1 passed    0 failed    2 excluded    0 skipped",
-    ]
+    assert verdict.lines() == ["some             1 passed    0 failed    2 excluded    0 skipped"]
 
 
 def test_a_test_that_must_pass_and_fails_is_told_with_its_reason() -> None:
@@ -185,11 +183,7 @@ def test_a_copy_is_judged_by_what_readers_find(
         finally:
             server.close()
     results = [outcome.result for outcome in outcomes.values()]
-    assert results == [
-        Result.PASSED,
-        Result.PASSED if times == 1 else Result.FAILED,
-        Result.PASSED,
-    ]
+    assert results == [Result.PASSED, Result.PASSED if times == 1 else Result.FAILED, Result.PASSED]
 
 
 def test_brokers_cannot_be_killed_without_a_control_port(tmp_path: Path) -> None:

@@ -28,11 +28,7 @@ from fakekafka.statemachines.admin.parts import AdminParts
 from fakekafka.statemachines.broker.dynamic_config import DynamicConfigManager
 from fakekafka.statemachines.controller.controller import KafkaController
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
-from fakekafka.tests.support.fake_brokers import (
-    FakeBroker,
-    OwnMailbox,
-    RecordingChannels,
-)
+from fakekafka.tests.support.fake_brokers import FakeBroker, OwnMailbox, RecordingChannels
 from fakekafka.tests.support.hosts import FakeClock, FakeHost
 from fakekafka.tests.support.local_zookeeper import LocalZooKeeper, LocalZooKeeperClient
 from fakekafka.tests.support.run_now import run_now

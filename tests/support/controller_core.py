@@ -119,12 +119,7 @@ class Core:
             self.config, self.behaviour, self.context, self.zk, self.batch, self.log
         )
         self.replicas = ReplicaStateMachine(
-            self.config,
-            self.behaviour,
-            self.context,
-            self.zk,
-            self.new_request_batch(),
-            self.log,
+            self.config, self.behaviour, self.context, self.zk, self.new_request_batch(), self.log
         )
 
     def new_request_batch(self) -> ControllerBrokerRequestBatch:

@@ -41,12 +41,7 @@ class Tools:
     ) -> bytes:
         """A batch as a producer sends it, one record per value."""
         records = [
-            Record(
-                index,
-                times[index] if times else NOW_MS,
-                keys[index] if keys else None,
-                value,
-            )
+            Record(index, times[index] if times else NOW_MS, keys[index] if keys else None, value)
             for index, value in enumerate(values)
         ]
         return build_batch(records, **header)

@@ -151,11 +151,7 @@ class ReplicaCluster:
         self, broker_id: int, tp: TopicPartition = TP, is_new: bool = False, **fields: Any
     ) -> LeaderAndIsrResponse:
         request = LeaderAndIsrRequest(
-            9,
-            self.controller_epoch,
-            -1,
-            (self.partition_state(tp, is_new, **fields),),
-            self.live(),
+            9, self.controller_epoch, -1, (self.partition_state(tp, is_new, **fields),), self.live()
         )
         return self.nodes[broker_id].manager.roles.become_leader_or_follower(request)
 

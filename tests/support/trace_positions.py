@@ -63,12 +63,7 @@ _FAULTS: tuple[tuple[tuple[int, str], ...], ...] = (
         (0, 'action = "kill_zookeeper"\nserver = 1'),
         (1000, 'action = "start_zookeeper"\nserver = 1'),
     ),
-    (
-        (
-            0,
-            'action = "inject"\napi = "Produce"\nerror = "NOT_LEADER_OR_FOLLOWER"\nrequests = 2',
-        ),
-    ),
+    ((0, 'action = "inject"\napi = "Produce"\nerror = "NOT_LEADER_OR_FOLLOWER"\nrequests = 2'),),
     ((0, 'action = "inject"\napi = "Fetch"\nerror = "UNKNOWN_SERVER_ERROR"\nrequests = 2'),),
 )
 """Each fault with what undoes it, some milliseconds later."""

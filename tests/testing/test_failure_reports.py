@@ -101,9 +101,7 @@ def test_the_last_events_are_faults_and_changes_of_leadership_but_no_traffic() -
     assert not any("FetchRe" in line for line in lines[elected + 1 :])
 
 
-def test_a_cluster_that_cannot_tell_does_not_hide_the_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_cluster_that_cannot_tell_does_not_hide_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> list[str]:
         raise RuntimeError("torn")
 

@@ -161,10 +161,7 @@ def test_producers_go_on_while_the_oldest_records_go(runtime: str) -> None:
         careful.init_transactions()
         for number in range(20_000):
             producer.produce(
-                "large",
-                b"%06d" % number + b"x" * 1_000,
-                partition=number % 2,
-                on_delivery=note,
+                "large", b"%06d" % number + b"x" * 1_000, partition=number % 2, on_delivery=note
             )
             if number % 4_000 == 0:
                 careful.begin_transaction()

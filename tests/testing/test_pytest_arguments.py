@@ -8,9 +8,7 @@ from fakekafka.tests.support.pytest_suites import run
 # -- where the arguments come from -------------------------------------------------------------
 
 
-def test_marks_of_module_class_and_test_add_up_and_the_nearest_wins(
-    suite: pytest.Pytester,
-) -> None:
+def test_marks_of_module_class_and_test_add_up_and_the_nearest_wins(suite: pytest.Pytester) -> None:
     result = run(
         suite,
         """

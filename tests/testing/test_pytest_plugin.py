@@ -201,9 +201,7 @@ def test_an_unknown_mode_of_the_option_is_refused(suite: pytest.Pytester) -> Non
     result.stderr.fnmatch_lines(["*--kafka-trace*sometimes*"])
 
 
-def test_traces_of_parametrised_tests_do_not_overwrite_each_other(
-    suite: pytest.Pytester,
-) -> None:
+def test_traces_of_parametrised_tests_do_not_overwrite_each_other(suite: pytest.Pytester) -> None:
     result = run(
         suite,
         """

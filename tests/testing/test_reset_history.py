@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 from fakekafka import Cluster, UsageError
 from fakekafka.protocol.admin import BROKER_RESOURCE, SET, AlterConfigsRequest, ConfigResource
-from fakekafka.protocol.data import (
-    FindCoordinatorRequest,
-    InitProducerIdRequest,
-    MetadataRequest,
-)
+from fakekafka.protocol.data import FindCoordinatorRequest, InitProducerIdRequest, MetadataRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import (
     ListGroupsRequest,

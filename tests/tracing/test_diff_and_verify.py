@@ -25,10 +25,7 @@ def record(path: Path, count: int, changed: int = -1, **more: Any) -> TraceReade
 @pytest.mark.parametrize("changed", [0, 7, 999, 1000, 2345, 2999])
 def test_first_difference_is_named(tmp_path: Path, changed: int) -> None:
     """Wherever it is: the event and the field."""
-    with (
-        record(tmp_path / "a", 3000) as a,
-        record(tmp_path / "b", 3000, changed) as b,
-    ):
+    with record(tmp_path / "a", 3000) as a, record(tmp_path / "b", 3000, changed) as b:
         difference = first_difference(a, b)
         assert difference is not None
         assert difference.seq == changed
@@ -100,10 +97,7 @@ def test_other_run_is_told_apart(tmp_path: Path) -> None:
 )
 def test_files_that_cannot_run_again(tmp_path: Path, more: dict[str, Any], reason: str) -> None:
     """The refusal has the reason."""
-    with (
-        record(tmp_path / "a", 10, **more) as trace,
-        pytest.raises(TraceError, match=reason),
-    ):
+    with record(tmp_path / "a", 10, **more) as trace, pytest.raises(TraceError, match=reason):
         verify(trace, lambda head, recorder: None)
 
 

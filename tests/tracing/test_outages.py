@@ -157,9 +157,7 @@ def test_phases_of_a_leader_that_asks_for_a_smaller_isr(account: OutageAccount) 
     assert (phases["before"], phases["shrink"], phases["client"]) == (SECOND, 30 * SECOND, 500)
 
 
-def test_phases_of_a_partition_whose_only_replica_has_to_come_back(
-    account: OutageAccount,
-) -> None:
+def test_phases_of_a_partition_whose_only_replica_has_to_come_back(account: OutageAccount) -> None:
     """Nobody else may lead it: the controller waits for the broker, not for its own election."""
     account.want(SECOND, P)
     account.crash(SECOND, 1)

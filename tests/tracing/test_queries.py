@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakekafka.protocol.errors import UsageError
-from fakekafka.tests.support.traces import (
-    ORDERS_0,
-    record_failover,
-    record_fetches,
-)
+from fakekafka.tests.support.traces import ORDERS_0, record_failover, record_fetches
 from fakekafka.tracing.expressions import compile_expression, parse_duration_us
 from fakekafka.tracing.reading import causes, queries
 from fakekafka.tracing.reading.positions import first_seq_at

@@ -11,10 +11,7 @@ from fakekafka.scenarios.file import load_scenario
 from fakekafka.scenarios.run import ScenarioRun
 from fakekafka.tests.support.traces import acknowledge, fetch, produce
 from fakekafka.tracing.reading.reader import Trace
-from fakekafka.tracing.reading.structure import (
-    StructuralComparison,
-    compare_structure,
-)
+from fakekafka.tracing.reading.structure import StructuralComparison, compare_structure
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.trace import MemoryTrace
 from fakekafka.zkfake.messages import EventType, WatchEvent

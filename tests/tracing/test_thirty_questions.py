@@ -21,11 +21,7 @@ from fakekafka import Simulation, Trace
 from fakekafka.actors.network.costs import Costs
 from fakekafka.exploration.history import Play, drawn_steps
 from fakekafka.exploration.targets.cluster import LoadedCluster
-from fakekafka.protocol.admin import (
-    CreateTopicsRequest,
-    ElectLeadersRequest,
-    NewTopic,
-)
+from fakekafka.protocol.admin import CreateTopicsRequest, ElectLeadersRequest, NewTopic
 from fakekafka.protocol.awaiting import RequestTimeout
 from fakekafka.protocol.data import DeleteRecordsRequest, ProducePartition, ProduceRequest
 from fakekafka.protocol.records.batch import build_batch

@@ -177,13 +177,7 @@ def test_an_epoch_node_is_set_created_and_compared_as_kafka_does(zk: Driver) -> 
             SetDataRequest("/epoch", b"2", 0),
         )
     ]
-    assert codes == [
-        ZkCode.NONODE,
-        ZkCode.OK,
-        ZkCode.NODEEXISTS,
-        ZkCode.OK,
-        ZkCode.BADVERSION,
-    ]
+    assert codes == [ZkCode.NONODE, ZkCode.OK, ZkCode.NODEEXISTS, ZkCode.OK, ZkCode.BADVERSION]
     assert zk.stat("/epoch").version == 1
 
 
@@ -271,13 +265,7 @@ def test_a_multi_applies_all_its_operations_under_one_zxid(zk: Driver) -> None:
 def test_a_failed_multi_names_the_first_failure_and_marks_what_follows(zk: Driver) -> None:
     """OK before, the code, RUNTIMEINCONSISTENCY after, as ZooKeeper answers."""
     response = zk(
-        MultiRequest(
-            (
-                CreateRequest("/a"),
-                CheckRequest("/", 5),
-                DeleteRequest("/missing"),
-            )
-        )
+        MultiRequest((CreateRequest("/a"), CheckRequest("/", 5), DeleteRequest("/missing")))
     )
     assert response.code is ZkCode.BADVERSION
     assert [(r.code, r.path) for r in response.results] == [

@@ -73,11 +73,7 @@ class ZooKeeperClient(HandlerRegistry):
     """
 
     def __init__(
-        self,
-        host: Host,
-        servers: Sequence[str],
-        session_timeout_ms: int,
-        max_in_flight: int = 10,
+        self, host: Host, servers: Sequence[str], session_timeout_ms: int, max_in_flight: int = 10
     ) -> None:
         if not servers:
             raise UsageError("a ZooKeeper client needs at least one server")
@@ -222,8 +218,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._sent = number + 1
         self._last_sent_ms = self.host.now_ms()
         self.host.send(
-            self.server,
-            ClientPacket(self._connection_id, number, self.session_id, xid, request),
+            self.server, ClientPacket(self._connection_id, number, self.session_id, xid, request)
         )
 
     # --- connecting

@@ -14,10 +14,7 @@ from ....protocol.errors import ErrorCode
 from ....protocol.values import ReplicaAssignment, TopicPartition
 from ...machines.transitions import ReplicaState
 from ...zookeeper.errors import ControllerMoved
-from ..events import (
-    ApiPartitionReassignment,
-    ZkPartitionReassignment,
-)
+from ..events import ApiPartitionReassignment, ZkPartitionReassignment
 from ..parts import ControllerParts
 from .reassignment_flow import ReassignmentFlow
 
@@ -130,10 +127,7 @@ class LegacyReassignments(ReassignmentFlow):
         await parts.topic_deletion.resume_deletion_for_topics([topic_partition.topic])
 
     async def _move_leader_if_required(
-        self,
-        topic_partition: TopicPartition,
-        assigned: tuple[int, ...],
-        target: tuple[int, ...],
+        self, topic_partition: TopicPartition, assigned: tuple[int, ...], target: tuple[int, ...]
     ) -> None:
         context = self._parts.context
         narrow = ReplicaAssignment(target)

@@ -21,10 +21,7 @@ from ....protocol.errors import ErrorCode
 from ....protocol.values import ReplicaAssignment, TopicPartition
 from ...machines.transitions import ReplicaState
 from ...zookeeper.errors import ControllerMoved, IllegalState
-from ..events import (
-    ApiPartitionReassignment,
-    ZkPartitionReassignment,
-)
+from ..events import ApiPartitionReassignment, ZkPartitionReassignment
 from .reassignment_flow import ReassignmentFlow
 
 _FAILED = "The server experienced an unexpected error when processing the request."
@@ -155,10 +152,7 @@ class Reassignments(ReassignmentFlow):
             if parts.topic_deletion.is_topic_queued_up_for_deletion(
                 topic_partition.topic
             ) or not parts.context.topics.partition_replica_assignment(topic_partition):
-                results[topic_partition] = (
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    UNKNOWN_PARTITION,
-                )
+                results[topic_partition] = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION)
             else:
                 results[topic_partition] = await self._try(topic_partition, assignment)
         return results

@@ -130,10 +130,7 @@ def test_what_zookeeper_refuses_of_a_creation(
     monkeypatch.setattr(type(controller.zk.admin), "set_or_create_entity_configs", refuses)
     request = CreateTopicsRequest((NewTopic("c", 1, 1), NewTopic("a", 1, 1)), 1000)
     results = [(r.name, r.error) for r in ask(simulation, request).topics]
-    assert results == [
-        ("c", ErrorCode.UNKNOWN_SERVER_ERROR),
-        ("a", ErrorCode.TOPIC_ALREADY_EXISTS),
-    ]
+    assert results == [("c", ErrorCode.UNKNOWN_SERVER_ERROR), ("a", ErrorCode.TOPIC_ALREADY_EXISTS)]
 
 
 def test_a_log_that_cannot_be_compacted_is_named_in_one_line(

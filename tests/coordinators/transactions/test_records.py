@@ -56,8 +56,7 @@ def test_keys_of_later_versions_are_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"\0", b"\0\0\0", b"\0\0\0\5id", b"\0\0\xff\xff", b"\0\0\0\1\xff"],
+    "data", [b"", b"\0", b"\0\0\0", b"\0\0\0\5id", b"\0\0\xff\xff", b"\0\0\0\1\xff"]
 )
 def test_a_broken_key_is_refused(data: bytes) -> None:
     with pytest.raises(ClientError):

@@ -183,8 +183,7 @@ class _Player:
         lose()
         if heir is not None:
             self._stage.wait(
-                f"{heir} is the controller",
-                lambda: self._stage.observer.controller() == heir,
+                f"{heir} is the controller", lambda: self._stage.observer.controller() == heir
             )
         for other in held:
             side.thaw(other)
@@ -251,11 +250,7 @@ class _Player:
         topic = {"name": name, "count": len(node) + len(added), "assignments": added}
         self._account.answer(
             self._stage.ask(
-                None,
-                "CreatePartitions",
-                topics=[topic],
-                timeoutMs=_TIMEOUT_MS,
-                validateOnly=False,
+                None, "CreatePartitions", topics=[topic], timeoutMs=_TIMEOUT_MS, validateOnly=False
             )
         )
         self._account.look()

@@ -235,9 +235,6 @@ def is_initialised(stage: Any, transactional_id: str) -> bool:
     if broker < 0:
         return False
     told = stage.ask(
-        broker,
-        "InitProducerId",
-        transactionalId=transactional_id,
-        transactionTimeoutMs=_TIMEOUT_MS,
+        broker, "InitProducerId", transactionalId=transactional_id, transactionTimeoutMs=_TIMEOUT_MS
     )
     return isinstance(told, dict) and not told["errorCode"]

@@ -25,11 +25,7 @@ def offered_versions(stage: Stage) -> None:
     """ApiVersions in each version, and in one that does not exist (KIP-511)."""
     for version in range(stage.version("ApiVersions") + 1):
         tree = stage.ask(
-            1,
-            "ApiVersions",
-            version,
-            clientSoftwareName="judge",
-            clientSoftwareVersion="1.0",
+            1, "ApiVersions", version, clientSoftwareName="judge", clientSoftwareVersion="1.0"
         )
         stage.write(f"version {version}", stage.normalised(tree))
 

@@ -84,10 +84,7 @@ class Transactional:
     def write(self, topic: str, value: str, sequence: int | None = None) -> Any:
         number = self.sequence if sequence is None else sequence
         answer = self._stage.produce(
-            topic,
-            value,
-            producer=(self.producer_id, self.epoch, number),
-            transactional_id=self.id,
+            topic, value, producer=(self.producer_id, self.epoch, number), transactional_id=self.id
         )
         if sequence is None:
             self.sequence += 1

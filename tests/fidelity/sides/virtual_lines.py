@@ -74,11 +74,7 @@ class VirtualListener:
         self.refusals: list[str] = []
         gateway = TcpGateway(cast(Any, runtime), simulation.kafka_version)
         self.service = BrokerService(
-            cast(Any, self.loop),
-            broker,
-            gateway,
-            idle_ms=0,
-            link=TcpLink(runtime.network, broker),
+            cast(Any, self.loop), broker, gateway, idle_ms=0, link=TcpLink(runtime.network, broker)
         )
 
     def log_refusal(self, peer: str, reason: str) -> None:

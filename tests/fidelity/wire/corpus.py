@@ -18,9 +18,7 @@ from fakekafka.tests.fidelity.wire.requests import LEFT_OUT, PARTITIONS, TOPIC, 
 from fakekafka.wire.kafka.messages.table import message
 
 SHAPE = ClusterShape(
-    brokers=1,
-    racks=(),
-    config=(("auto.create.topics.enable", "false"), ("log.dirs", "logs")),
+    brokers=1, racks=(), config=(("auto.create.topics.enable", "false"), ("log.dirs", "logs"))
 )
 _PATIENCE_S = 2.0
 _OF_MEMBERS = ("JoinGroup", "ListGroups", "OffsetDelete")

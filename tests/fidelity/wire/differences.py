@@ -97,10 +97,7 @@ OLD_ROWS: tuple[WireRow, ...] = (
         "KafkaApis tells who says that it is a broker no stable offset.",
     ),
     WireRow(
-        ("1.1",),
-        "CreateTopics",
-        "topics.configs.value null",
-        "The same error without a message.",
+        ("1.1",), "CreateTopics", "topics.configs.value null", "The same error without a message."
     ),
     WireRow(
         ("1.1",),

@@ -126,11 +126,7 @@ _GROUPS: dict[str, Maker] = {
         "protocols": [{"name": "range", "metadata": b"m"}],
     },
     "Heartbeat": lambda about: {"groupId": GROUP, "generationId": 1, "memberId": "m"},
-    "LeaveGroup": lambda about: {
-        "groupId": GROUP,
-        "memberId": "m",
-        "members": [{"memberId": "m"}],
-    },
+    "LeaveGroup": lambda about: {"groupId": GROUP, "memberId": "m", "members": [{"memberId": "m"}]},
     "SyncGroup": lambda about: {
         "groupId": GROUP,
         "generationId": 1,

@@ -9,9 +9,7 @@ from fakekafka.tests.fidelity.wire import answers, corpus, differences, playing
 JUDGED = ("3.9", "2.8", "1.1", "0.10")
 RECORDED = [
     pytest.param(
-        kafka_version,
-        API_NAMES[key],
-        marks=pytest.mark.xdist_group(f"answers-{kafka_version}"),
+        kafka_version, API_NAMES[key], marks=pytest.mark.xdist_group(f"answers-{kafka_version}")
     )
     for kafka_version in JUDGED
     for key in corpus.asked_apis(kafka_version)

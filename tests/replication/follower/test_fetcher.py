@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from fakekafka.protocol.data import (
-    FetchRequest,
-)
+from fakekafka.protocol.data import FetchRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.java_hashing import java_string_hash
 from fakekafka.protocol.records.batch import RecordBatch

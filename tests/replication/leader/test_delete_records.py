@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fakekafka.protocol.data import (
-    INTERNAL_CONTEXT,
-    DeleteRecordsRequest,
-)
+from fakekafka.protocol.data import INTERNAL_CONTEXT, DeleteRecordsRequest
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.replica_cluster import TP, ReplicaCluster, led

@@ -29,8 +29,7 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 @pytest.mark.parametrize(
-    ("offset", "found"),
-    [(0, [0, 1, 2, 3]), (3, [3]), (4, []), (5, []), (6, [])],
+    ("offset", "found"), [(0, [0, 1, 2, 3]), (3, [3]), (4, []), (5, []), (6, [])]
 )
 def test_consumer_reads_below_the_high_watermark(offset: int, found: list[int]) -> None:
     """DP-39: a consumer reads up to the high watermark; between it and LEO empty, no error."""

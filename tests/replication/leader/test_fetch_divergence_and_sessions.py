@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakekafka.protocol.data import (
-    READ_COMMITTED,
-    FetchPartition,
-)
+from fakekafka.protocol.data import READ_COMMITTED, FetchPartition
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.filled_partitions import filled, multi, offsets

@@ -153,10 +153,7 @@ def test_only_news_is_answered() -> None:
     assert isinstance(session, FetchSession)
     quiet = answered(A)
     assert session.filter_response(quiet) == []
-    for news in (
-        answered(A, high_watermark=3),
-        answered(A, high_watermark=3, log_start_offset=1),
-    ):
+    for news in (answered(A, high_watermark=3), answered(A, high_watermark=3, log_start_offset=1)):
         assert session.filter_response(news) == news
         assert session.filter_response(news) == []
     always = answered(A, high_watermark=3, log_start_offset=1, preferred_read_replica=2)
@@ -279,10 +276,7 @@ def test_cached_partition_reads_like_a_fetch_partition() -> None:
 
 @pytest.mark.parametrize(
     "not_taken",
-    [
-        {"diverging_epoch": EpochEndOffset(1, 3)},
-        {"error": ErrorCode.NOT_LEADER_OR_FOLLOWER},
-    ],
+    [{"diverging_epoch": EpochEndOffset(1, 3)}, {"error": ErrorCode.NOT_LEADER_OR_FOLLOWER}],
 )
 def test_a_mark_that_was_not_taken_is_told_again(not_taken: dict[str, Any]) -> None:
     """A follower that is told to cut its log, or of an error, takes no high watermark from that."""

@@ -105,11 +105,7 @@ MATRIX = {
         CODE.RECORD_LIST_TOO_LARGE, -1, encode("x" * 200), topic={"segment.bytes": "150"}
     ),
     "too few replicas are in sync": Row(
-        CODE.NOT_ENOUGH_REPLICAS,
-        DELETED,
-        encode("a"),
-        topic={"min.insync.replicas": "3"},
-        acks=-1,
+        CODE.NOT_ENOUGH_REPLICAS, DELETED, encode("a"), topic={"min.insync.replicas": "3"}, acks=-1
     ),
     "acks make no sense": Row(CODE.INVALID_REQUIRED_ACKS, -1, encode("a"), acks=2),
     "a timestamp is out of range": Row(

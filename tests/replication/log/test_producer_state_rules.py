@@ -146,9 +146,7 @@ def test_sequences_that_wrapped_around_are_restored(state: ProducerStateManager)
     assert (batch.first_sequence, batch.last_sequence) == ((1 << 31) - 1, 0)
 
 
-def test_a_producer_known_by_a_marker_alone_begins_with_zero(
-    state: ProducerStateManager,
-) -> None:
+def test_a_producer_known_by_a_marker_alone_begins_with_zero(state: ProducerStateManager) -> None:
     """It has an epoch, so the next one begins with 0; of its own epoch 0 is expected as well."""
     state.append_marker(FIRST, 3, COMMIT, 0, 100)
 

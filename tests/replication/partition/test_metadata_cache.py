@@ -180,10 +180,7 @@ def test_unknown_and_invalid_names() -> None:
     found = cache()
     request = MetadataRequest(("absent", "no/slash"))
     errors = [t.error for t in found.metadata(request).topics]
-    assert errors == [
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-    ]
+    assert errors == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
 def test_topics_by_id() -> None:

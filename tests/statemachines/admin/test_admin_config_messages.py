@@ -172,12 +172,7 @@ def test_many_resources_and_keys_take_linear_time() -> None:
         ("3.9", "min.cleanable.dirty.ratio", "1.5", "Value must be no more than 1"),
         ("3.9", "cleanup.policy", "x", "String must be one of: compact, delete"),
         ("3.9", "compression.gzip.level", "-1", None),
-        (
-            "3.9",
-            "compression.gzip.level",
-            "0",
-            "Value must be between 1 and 9 or equal to -1",
-        ),
+        ("3.9", "compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
         ("3.9", "message.format.version", "9.9", "Version 9.9 is not a valid version"),
         ("3.9", "message.format.version", "2.8.1", None),
         ("2.8", "message.format.version", "9.9", "Version `9.9` is not a valid version"),

@@ -56,9 +56,7 @@ def test_an_elected_leader_must_show_in_the_metadata(cluster: ControllerCluster)
     assert cluster.state("t").leader == 2
 
 
-def test_an_election_of_what_never_had_a_leader_is_not_answered(
-    cluster: ControllerCluster,
-) -> None:
+def test_an_election_of_what_never_had_a_leader_is_not_answered(cluster: ControllerCluster) -> None:
     """The controller's event fails, and no timeout stands in for its answer
     (docs/kafka/election.md#elections-on-request)."""
     cluster.kill(3)

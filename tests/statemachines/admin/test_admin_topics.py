@@ -348,9 +348,7 @@ def test_dying_and_moving_topics_cannot_grow(cluster: ControllerCluster) -> None
     ]
 
 
-def test_one_partition_on_the_move_keeps_its_topic_from_growing(
-    cluster: ControllerCluster,
-) -> None:
+def test_one_partition_on_the_move_keeps_its_topic_from_growing(cluster: ControllerCluster) -> None:
     """And no other topic (``ZkAdminManager.createPartitions``)."""
     cluster.create_topic("t", (1,), (1,))
     cluster.create_topic("u", (1,))

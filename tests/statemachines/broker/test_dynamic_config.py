@@ -119,8 +119,7 @@ def test_an_entry_that_another_broker_removes_meanwhile_hides_no_later_one() -> 
     follower = cluster.dynamic_config(1, [])
     first = "/config/changes/config_change_0000000000"
     cluster.processes[1].client.fail_next(
-        lambda request: isinstance(request, GetDataRequest) and request.path == first,
-        ZkCode.NONODE,
+        lambda request: isinstance(request, GetDataRequest) and request.path == first, ZkCode.NONODE
     )
     admin = cluster.zk.admin
     run_now(admin.set_or_create_entity_configs("topics", "t", {"retention.ms": "9"}))

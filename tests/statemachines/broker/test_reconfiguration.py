@@ -37,13 +37,7 @@ def refusal(
     static = {"listeners": "PLAINTEXT://a:1", **(static or {})}
     try:
         check_names_and_types(new, release, flags, per_broker=True)
-        check_reconfiguration(
-            static,
-            (now or {},),
-            (new,),
-            release,
-            flags,
-        )
+        check_reconfiguration(static, (now or {},), (new,), release, flags)
     except ConfigException as error:
         return str(error)
     return None

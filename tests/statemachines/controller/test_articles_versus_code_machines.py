@@ -69,8 +69,7 @@ def test_there_is_a_selector_for_preferred_replicas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "expected"),
-    [("0.10", {2, 3}), ("1.1", {3}), ("2.8", {2, 3}), ("3.9", {2, 3})],
+    ("version", "expected"), [("0.10", {2, 3}), ("1.1", {3}), ("2.8", {2, 3}), ("3.9", {2, 3})]
 )
 def test_a_leaving_broker_is_told_who_leads_now(version: str, expected: set[int]) -> None:
     """Claim: ControlledShutdown tells live assigned replicas. Code: live or shutting down ones;

@@ -8,9 +8,7 @@ import pytest
 from fakekafka.protocol import znode_payloads
 from fakekafka.protocol.control import AlterIsrPartition, LeaderAndIsrRequest
 from fakekafka.protocol.errors import ErrorCode, KafkaError
-from fakekafka.protocol.values import (
-    TopicPartition,
-)
+from fakekafka.protocol.values import TopicPartition
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
 

@@ -246,11 +246,7 @@ def test_expiry_drops_queued_events_and_registers_again() -> None:
     )
     cluster.expire(1)
     assert answers == [ErrorCode.NOT_CONTROLLER]
-    assert seen[:3] == [
-        "ListPartitionReassignments preempted",
-        "Expire enqueued",
-        "Expire started",
-    ]
+    assert seen[:3] == ["ListPartitionReassignments preempted", "Expire enqueued", "Expire started"]
     assert seen.index("Expire finished") < seen.index("RegisterBrokerAndReelect started")
     assert process.controller.broker_epoch > old_epoch
     assert cluster.active.epoch == 2

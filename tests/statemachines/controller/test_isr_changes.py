@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.control import AlterIsrPartition
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import (
-    LeaderAndIsr,
-    PartitionReplica,
-    TopicPartition,
-)
+from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
 from fakekafka.statemachines.machines.transitions import ReplicaState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import (
-    LeaderAndIsr,
-    ReplicaAssignment,
-    TopicPartition,
-)
+from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.controller.flows import rebalance
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.present import present

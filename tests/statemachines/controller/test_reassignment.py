@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.protocol.values import (
-    LeaderAndIsr,
-    ReplicaAssignment,
-    TopicPartition,
-)
+from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
 from fakekafka.zkfake.messages import SetDataRequest, ZkCode

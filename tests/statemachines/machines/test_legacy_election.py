@@ -14,11 +14,7 @@ from fakekafka.protocol.control import LeaderAndIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.machines.transitions import PartitionState
 from fakekafka.tests.support.controller_core import MakeCore
-from fakekafka.zkfake.messages import (
-    GetDataRequest,
-    SetDataRequest,
-    ZkCode,
-)
+from fakekafka.zkfake.messages import GetDataRequest, SetDataRequest, ZkCode
 
 TP = TopicPartition("t", 0)
 NEW, ONLINE = PartitionState.NEW, PartitionState.ONLINE

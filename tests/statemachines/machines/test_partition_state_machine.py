@@ -7,18 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from fakekafka.election.strategies import (
-    OfflinePartition,
-)
+from fakekafka.election.strategies import OfflinePartition
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.statemachines.machines.machine_states import ElectionOutcomes
 from fakekafka.statemachines.machines.transitions import PARTITION_PREDECESSORS, PartitionState
 from fakekafka.tests.support.controller_core import Core, MakeCore
 from fakekafka.tests.support.present import present
-from fakekafka.zkfake.messages import (
-    CreateRequest,
-    MultiRequest,
-)
+from fakekafka.zkfake.messages import CreateRequest, MultiRequest
 
 TP = TopicPartition("t", 0)
 NEW, ONLINE = PartitionState.NEW, PartitionState.ONLINE
@@ -251,10 +246,5 @@ def test_a_listener_hears_every_state_and_every_pass_of_elections(core: Core) ->
     core.move([TP], ONLINE, strategy)
     core.move([TP], OFFLINE)
     core.move([], ONLINE, strategy)
-    assert heard.states == [
-        (NON_EXISTENT, NEW),
-        (NEW, ONLINE),
-        (ONLINE, ONLINE),
-        (ONLINE, OFFLINE),
-    ]
+    assert heard.states == [(NON_EXISTENT, NEW), (NEW, ONLINE), (ONLINE, ONLINE), (ONLINE, OFFLINE)]
     assert heard.elections == [(None, [TP], []), (strategy, [TP], [TP])]

@@ -89,12 +89,7 @@ def test_an_acl_is_stored_and_every_broker_hears_of_it(zookeeper: LocalZooKeeper
     assert json.loads(zookeeper.get("/kafka-acl/Topic/orders") or b"") == {
         "version": 1,
         "acls": [
-            {
-                "principal": "User:alice",
-                "permissionType": "Allow",
-                "operation": "Read",
-                "host": "*",
-            }
+            {"principal": "User:alice", "permissionType": "Allow", "operation": "Read", "host": "*"}
         ],
     }
     assert zookeeper.get("/kafka-acl-changes/acl_changes_0000000000") == b"Topic:orders"
@@ -253,10 +248,7 @@ def test_acls_are_described_by_a_filter(zookeeper: LocalZooKeeper) -> None:
         ),
         (Acl(Resource(ResourceType.TOPIC, ""), READ), "Invalid empty resource name"),
         (Acl(Resource(ResourceType.ANY, "t"), READ), "Failed to create ACL"),
-        (
-            Acl(Resource(ResourceType.TOPIC, "t", PatternType.MATCH), READ),
-            "Failed to create ACL",
-        ),
+        (Acl(Resource(ResourceType.TOPIC, "t", PatternType.MATCH), READ), "Failed to create ACL"),
         (
             Acl(ORDERS, AclEntry("User:a", "*", AclOperation.ANY, Permission.ALLOW)),
             "Failed to create ACL",

@@ -193,11 +193,7 @@ def test_a_filter_says_which_entities_are_described(
     [
         (("",), ErrorCode.INVALID_REQUEST, "Unexpected empty filter component entity type"),
         (("group",), ErrorCode.UNSUPPORTED_VERSION, "Custom entity type 'group' not supported"),
-        (
-            (USER, USER),
-            ErrorCode.INVALID_REQUEST,
-            "Duplicate user filter component entity type",
-        ),
+        ((USER, USER), ErrorCode.INVALID_REQUEST, "Duplicate user filter component entity type"),
         (
             (CLIENT_ID, CLIENT_ID),
             ErrorCode.INVALID_REQUEST,

@@ -8,13 +8,8 @@ from fakekafka.protocol.versions import behaviour
 from fakekafka.statemachines.zookeeper.requests import UNKNOWN_VERSION, parents_of
 from fakekafka.tests.support.run_now import run_now
 from fakekafka.tests.support.watch_handlers import ZnodeChangeHandler, ZnodeChildChangeHandler
-from fakekafka.tests.support.zookeeper_fixture import (
-    ZkFixture,
-)
-from fakekafka.zkfake.messages import (
-    ZkCode,
-    ZooKeeperError,
-)
+from fakekafka.tests.support.zookeeper_fixture import ZkFixture
+from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
 
 # --- paths
 

@@ -7,24 +7,11 @@ from typing import Any
 
 import pytest
 from fakekafka.protocol import znode_paths, znode_payloads
-from fakekafka.protocol.values import (
-    BrokerInfo,
-    EndPoint,
-)
+from fakekafka.protocol.values import BrokerInfo, EndPoint
 from fakekafka.statemachines.zookeeper.requests import UNKNOWN_VERSION
 from fakekafka.tests.support.run_now import run_now
-from fakekafka.tests.support.zookeeper_fixture import (
-    BROKER,
-    OTHER_DATA,
-    ZkFixture,
-    is_election,
-)
-from fakekafka.zkfake.messages import (
-    CreateRequest,
-    SetDataRequest,
-    ZkCode,
-    ZooKeeperError,
-)
+from fakekafka.tests.support.zookeeper_fixture import BROKER, OTHER_DATA, ZkFixture, is_election
+from fakekafka.zkfake.messages import CreateRequest, SetDataRequest, ZkCode, ZooKeeperError
 
 # --- brokers
 

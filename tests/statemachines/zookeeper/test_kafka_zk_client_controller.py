@@ -6,21 +6,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from fakekafka.protocol.values import (
-    ReplicaAssignment,
-)
+from fakekafka.protocol.values import ReplicaAssignment
 from fakekafka.protocol.znode_paths import CONTROLLER_EPOCH
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.statemachines.zookeeper.topics import TopicIdReplicaAssignment
 from fakekafka.tests.support.run_now import run_now
-from fakekafka.tests.support.zookeeper_fixture import (
-    T2,
-    TP,
-    ZkFixture,
-    decision,
-    is_election,
-)
+from fakekafka.tests.support.zookeeper_fixture import T2, TP, ZkFixture, decision, is_election
 from fakekafka.zkfake.messages import (
     CheckRequest,
     CreateRequest,

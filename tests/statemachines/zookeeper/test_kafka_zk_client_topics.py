@@ -8,24 +8,11 @@ from typing import Any
 import pytest
 from fakekafka.protocol import znode_paths
 from fakekafka.protocol.config import BrokerConfig
-from fakekafka.protocol.values import (
-    LeaderAndIsr,
-    ReplicaAssignment,
-    TopicPartition,
-)
+from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.zookeeper.topics import TopicIdReplicaAssignment
 from fakekafka.tests.support.run_now import run_now
-from fakekafka.tests.support.zookeeper_fixture import (
-    T1,
-    T2,
-    TP,
-    ZkFixture,
-    decision,
-)
-from fakekafka.zkfake.messages import (
-    ZkCode,
-    ZooKeeperError,
-)
+from fakekafka.tests.support.zookeeper_fixture import T1, T2, TP, ZkFixture, decision
+from fakekafka.zkfake.messages import ZkCode, ZooKeeperError
 
 U0 = TopicPartition("u", 0)
 
@@ -163,10 +150,7 @@ def test_log_configs_merge_overrides_and_keep_failures_apart(fixture: ZkFixture)
     run_now(zk.admin.set_or_create_entity_configs("topics", "t", {name: "true"}))
     run_now(zk.requests.create_recursive("/config/topics/bad", b"{"))
     configs, failed = run_now(zk.admin.get_log_configs(["t", "plain", "bad"], BrokerConfig()))
-    assert {topic: config[name] for topic, config in configs.items()} == {
-        "t": True,
-        "plain": False,
-    }
+    assert {topic: config[name] for topic, config in configs.items()} == {"t": True, "plain": False}
     assert list(failed) == ["bad"]
 
 

@@ -63,18 +63,10 @@ async def test_a_request_reaches_the_backend_with_its_context_and_its_answer_the
     client.request(3, 9, 77, topics=None, include_cluster_authorized_operations=False,
                    include_topic_authorized_operations=False)  # fmt: skip
     correlation_id, response = await client.response(3, 9)
-    assert (
-        correlation_id,
-        response.cluster_id,
-        response.controller_id,
-    ) == (77, "cluster", -1)
+    assert (correlation_id, response.cluster_id, response.controller_id) == (77, "cluster", -1)
     assert MetadataRequest(None) == wire.backend.requests[0]
     context = wire.backend.contexts[0]
-    assert (
-        context.client_id,
-        context.api_version,
-        context.client_host,
-    ) == ("raw", 9, "127.0.0.1")
+    assert (context.client_id, context.api_version, context.client_host) == ("raw", 9, "127.0.0.1")
 
 
 async def test_a_null_client_id_is_accepted(wire: Wire) -> None:

@@ -6,11 +6,7 @@ from struct import pack
 
 import pytest
 from fakekafka.protocol.admin import ConfigResource, DescribeConfigsRequest
-from fakekafka.protocol.data import (
-    FindCoordinatorRequest,
-    ProducePartition,
-    ProduceRequest,
-)
+from fakekafka.protocol.data import FindCoordinatorRequest, ProducePartition, ProduceRequest
 from fakekafka.protocol.errors import ClientError
 from fakekafka.protocol.security.acls import DescribeAclsRequest
 from fakekafka.protocol.versions import behaviour

@@ -37,9 +37,7 @@ def simulation() -> Iterator[Simulation]:
         yield made
 
 
-def test_requests_written_at_once_are_answered_after_one_round_trip(
-    simulation: Simulation,
-) -> None:
+def test_requests_written_at_once_are_answered_after_one_round_trip(simulation: Simulation) -> None:
     """Not one after the other; ApiVersions, which no broker sees, is as late as any other."""
     simulation.network.latency(50)
     client = VirtualClient(simulation)

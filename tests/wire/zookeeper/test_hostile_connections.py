@@ -32,10 +32,7 @@ NONSENSE = {
         struct.pack(">iiqiqi", 28, 3, 0, 0, 0, -1),
         "protocol version 3; only 0 is known",
     ),
-    "unknown opcode": (
-        connect_frame() + struct.pack(">iii", 8, 1, 4711),
-        "opcode 4711 is unknown",
-    ),
+    "unknown opcode": (connect_frame() + struct.pack(">iii", 8, 1, 4711), "opcode 4711 is unknown"),
     "bad body": (connect_frame() + struct.pack(">iii", 8, 1, 3), "opcode 3 that cannot be decoded"),
 }
 

@@ -161,12 +161,7 @@ def test_watches_set_again_after_a_reconnection_are_not_lost(server: Ensemble) -
         set_watches(last_zxid, ["/changed", "/deleted", "/quiet"], ["/created"], ["/parent"])
     )
     events = [again.event() for _ in range(4)]
-    assert events == [
-        (3, 3, "/changed"),
-        (2, 3, "/deleted"),
-        (1, 3, "/created"),
-        (4, 3, "/parent"),
-    ]
+    assert events == [(3, 3, "/changed"), (2, 3, "/deleted"), (1, 3, "/created"), (4, 3, "/parent")]
     assert again.reply()[0][::2] == (-8, 0)
     other.ask(kz.SetData("/quiet", b"x", -1))
     assert again.event() == (3, 3, "/quiet")

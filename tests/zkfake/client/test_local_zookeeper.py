@@ -149,9 +149,7 @@ def test_the_watches_of_an_expired_session_do_not_fire(zookeeper: LocalZooKeeper
     assert log == []
 
 
-def test_the_next_matching_request_can_be_failed_with_a_code(
-    client: LocalZooKeeperClient,
-) -> None:
+def test_the_next_matching_request_can_be_failed_with_a_code(client: LocalZooKeeperClient) -> None:
     client.fail_next(lambda r: isinstance(r, SetDataRequest), ZkCode.BADVERSION)
     ask(client, CreateRequest("/a", b"0"))
     assert ask(client, SetDataRequest("/a", b"1")).code is ZkCode.BADVERSION
@@ -165,9 +163,7 @@ def test_the_next_matching_request_can_raise(client: LocalZooKeeperClient) -> No
         ask(client, CreateRequest("/a"))
 
 
-def test_a_lost_answer_is_repeated_and_finds_its_own_effect(
-    client: LocalZooKeeperClient,
-) -> None:
+def test_a_lost_answer_is_repeated_and_finds_its_own_effect(client: LocalZooKeeperClient) -> None:
     client.fail_next(lambda r: True, ZkCode.CONNECTIONLOSS, applied=True)
     assert ask(client, CreateRequest("/a")).code is ZkCode.NODEEXISTS
 

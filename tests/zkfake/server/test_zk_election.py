@@ -185,9 +185,7 @@ def test_observers_do_not_decide(voter: Voter) -> None:
     assert voter.elected == []
 
 
-def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(
-    voter: Voter,
-) -> None:
+def test_a_late_joiner_follows_the_leader_in_place_even_with_a_better_history(voter: Voter) -> None:
     """Leader 1 of round 7 has less than server 2; a quorum follows it and it says so itself."""
     voter.hear(3, Vote(1, 5, 1), round_=7, state=FOLLOWING)
     assert voter.elected == []

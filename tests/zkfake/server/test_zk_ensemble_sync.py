@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from fakekafka.protocol.awaiting import Task
 from fakekafka.tests.support.zookeeper_network import ZkNetwork
-from fakekafka.zkfake.messages import (
-    CreateRequest,
-    CreateSession,
-    SetDataRequest,
-    ZkCode,
-)
+from fakekafka.zkfake.messages import CreateRequest, CreateSession, SetDataRequest, ZkCode
 from fakekafka.zkfake.server.quorum_messages import Ack, AckEpoch, SyncFollower, SyncMode, Txn
 from fakekafka.zkfake.server.storage import COMMITTED_LOG_TXNS, ZooKeeperStorage
 

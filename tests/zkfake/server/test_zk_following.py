@@ -98,9 +98,7 @@ def test_a_history_is_taken_once(network: ZkNetwork, leader: LeaderByHand) -> No
     assert len(network.messages(Ack)) == 1
 
 
-def test_the_history_is_committed_but_not_what_was_proposed_behind_it(
-    leader: LeaderByHand,
-) -> None:
+def test_the_history_is_committed_but_not_what_was_proposed_behind_it(leader: LeaderByHand) -> None:
     begin, create = CreateSession(6000), CreateRequest("/history")
     leader.give_history(transaction(1, begin), transaction(2, create))
     leader.say(Proposal, transaction(3, CreateRequest("/proposed")))

@@ -10,11 +10,7 @@ from fakekafka.protocol.errors import ClientError
 from fakekafka.tests.support.wire_trees import CODEC, body, read
 from fakekafka.wire.kafka.messages.selection import selection
 from fakekafka.wire.kafka.messages.table import message
-from fakekafka.wire.kafka.messages.varints import (
-    encoded_varint,
-    tagged_fields,
-    unsigned_varint,
-)
+from fakekafka.wire.kafka.messages.varints import encoded_varint, tagged_fields, unsigned_varint
 
 DESCRIBE_GROUPS, DELETE_GROUPS, SASL_AUTHENTICATE, LIST_TRANSACTIONS = 15, 42, 36, 66
 COMPACT = 2

@@ -10,11 +10,7 @@ from fakekafka.protocol.data import RequestContext
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.records.batch import build_batch
 from fakekafka.protocol.records.format import Record
-from fakekafka.protocol.security.acls import (
-    CLUSTER_NAME,
-    OPERATIONS,
-    AclOperation,
-)
+from fakekafka.protocol.security.acls import CLUSTER_NAME, OPERATIONS, AclOperation
 from fakekafka.protocol.values import TopicPartition, uuid_bytes, uuid_text
 from fakekafka.protocol.versions import behaviour
 from fakekafka.tests.support.guarded_requests import (
@@ -220,10 +216,7 @@ def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
     response = groups.OffsetDeleteResponse(ErrorCode.NONE, ((A, ErrorCode.NONE),))
     answer = guarded.ask(groups.OffsetDeleteRequest("g", (A, B)), response)
     assert guarded.backend.requests == [groups.OffsetDeleteRequest("g", (A,))]
-    assert dict(answer.partitions) == {
-        A: ErrorCode.NONE,
-        B: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    }
+    assert dict(answer.partitions) == {A: ErrorCode.NONE, B: ErrorCode.TOPIC_AUTHORIZATION_FAILED}
 
 
 def test_groups_are_described_by_themselves() -> None:

@@ -89,10 +89,7 @@ async def test_a_session_lasts_as_long_as_the_shorter_of_token_and_setting(
     make_wire: MakeWire, clock: Clock, token_s: int, lifetime_s: int
 ) -> None:
     wire = serving(
-        make_wire,
-        clock=clock,
-        mechanisms=("OAUTHBEARER",),
-        **{"connections.max.reauth.ms": 5000},
+        make_wire, clock=clock, mechanisms=("OAUTHBEARER",), **{"connections.max.reauth.ms": 5000}
     )
     client = await wire.connect()
     await shake_hands(client, "OAUTHBEARER")

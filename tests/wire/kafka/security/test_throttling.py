@@ -241,8 +241,7 @@ class MutationRig:
 
 
 @pytest.mark.parametrize(
-    ("api_version", "second"),
-    [(5, ErrorCode.NONE), (6, ErrorCode.THROTTLING_QUOTA_EXCEEDED)],
+    ("api_version", "second"), [(5, ErrorCode.NONE), (6, ErrorCode.THROTTLING_QUOTA_EXCEEDED)]
 )
 def test_an_old_client_beyond_its_mutation_quota_waits_and_a_newer_one_is_refused(
     api_version: int, second: ErrorCode
