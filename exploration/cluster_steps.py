@@ -8,7 +8,6 @@ nothing else happens until the controller has taken it out of every ISR.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from ..protocol.admin import (
     PREFERRED,
@@ -31,7 +30,6 @@ from .world import World
 _TIMEOUT_MS = 30_000
 
 
-@dataclass(frozen=True)
 class Wait(Step[World]):
     """Time passes."""
 
@@ -42,7 +40,6 @@ class Wait(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Kill(Step[World]):
     broker: int
 
@@ -54,7 +51,6 @@ class Kill(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class PowerOff(Step[World]):
     broker: int
     is_torn: bool = False
@@ -80,7 +76,6 @@ class PowerOff(Step[World]):
         )
 
 
-@dataclass(frozen=True)
 class Start(Step[World]):
     broker: int
     is_repaired: bool = False
@@ -96,7 +91,6 @@ class Start(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Stop(Step[World]):
     """A controlled shutdown begins."""
 
@@ -109,7 +103,6 @@ class Stop(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Freeze(Step[World]):
     """A broker stands still, as under SIGSTOP."""
 
@@ -123,7 +116,6 @@ class Freeze(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Thaw(Step[World]):
     broker: int
 
@@ -136,7 +128,6 @@ class Thaw(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class ShiftBrokerClock(Step[World]):
     """A broker's wall clock is set."""
 
@@ -148,7 +139,6 @@ class ShiftBrokerClock(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class SetClockRate(Step[World]):
     """The clocks of a broker's machine run at another rate."""
 
@@ -163,7 +153,6 @@ class SetClockRate(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class SetZookeeperClockRate(Step[World]):
     server: int
     rate: float
@@ -176,7 +165,6 @@ class SetZookeeperClockRate(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class FailLogDir(Step[World]):
     broker: int
     index: int
@@ -195,7 +183,6 @@ class FailLogDir(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Expire(Step[World]):
     """A broker's ZooKeeper session ends."""
 
@@ -209,7 +196,6 @@ class Expire(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class KillZookeeper(Step[World]):
     server: int
 
@@ -220,7 +206,6 @@ class KillZookeeper(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class StartZookeeper(Step[World]):
     server: int
 
@@ -231,7 +216,6 @@ class StartZookeeper(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Resign(Step[World]):
     """The controller gives its place up, which nothing else may disturb."""
 
@@ -245,7 +229,6 @@ class Resign(Step[World]):
 # -- the network ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Isolate(Step[World]):
     machine: str
 
@@ -255,7 +238,6 @@ class Isolate(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Cut(Step[World]):
     sources: tuple[str, ...]
     targets: tuple[str, ...]
@@ -268,7 +250,6 @@ class Cut(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Heal(Step[World]):
     """Every cut and every loss ends."""
 
@@ -280,7 +261,6 @@ class Heal(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Lose(Step[World]):
     """A share of what one machine sends another is lost."""
 
@@ -294,7 +274,6 @@ class Lose(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Latency(Step[World]):
     ms: float
     source: str
@@ -308,7 +287,6 @@ class Latency(Step[World]):
 # -- requests to the controller ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Reassign(Step[World]):
     moves: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
 
@@ -317,7 +295,6 @@ class Reassign(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Cancel(Step[World]):
     """The reassignment of a partition is cancelled."""
 
@@ -330,7 +307,6 @@ class Cancel(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class CreateTopic(Step[World]):
     topic: str
     partitions: int
@@ -344,7 +320,6 @@ class CreateTopic(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Delete(Step[World]):
     topic: str
 
@@ -354,7 +329,6 @@ class Delete(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Grow(Step[World]):
     """A topic shall have so many partitions."""
 
@@ -367,7 +341,6 @@ class Grow(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class Configure(Step[World]):
     """A topic gets another value of a configuration."""
 
@@ -382,7 +355,6 @@ class Configure(Step[World]):
         return True
 
 
-@dataclass(frozen=True)
 class ElectPreferred(Step[World]):
     """Of all partitions."""
 

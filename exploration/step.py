@@ -7,7 +7,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from types import UnionType
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ..protocol.errors import UsageError
 from ..protocol.values import TopicPartition
@@ -19,13 +28,14 @@ SETTLING_EVERY_MS = 100
 SETTLES_WITHIN_MS = 120_000
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Step(Generic[World]):
     """A thing that is done to a cluster.
 
-    Subclasses are frozen dataclasses. A step is resolved: its fields name whom it concerns, so that
-    it means the same when steps before it are left out. Its line is the verb, which is the name of
-    the class, and a word for each field; at the end defaults are left out.
+    Subclasses become frozen dataclasses. A step is resolved: its fields name whom it concerns, so
+    that it means the same when steps before it are left out. Its line is the verb, which is the
+    name of the class, and a word for each field; at the end defaults are left out.
     """
 
     verbs: ClassVar[dict[str, type[Step[Any]]]] = {}
@@ -34,6 +44,7 @@ class Step(Generic[World]):
     def __init_subclass__(cls) -> None:
         cls.verb = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         Step.verbs[cls.verb] = cls
+        dataclass(frozen=True)(cls)
 
     def __str__(self) -> str:
         values = list(self.values)

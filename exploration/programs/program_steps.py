@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...protocol.admin import AlterPartitionReassignmentsRequest
 from ...protocol.values import TopicPartition
 from ..step import Step
 from .program_world import ProgramWorld
 
 
-@dataclass(frozen=True)
 class KillProgram(Step[ProgramWorld]):
     program: str
 
@@ -22,7 +19,6 @@ class KillProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class RestartProgram(Step[ProgramWorld]):
     """A program that was killed is started again."""
 
@@ -36,7 +32,6 @@ class RestartProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class PauseProgram(Step[ProgramWorld]):
     """A program stands still, as in a long garbage collection."""
 
@@ -49,7 +44,6 @@ class PauseProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class ResumeProgram(Step[ProgramWorld]):
     program: str
 
@@ -61,7 +55,6 @@ class ResumeProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class ShiftClock(Step[ProgramWorld]):
     """The wall clock of a program's machine is set forward, or back."""
 
@@ -75,7 +68,6 @@ class ShiftClock(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class IsolateProgram(Step[ProgramWorld]):
     """A program reaches nothing and none until the network is healed."""
 
@@ -89,7 +81,6 @@ class IsolateProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class CutProgram(Step[ProgramWorld]):
     """Nothing comes that a program sends a broker, or that it is sent, or both."""
 
@@ -109,7 +100,6 @@ class CutProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class SlowProgram(Step[ProgramWorld]):
     """Messages of a program to a broker take longer, and the answers, too."""
 
@@ -126,7 +116,6 @@ class SlowProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class AddProgram(Step[ProgramWorld]):
     """Another program is started that does what this one does."""
 
@@ -142,7 +131,6 @@ class AddProgram(Step[ProgramWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class MovePartition(Step[ProgramWorld]):
     """A partition is reassigned, while nothing else goes on: that its last replica in sync is
     dropped is Kafka's own way to lose it."""
@@ -165,7 +153,6 @@ class MovePartition(Step[ProgramWorld]):
         return answer.done and not view.adding and not view.removing
 
 
-@dataclass(frozen=True)
 class EndFaults(Step[ProgramWorld]):
     """Every fault ends: brokers and programs run, the network is whole."""
 

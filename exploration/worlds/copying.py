@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ...actors.clients.transformer import SimulatedTransformer
@@ -117,7 +116,6 @@ class CopyWorld(World):
         return problems
 
 
-@dataclass(frozen=True)
 class Feed(Step[CopyWorld]):
     """So many records more of the input."""
 
@@ -128,7 +126,6 @@ class Feed(Step[CopyWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class StartApplication(Step[CopyWorld]):
     """An application starts; the one before it that has the id becomes a zombie."""
 

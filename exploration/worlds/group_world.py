@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ...actors.clients.group_consumer import AssignmentChange, SimulatedGroupConsumer
@@ -149,7 +148,6 @@ class GroupWorld(World):
         return {p: m.positions.get(p) for m in self.members for p in m.owned} == ends
 
 
-@dataclass(frozen=True)
 class Join(Step[GroupWorld]):
     """A member comes; a static one if no living member has its place."""
 
@@ -166,7 +164,6 @@ class Join(Step[GroupWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class Leave(Step[GroupWorld]):
     member: str
 
@@ -180,7 +177,6 @@ class Leave(Step[GroupWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class Die(Step[GroupWorld]):
     """A member says nothing any more."""
 
@@ -195,7 +191,6 @@ class Die(Step[GroupWorld]):
         return True
 
 
-@dataclass(frozen=True)
 class Records(Step[GroupWorld]):
     """A record for each of these partitions, while every broker is there to take it."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,6 @@ def test_a_history_names_its_target_its_release_and_its_seed(tmp_path: Path) -> 
         read_history(path)
 
 
-@dataclass(frozen=True)
 class Enlarge(Step[list[int]]):
     """To a world that is a list."""
 

@@ -294,34 +294,17 @@ class Stage:
 
     def fetch(self, topic: str, partition: int = 0, offset: int = 0, **others: Any) -> Any:
         """The records that a consumer gets from the leader, or from the broker named."""
-        broker = others.pop("broker", None)
-        target = self.leader(topic, partition) if broker is None else broker
-        if target < 0:
-            return "no leader"
         asked = {"partition": partition, "fetchOffset": offset, "partitionMaxBytes": 1 << 20}
         asked |= others.pop("of_partition", {})
-        fields = {
-            "maxWaitMs": 100,
-            "minBytes": 1,
-            "maxBytes": 1 << 20,
-            "topics": [{"topic": topic, "partitions": [asked]}],
-            **others,
-        }
-        tree = self.normalised(self.ask(target, "Fetch", **replica(**fields)))
-        if isinstance(tree, str) or not tree.get("responses"):
-            return tree
-        return tree["responses"][0]["partitions"][0]
+        limits = {"maxWaitMs": 100, "minBytes": 1, "maxBytes": 1 << 20}
+        broker = others.pop("broker", None)
+        return self._ask_about("Fetch", topic, partition, broker, asked, **limits | others)
 
     def offset(self, topic: str, partition: int = 0, timestamp: int = -1, **others: Any) -> Any:
         """The answer of ListOffsets about one partition."""
         broker = others.pop("broker", None)
-        target = self.leader(topic, partition) if broker is None else broker
-        if target < 0:
-            return "no leader"
         asked = {"partitionIndex": partition, "timestamp": timestamp, **others}
-        fields = {"topics": [{"name": topic, "partitions": [asked]}]}
-        tree = self.normalised(self.ask(target, "ListOffsets", **replica(**fields)))
-        return tree if isinstance(tree, str) else tree["topics"][0]["partitions"][0]
+        return self._ask_about("ListOffsets", topic, partition, broker, asked)
 
     def epoch_end(
         self, topic: str, epoch: int, partition: int = 0, *, current: int = -1, **others: Any
@@ -329,16 +312,26 @@ class Stage:
         """The answer of OffsetForLeaderEpoch about one partition."""
         if not self.offers("OffsetForLeaderEpoch"):
             return "not offered"
+        asked = {"partition": partition, "leaderEpoch": epoch, "currentLeaderEpoch": current}
         broker = others.pop("broker", None)
+        return self._ask_about("OffsetForLeaderEpoch", topic, partition, broker, asked)
+
+    def _ask_about(
+        self, api: str, topic: str, partition: int, broker: int | None, asked: Any, **fields: Any
+    ) -> Any:
+        """The answer about one partition of its leader, or of the broker named."""
         target = self.leader(topic, partition) if broker is None else broker
         if target < 0:
             return "no leader"
-        asked = {"partition": partition, "leaderEpoch": epoch, "currentLeaderEpoch": current}
-        fields: dict[str, Any] = {"topics": [{"topic": topic, "partitions": [asked]}]}
-        if self.version("OffsetForLeaderEpoch") >= 3:
-            fields["replicaId"] = -1
-        tree = self.normalised(self.ask(target, "OffsetForLeaderEpoch", **fields))
-        return tree if isinstance(tree, str) else tree["topics"][0]["partitions"][0]
+        key = "name" if api == "ListOffsets" else "topic"
+        fields["topics"] = [{key: topic, "partitions": [asked]}]
+        if api != "OffsetForLeaderEpoch" or self.version(api) >= 3:
+            fields = replica(**fields)
+        tree = self.normalised(self.ask(target, api, **fields))
+        if isinstance(tree, str):
+            return tree
+        topics = tree["responses" if api == "Fetch" else "topics"]
+        return topics[0]["partitions"][0] if topics else tree
 
 
 def creation(
