@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 
-from ..exits import DOES_NOT_HOLD, INTERRUPTED, TERMINATED, ended_by_sigterm
-from .shown import console, print_line, seconds
+from ..exits import DOES_NOT_HOLD, ended_by_sigterm
+from .shown import be_silent, carry_out, check_extent, leave, print_line, seconds, steps_of
 from .test import explore_test, replay_test
 
 if TYPE_CHECKING:
     from ...exploration.explorer import ClusterExploration
     from ...exploration.findings import ShortFind
-    from ...exploration.settings import Settings
 
 
 class ExploreGroup(TyperGroup):
@@ -65,46 +62,23 @@ def explore(
     if context.invoked_subcommand is not None:
         return
     from ...exploration import directory
+    from ...exploration.explorer import ClusterExploration
     from ...exploration.settings import Settings
-    from ...protocol.errors import UsageError
     from ...protocol.versions import behaviour
 
-    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+    be_silent()
     behaviour(kafka_version)  # raises for a version that is not emulated
-    if runs < 1:
-        raise UsageError(f"--runs must be at least 1, not {runs}")
-    if resume and out is None:
-        raise UsageError("--resume goes on with an exploration in a directory: name it with --out")
+    check_extent(runs, out, resume)
     only = None if invariants is None else _promises(invariants)
     settings = Settings(kafka_version, seed, runs, only, _target(target))
     budget_s = None if budget is None else seconds(budget)
     if out is not None:
         directory.begin(out, settings, resume=resume)
     with ended_by_sigterm():
-        found, ended = _run(settings, engine, jobs, out, budget_s)
-        findings = _tell(found, out, shrinks=shrink and ended is None)
-    if ended is not None:
-        interrupted = isinstance(ended, KeyboardInterrupt)
-        typer.echo(f"ended after {len(found.done)} of {runs} runs", err=True)
-        raise typer.Exit(INTERRUPTED if interrupted else TERMINATED)
-    unknown = [finding for finding in findings if not finding.violation.known]
-    raise typer.Exit(DOES_NOT_HOLD if unknown else 0)
-
-
-def _run(
-    settings: Settings, engine: str, jobs: int | None, out: Path | None, budget_s: float | None
-) -> tuple[ClusterExploration, BaseException | None]:
-    from ...exploration.explorer import ClusterExploration
-    from ...exploration.explorer import explore as run_all
-    from ...spark_bench.engines.engine import open_engine
-    from ..bench_progress import BatchProgress
-
-    chosen = "process" if engine == "auto" else engine
-    with BatchProgress(console, "explore", quiet=False) as progress:
-        open_it = functools.partial(open_engine, chosen, jobs, notice=progress.tell)
         found = ClusterExploration(settings)
-        ended = run_all(found, open_it, budget_s=budget_s, out=out, progress=progress.update)
-        return found, ended
+        ended = carry_out(found, engine, jobs, out, budget_s)
+        findings = _tell(found, out, shrinks=shrink and ended is None)
+    leave(found, ended, all(finding.violation.known for finding in findings))
 
 
 def _tell(found: ClusterExploration, out: Path | None, *, shrinks: bool) -> list[ShortFind]:
@@ -157,17 +131,14 @@ def replay(
     """
     from ...exploration.history import History, read_history, run
     from ...exploration.shrinking import shrunk
-    from ...exploration.step import parse_step
 
-    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+    be_silent()
     if file is not None and is_test(file):
         replay_test(file, seed, steps, trace, shrink)
     if file is not None:
         _, history = read_history(Path(file))
     else:
-        lines = None if steps is None else [line for line in steps.split(";") if line.strip()]
-        parsed = None if lines is None else tuple(map(parse_step, lines))
-        history = History(_target_class(target), kafka_version, seed, parsed)
+        history = History(_target_class(target), kafka_version, seed, steps_of(steps))
     outcome = run(history, None if trace is None else str(trace))
     if shrink and outcome.violations:
         found = shrunk(outcome, outcome.violations[0].signature)

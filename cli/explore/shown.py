@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import typer
 from rich.console import Console
 
 from ...protocol.errors import UsageError
+from ..exits import DOES_NOT_HOLD, INTERRUPTED, TERMINATED
+
+if TYPE_CHECKING:
+    from ...exploration.explorer import Exploration
+    from ...exploration.step import Step
 
 console: Console = Console(highlight=False)
 
@@ -22,3 +32,52 @@ def seconds(text: str) -> float:
     if matched is None:
         raise UsageError(f"--budget takes 90s, 10m or 2h, not {text!r}")
     return float(matched[1]) * {"s": 1, "m": 60, "h": 3600}[matched[2]]
+
+
+def steps_of(text: str | None) -> tuple[Step[Any], ...] | None:
+    """The steps of an option, with semicolons between."""
+    from ...exploration.step import parse_step
+
+    if text is None:
+        return None
+    return tuple(parse_step(line) for line in text.split(";") if line.strip())
+
+
+def be_silent() -> None:
+    """Leave warnings of the emulation out: faults make it give many."""
+    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+
+
+def check_extent(runs: int, out: Path | None, resume: bool) -> None:
+    """Raise ``UsageError`` for options that make no sense, before anything is begun."""
+    if runs < 1:
+        raise UsageError(f"--runs must be at least 1, not {runs}")
+    if resume and out is None:
+        raise UsageError("--resume goes on with an exploration in a directory: name it with --out")
+
+
+def carry_out(
+    exploration: Exploration,
+    engine: str,
+    jobs: int | None,
+    out: Path | None,
+    budget_s: float | None,
+) -> BaseException | None:
+    """Run an exploration and show its progress; returns what ended it early."""
+    from ...exploration.explorer import explore
+    from ...spark_bench.engines.engine import open_engine
+    from ..bench_progress import BatchProgress
+
+    chosen = "process" if engine == "auto" else engine
+    with BatchProgress(console, "explore", quiet=False) as progress:
+        open_it = functools.partial(open_engine, chosen, jobs, notice=progress.tell)
+        return explore(exploration, open_it, budget_s=budget_s, out=out, progress=progress.update)
+
+
+def leave(exploration: Exploration, ended: BaseException | None, holds: bool) -> NoReturn:
+    """End the command with the status that says how the exploration went."""
+    if ended is None:
+        raise typer.Exit(0 if holds else DOES_NOT_HOLD)
+    done, runs = len(exploration.done), exploration.settings.runs
+    typer.echo(f"ended after {done} of {runs} runs", err=True)
+    raise typer.Exit(INTERRUPTED if isinstance(ended, KeyboardInterrupt) else TERMINATED)

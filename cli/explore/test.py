@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from ..exits import DOES_NOT_HOLD, INTERRUPTED, TERMINATED, ended_by_sigterm
-from .shown import console, print_line, seconds
+from ..exits import DOES_NOT_HOLD, ended_by_sigterm
+from .shown import be_silent, carry_out, check_extent, leave, print_line, seconds, steps_of
 
 if TYPE_CHECKING:
     from ...exploration.programs.exploration import ProgramExploration
@@ -50,12 +48,9 @@ def explore_test(
             f"{' and '.join(given)} shape the clusters that explore draws; the cluster of a test "
             "is shaped by its mark kafka, and it has its own assertions"
         )
-    if runs < 1:
-        raise UsageError(f"--runs must be at least 1, not {runs}")
     if engine not in _ENGINES:
         raise UsageError(f"tests run on {', '.join(_ENGINES)}, not on {engine!r}")
-    if resume and out is None:
-        raise UsageError("--resume goes on with an exploration in a directory: name it with --out")
+    check_extent(runs, out, resume)
     budget_s = None if budget is None else seconds(budget)
     _prepare()
     with ended_by_sigterm(), closed_at_the_end():
@@ -63,39 +58,18 @@ def explore_test(
         exploration = ProgramExploration(settings, bounds_of(test, seed))
         if out is not None:
             directory.begin(out, settings, resume=resume)
-        ended = _run(exploration, engine, jobs, out, budget_s)
+        ended = carry_out(exploration, engine, jobs, out, budget_s)
         has_found = _tell(exploration, out, shrinks=shrink and ended is None)
-    if ended is not None:
-        interrupted = isinstance(ended, KeyboardInterrupt)
-        typer.echo(f"ended after {len(exploration.done)} of {runs} runs", err=True)
-        raise typer.Exit(INTERRUPTED if interrupted else TERMINATED)
-    raise typer.Exit(DOES_NOT_HOLD if has_found else 0)
+    leave(exploration, ended, not has_found)
 
 
 def _prepare() -> None:
     """Be a process in which a run is always the same: sets of strings have a fixed order."""
     from ...testing.recording import hash_seed
 
-    logging.getLogger("fakekafka").addHandler(logging.NullHandler())
+    be_silent()
     if hash_seed.pinned() is None:
         hash_seed.pin_hash_seed()
-
-
-def _run(
-    exploration: ProgramExploration,
-    engine: str,
-    jobs: int | None,
-    out: Path | None,
-    budget_s: float | None,
-) -> BaseException | None:
-    from ...exploration.explorer import explore
-    from ...spark_bench.engines.engine import open_engine
-    from ..bench_progress import BatchProgress
-
-    chosen = "process" if engine == "auto" else engine
-    with BatchProgress(console, "explore", quiet=False) as progress:
-        open_it = functools.partial(open_engine, chosen, jobs, notice=progress.tell)
-        return explore(exploration, open_it, budget_s=budget_s, out=out, progress=progress.update)
 
 
 def _tell(exploration: ProgramExploration, out: Path | None, *, shrinks: bool) -> bool:
@@ -135,12 +109,9 @@ def replay_test(test: str, seed: int, steps: str | None, trace: Path | None, shr
     """Run a test once under a seed and with the faults that are given, or that the seed draws."""
     from ...exploration.programs.explored_test import closed_at_the_end
     from ...exploration.programs.history import FaultHistory
-    from ...exploration.step import parse_step
 
-    lines = None if steps is None else [line for line in steps.split(";") if line.strip()]
-    parsed = None if lines is None else tuple(map(parse_step, lines))
     _prepare()
-    history = FaultHistory(test, seed, parsed)
+    history = FaultHistory(test, seed, steps_of(steps))
     with closed_at_the_end():
         failed = _replay(history, None if trace is None else str(trace), shrinks=shrink)
     raise typer.Exit(DOES_NOT_HOLD if failed else 0)
