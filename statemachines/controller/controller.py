@@ -221,13 +221,15 @@ class KafkaController:
 
     async def startup(self) -> None:
         """Take part in the election."""
-        self.zk.requests.register_state_change_handler(STATE_CHANGE_HANDLER, self._session_watcher)
+        self.zk.requests.client.register_state_change_handler(
+            STATE_CHANGE_HANDLER, self._session_watcher
+        )
         self.event_manager.put(events.Startup())
         self.event_manager.start()
 
     async def shutdown(self) -> None:
         """Preempt queued events, finish the one in hand, resign (CP-64, CP-65)."""
-        self.zk.requests.unregister_state_change_handler(STATE_CHANGE_HANDLER)
+        self.zk.requests.client.unregister_state_change_handler(STATE_CHANGE_HANDLER)
         await self.event_manager.close()
         self.election.resign()
         self.active_controller.forget()

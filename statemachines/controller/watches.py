@@ -93,7 +93,8 @@ class ControllerWatches:
     """Registry of the controller's handlers."""
 
     def __init__(self, zk: KafkaZkClient, events: ControllerEventManager) -> None:
-        self._zk = zk
+        self._requests = zk.requests
+        self._client = zk.requests.client
         self._events = events
         self._controller = _EventOnChange(events, ControllerChange, Reelect, ControllerChange)
         self._preferred = self._on_request(_zk_triggered_election)
@@ -107,25 +108,25 @@ class ControllerWatches:
 
         ZkClient armed the watch again after each; here the event's handler does.
         """
-        if self._zk.requests.behaviour.request_node_changes_heeded:
+        if self._requests.behaviour.request_node_changes_heeded:
             return _EventOnChange(self._events, event, event, event)
         return _EventOnChange(self._events, created=event)
 
     async def watch_controller(self) -> bool:
         """Watch ``/controller``, existing or not; whether it exists."""
-        return await self._zk.requests.register_znode_change_handler_and_check_existence(
+        return await self._requests.register_znode_change_handler_and_check_existence(
             znode_paths.CONTROLLER, self._controller
         )
 
     async def watch_preferred_election(self) -> bool:
         """Watch for the creation of the election request; whether it exists."""
-        return await self._zk.requests.register_znode_change_handler_and_check_existence(
+        return await self._requests.register_znode_change_handler_and_check_existence(
             znode_paths.PREFERRED_REPLICA_ELECTION, self._preferred
         )
 
     async def watch_reassignment(self) -> bool:
         """Watch for the creation of the reassignment request; whether it exists."""
-        return await self._zk.requests.register_znode_change_handler_and_check_existence(
+        return await self._requests.register_znode_change_handler_and_check_existence(
             znode_paths.REASSIGN_PARTITIONS, self._reassignment
         )
 
@@ -135,15 +136,15 @@ class ControllerWatches:
             if path == znode_paths.DELETE_TOPICS and not heeds_deletions:
                 continue
             handler = _EventOnChildChange(self._events, event)
-            self._zk.requests.register_znode_child_change_handler(path, handler)
+            self._client.register_child_change_handler(path, handler)
 
     def unwatch_children(self, path: str) -> None:
-        self._zk.requests.unregister_znode_child_change_handler(path)
+        self._client.unregister_child_change_handler(path)
 
     def unwatch_requests(self) -> None:
         """Forget reassignment and preferred election."""
-        self._zk.requests.unregister_znode_change_handler(znode_paths.REASSIGN_PARTITIONS)
-        self._zk.requests.unregister_znode_change_handler(znode_paths.PREFERRED_REPLICA_ELECTION)
+        self._client.unregister_change_handler(znode_paths.REASSIGN_PARTITIONS)
+        self._client.unregister_change_handler(znode_paths.PREFERRED_REPLICA_ELECTION)
 
     # --- brokers
 
@@ -152,16 +153,14 @@ class ControllerWatches:
         ids = list(broker_ids)
         for broker_id in ids:
             handler = _EventOnChange(self._events, changed=partial(BrokerModifications, broker_id))
-            self._zk.requests.register_znode_change_handler(
-                znode_paths.broker_id_path(broker_id), handler
-            )
+            self._client.register_change_handler(znode_paths.broker_id_path(broker_id), handler)
             self._brokers[broker_id] = None
-        await self._zk.requests.exist([znode_paths.broker_id_path(broker_id) for broker_id in ids])
+        await self._requests.exist([znode_paths.broker_id_path(broker_id) for broker_id in ids])
 
     def unwatch_brokers(self, broker_ids: Iterable[int] | None = None) -> None:
         """Forget some registrations, or all."""
         for broker_id in list(self._brokers if broker_ids is None else broker_ids):
-            self._zk.requests.unregister_znode_change_handler(znode_paths.broker_id_path(broker_id))
+            self._client.unregister_change_handler(znode_paths.broker_id_path(broker_id))
             self._brokers.pop(broker_id, None)
 
     # --- topics
@@ -170,13 +169,13 @@ class ControllerWatches:
         """Register for the data of topics' nodes; reading them arms the watches."""
         for topic in topics:
             handler = _EventOnChange(self._events, changed=partial(PartitionModifications, topic))
-            self._zk.requests.register_znode_change_handler(znode_paths.topic_path(topic), handler)
+            self._client.register_change_handler(znode_paths.topic_path(topic), handler)
             self._topics[topic] = None
-        if self._zk.requests.behaviour.topic_watch_by_exists:
-            await self._zk.requests.exist([znode_paths.topic_path(topic) for topic in topics])
+        if self._requests.behaviour.topic_watch_by_exists:
+            await self._requests.exist([znode_paths.topic_path(topic) for topic in topics])
 
     def unwatch_topic(self, topic: str) -> None:
-        self._zk.requests.unregister_znode_change_handler(znode_paths.topic_path(topic))
+        self._client.unregister_change_handler(znode_paths.topic_path(topic))
         self._topics.pop(topic, None)
 
     def unwatch_topics(self) -> None:
@@ -191,12 +190,12 @@ class ControllerWatches:
             self._events, changed=partial(PartitionReassignmentIsrChange, topic_partition)
         )
         path = znode_paths.topic_partition_state_path(topic_partition)
-        self._zk.requests.register_znode_change_handler(path, handler)
+        self._client.register_change_handler(path, handler)
         self._states[topic_partition] = None
 
     def unwatch_partition_state(self, topic_partition: TopicPartition) -> None:
         path = znode_paths.topic_partition_state_path(topic_partition)
-        self._zk.requests.unregister_znode_change_handler(path)
+        self._client.unregister_change_handler(path)
         self._states.pop(topic_partition, None)
 
     def unwatch_partition_states(self) -> None:

@@ -27,7 +27,7 @@ from ...zkfake.messages import ZooKeeperError
 from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log
-from ..zookeeper.requests import MATCH_ANY_VERSION
+from ..zookeeper.requests import UNGUARDED
 
 
 def encode_token(token: DelegationToken) -> bytes:
@@ -197,7 +197,7 @@ class DelegationTokens:
 
     async def _store(self, token: DelegationToken) -> None:
         path = f"{DELEGATION_TOKENS}/{token.token_id}"
-        await self._zk.requests.set_or_create(path, encode_token(token), MATCH_ANY_VERSION)
+        await self._zk.requests.set_or_create(path, encode_token(token), UNGUARDED)
         self._tokens[token.token_id] = token
         await self._tell(token.token_id)
 

@@ -8,7 +8,7 @@ from ...protocol import znode_paths, znode_payloads
 from ...protocol.config import BrokerConfig, TopicConfig
 from ...protocol.values import TopicPartition
 from ...zkfake.messages import ZkCode, ZooKeeperError
-from .requests import MATCH_ANY_VERSION, ZkRequests
+from .requests import UNGUARDED, ZkRequests
 
 
 class ZkAdmin:
@@ -66,11 +66,7 @@ class ZkAdmin:
         }
 
     async def set_or_create_entity_configs(
-        self,
-        entity_type: str,
-        entity_name: str,
-        config: Mapping[str, str],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, entity_type: str, entity_name: str, config: Mapping[str, str], guard: int = UNGUARDED
     ) -> None:
         """Replace an entity's overrides; parents are created.
 
@@ -79,17 +75,15 @@ class ZkAdmin:
         path = znode_paths.config_entity_path(entity_type, entity_name)
         payload = znode_payloads.encode_config(config)
         try:
-            await self._requests.set_or_create(path, payload, expected_controller_epoch_zk_version)
+            await self._requests.set_or_create(path, payload, guard)
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
-            await self._requests.set_or_create(path, payload, expected_controller_epoch_zk_version)
+            await self._requests.set_or_create(path, payload, guard)
 
-    async def delete_topic_configs(
-        self, topics: Iterable[str], expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
-    ) -> None:
+    async def delete_topic_configs(self, topics: Iterable[str], guard: int = UNGUARDED) -> None:
         paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in topics]
-        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
+        await self._requests.delete_all(paths, guard)
 
     async def create_config_change_notification(self, entity_path: str) -> str:
         """Tell every broker that ``topics/t`` (or the like) changed; the path created."""
@@ -112,11 +106,9 @@ class ZkAdmin:
         """Topics whose deletion was asked for, sorted; arms the child watch."""
         return await self._requests.get_children(znode_paths.DELETE_TOPICS)
 
-    async def delete_topic_deletions(
-        self, topics: Iterable[str], expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
-    ) -> None:
+    async def delete_topic_deletions(self, topics: Iterable[str], guard: int = UNGUARDED) -> None:
         paths = [znode_paths.delete_topics_topic_path(topic) for topic in topics]
-        await self._requests.delete_all(paths, expected_controller_epoch_zk_version)
+        await self._requests.delete_all(paths, guard)
 
     # --- reassignment and preferred election by znode
 
@@ -135,15 +127,13 @@ class ZkAdmin:
             return {}
 
     async def set_or_create_partition_reassignment(
-        self,
-        reassignment: Mapping[TopicPartition, Iterable[int]],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, reassignment: Mapping[TopicPartition, Iterable[int]], guard: int = UNGUARDED
     ) -> None:
         """Write the znode; raises ``ControllerMoved``."""
         await self._requests.set_or_create(
             znode_paths.REASSIGN_PARTITIONS,
             znode_payloads.encode_reassign_partitions(reassignment),
-            expected_controller_epoch_zk_version,
+            guard,
         )
 
     async def create_partition_reassignment(
@@ -154,12 +144,8 @@ class ZkAdmin:
             znode_paths.REASSIGN_PARTITIONS, znode_payloads.encode_reassign_partitions(reassignment)
         )
 
-    async def delete_partition_reassignment(
-        self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
-    ) -> None:
-        await self._requests.delete_all(
-            (znode_paths.REASSIGN_PARTITIONS,), expected_controller_epoch_zk_version
-        )
+    async def delete_partition_reassignment(self, guard: int = UNGUARDED) -> None:
+        await self._requests.delete_all((znode_paths.REASSIGN_PARTITIONS,), guard)
 
     async def create_preferred_replica_election(self, partitions: Iterable[TopicPartition]) -> None:
         """Ask for preferred leaders as the old tool; raises ``ZooKeeperError`` (NODEEXISTS)."""
@@ -172,12 +158,8 @@ class ZkAdmin:
         data, _ = await self._requests.get_data_and_stat(znode_paths.PREFERRED_REPLICA_ELECTION)
         return znode_payloads.decode_partition_list(data)
 
-    async def delete_preferred_replica_election(
-        self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
-    ) -> None:
-        await self._requests.delete_all(
-            (znode_paths.PREFERRED_REPLICA_ELECTION,), expected_controller_epoch_zk_version
-        )
+    async def delete_preferred_replica_election(self, guard: int = UNGUARDED) -> None:
+        await self._requests.delete_all((znode_paths.PREFERRED_REPLICA_ELECTION,), guard)
 
     # --- ISR changes and log directory events
 
@@ -210,15 +192,13 @@ class ZkAdmin:
         return [tp for data in found for tp in znode_payloads.decode_partition_list(data)]
 
     async def delete_isr_change_notifications(
-        self,
-        sequence_numbers: Iterable[int] | None = None,
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, sequence_numbers: Iterable[int] | None = None, guard: int = UNGUARDED
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
             sequence_numbers = await self._numbers(znode_paths.ISR_CHANGE_NOTIFICATION, False)
         paths = map(znode_paths.isr_change_path, sequence_numbers)
-        await self._requests.delete_all(tuple(paths), expected_controller_epoch_zk_version)
+        await self._requests.delete_all(tuple(paths), guard)
 
     async def propagate_log_dir_event(self, broker_id: int) -> str:
         """Tell the controller of a failed log directory; the path created (CP-190)."""
@@ -240,12 +220,10 @@ class ZkAdmin:
         return [broker_id for broker_id in brokers if broker_id is not None]
 
     async def delete_log_dir_event_notifications(
-        self,
-        sequence_numbers: Iterable[int] | None = None,
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, sequence_numbers: Iterable[int] | None = None, guard: int = UNGUARDED
     ) -> None:
         """Delete notifications, all of them for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
             sequence_numbers = await self._numbers(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
         paths = map(znode_paths.log_dir_event_path, sequence_numbers)
-        await self._requests.delete_all(tuple(paths), expected_controller_epoch_zk_version)
+        await self._requests.delete_all(tuple(paths), guard)

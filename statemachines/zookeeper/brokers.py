@@ -15,7 +15,7 @@ from ...zkfake.messages import (
     ZooKeeperError,
 )
 from .errors import ControllerMoved
-from .requests import MATCH_ANY_VERSION, ZkRequests, parents_of
+from .requests import UNGUARDED, ZkRequests, parents_of
 
 _LONG_MAX = 2**63 - 1
 _FIRST_EPOCH_BEFORE_2_1 = (1, 1)
@@ -152,13 +152,9 @@ class ZkBrokers:
             return _FIRST_EPOCH_BEFORE_2_1
         raise ControllerMoved("another broker created the controller epoch")
 
-    async def delete_controller(
-        self, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
-    ) -> None:
+    async def delete_controller(self, guard: int = UNGUARDED) -> None:
         """Give up ``/controller``; raises ``ControllerMoved`` if the epoch has moved on."""
-        response = await self._requests.write_one(
-            DeleteRequest(znode_paths.CONTROLLER), expected_controller_epoch_zk_version
-        )
+        response = await self._requests.write_one(DeleteRequest(znode_paths.CONTROLLER), guard)
         if response.code != ZkCode.NONODE:
             response.raise_if_failed()
 

@@ -40,16 +40,16 @@ class ChangeNotifications:
 
     async def start(self) -> None:
         """Follow from now on; what is there already is applied first."""
-        requests = self._zk.requests
-        requests.register_state_change_handler(self._handler_name, self)
-        requests.register_znode_child_change_handler(self.path, self)
+        client = self._zk.requests.client
+        client.register_state_change_handler(self._handler_name, self)
+        client.register_child_change_handler(self.path, self)
         await self._process()
 
     def stop(self) -> None:
         """Follow no more; a notification that is being applied is left there."""
-        requests = self._zk.requests
-        requests.unregister_state_change_handler(self._handler_name)
-        requests.unregister_znode_child_change_handler(self.path)
+        client = self._zk.requests.client
+        client.unregister_state_change_handler(self._handler_name)
+        client.unregister_child_change_handler(self.path)
         if self._task is not None:
             self._task.cancel()
 

@@ -2,7 +2,7 @@
 
 Names are those of Kafka's ``KafkaZkClient`` in snake case. Each step is one batch of requests:
 round trips, not requests, are what ZooKeeper costs (KAFKA-5642). Controller writes take
-``expected_controller_epoch_zk_version`` and are guarded by it.
+``guard`` and are guarded by it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...protocol.values import TopicPartition
 from ...protocol.versions import Behaviour
 from .admin import ZkAdmin
 from .brokers import ZkBrokers
-from .requests import MATCH_ANY_VERSION, AsyncZooKeeperClient, ZkRequests
+from .requests import UNGUARDED, AsyncZooKeeperClient, ZkRequests
 from .timed_work import Work, ignore_work
 from .topics import ZkTopics
 
@@ -56,4 +56,4 @@ class ZkConsumers:
     ) -> None:
         """Keep the offset of a group; parents are created."""
         path = znode_paths.consumer_offset_path(group_id, partition)
-        await self._requests.set_or_create(path, str(offset).encode(), MATCH_ANY_VERSION)
+        await self._requests.set_or_create(path, str(offset).encode(), UNGUARDED)

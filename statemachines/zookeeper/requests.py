@@ -26,8 +26,8 @@ from ...zkfake.messages import (
 from .errors import ControllerMoved
 from .timed_work import ZOOKEEPER_ANSWERS, Work, ignore_work
 
-MATCH_ANY_VERSION = -1
-"""As expected version of ``/controller_epoch``: the write is not guarded."""
+UNGUARDED = -1
+"""As the ``guard`` of a write, which else is the version that ``/controller_epoch`` has to have."""
 UNKNOWN_VERSION = -2
 """Version of a node that is not there, or whose conditional update failed."""
 
@@ -44,7 +44,10 @@ class AsyncZooKeeperClient(Protocol):
         """Answers in order, repeated over lost connections until they come."""
         ...
 
-    def register_change_handler(self, path: str, handler: Any) -> None: ...
+    def register_change_handler(self, path: str, handler: Any) -> None:
+        """Call the handler for events of a node; the next read or exists call arms the watch."""
+        ...
+
     def unregister_change_handler(self, path: str) -> None: ...
     def register_child_change_handler(self, path: str, handler: Any) -> None: ...
     def unregister_child_change_handler(self, path: str) -> None: ...
@@ -86,24 +89,19 @@ class ZkRequests:
         self._work(ZOOKEEPER_ANSWERS, 1)
         return answers[0]
 
-    async def write(
-        self, requests: Sequence[WriteRequest], expected_controller_epoch_zk_version: int
-    ) -> list[ZkResponse]:
+    async def write(self, requests: Sequence[WriteRequest], guard: int) -> list[ZkResponse]:
         """Send guarded writes; the answers are those of the writes themselves.
 
         Raises ``ControllerMoved`` if the guard of any of them failed.
         """
-        version = expected_controller_epoch_zk_version
-        if version == MATCH_ANY_VERSION or not self.behaviour.guard_controller_writes:
+        if guard == UNGUARDED or not self.behaviour.guard_controller_writes:
             return await self.send(requests)
-        check = CheckRequest(CONTROLLER_EPOCH, version)
+        check = CheckRequest(CONTROLLER_EPOCH, guard)
         answers = await self.send([MultiRequest((check, request)) for request in requests])
         return [_unwrap(answer) for answer in answers]
 
-    async def write_one(
-        self, request: WriteRequest, expected_controller_epoch_zk_version: int
-    ) -> ZkResponse:
-        return (await self.write((request,), expected_controller_epoch_zk_version))[0]
+    async def write_one(self, request: WriteRequest, guard: int) -> ZkResponse:
+        return (await self.write((request,), guard))[0]
 
     # --- reading
 
@@ -180,41 +178,36 @@ class ZkRequests:
         path: str,
         data: bytes | None = None,
         throw_if_path_exists: bool = True,
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        guard: int = UNGUARDED,
     ) -> None:
         """Create a persistent node; parents are created without data where missing."""
         request = CreateRequest(path, data)
-        response = await self.write_one(request, expected_controller_epoch_zk_version)
+        response = await self.write_one(request, guard)
         if response.code == ZkCode.NONODE:
             parents = [CreateRequest(parent) for parent in parents_of(path)]
-            for answer in await self.write(parents, expected_controller_epoch_zk_version):
+            for answer in await self.write(parents, guard):
                 if answer.code != ZkCode.NODEEXISTS:
                     answer.raise_if_failed()
-            response = await self.write_one(request, expected_controller_epoch_zk_version)
+            response = await self.write_one(request, guard)
         if response.code == ZkCode.NODEEXISTS and not throw_if_path_exists:
             return
         if response.code != ZkCode.OK:
             raise ZooKeeperError(response.code, path)
 
     async def delete_path(
-        self,
-        path: str,
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
-        recursive_delete: bool = True,
+        self, path: str, guard: int = UNGUARDED, recursive_delete: bool = True
     ) -> bool:
         """Delete a node (with all below it); False if it was not there."""
         if recursive_delete:
-            return await self.delete_recursive(path, expected_controller_epoch_zk_version)
-        response = await self.write_one(DeleteRequest(path), expected_controller_epoch_zk_version)
+            return await self.delete_recursive(path, guard)
+        response = await self.write_one(DeleteRequest(path), guard)
         if response.code == ZkCode.NONODE:
             return False
         if response.code != ZkCode.OK:
             raise ZooKeeperError(response.code, path)
         return True
 
-    async def delete_recursive(
-        self, path: str, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
-    ) -> bool:
+    async def delete_recursive(self, path: str, guard: int = UNGUARDED) -> bool:
         """Delete a node and all below it, children first; False if it was not there.
 
         The levels are listed one batch each, then everything is deleted in one batch.
@@ -231,18 +224,13 @@ class ZkRequests:
                 doomed.append(parent)
                 found += [f"{parent}/{child}" for child in response.raise_if_failed().children]
             level = found
-        requests = [DeleteRequest(p) for p in reversed(doomed)]
-        for response in await self.write(requests, expected_controller_epoch_zk_version):
-            if response.code != ZkCode.NONODE:
-                response.raise_if_failed()
+        await self.delete_all(doomed[::-1], guard)
         return bool(doomed)
 
-    async def delete_all(
-        self, paths: Sequence[str], expected_controller_epoch_zk_version: int
-    ) -> None:
-        """Delete leaves in one batch; missing ones are fine."""
+    async def delete_all(self, paths: Sequence[str], guard: int) -> None:
+        """Delete nodes in one batch; missing ones are fine."""
         requests = [DeleteRequest(path) for path in paths]
-        for response in await self.write(requests, expected_controller_epoch_zk_version):
+        for response in await self.write(requests, guard):
             if response.code != ZkCode.NONODE:
                 response.raise_if_failed()
 
@@ -252,13 +240,10 @@ class ZkRequests:
         response = (await self.send_one(request)).raise_if_failed()
         return response.path or path_prefix
 
-    async def set_or_create(
-        self, path: str, payload: bytes, expected_controller_epoch_zk_version: int
-    ) -> None:
-        version = expected_controller_epoch_zk_version
-        response = await self.write_one(SetDataRequest(path, payload), version)
+    async def set_or_create(self, path: str, payload: bytes, guard: int) -> None:
+        response = await self.write_one(SetDataRequest(path, payload), guard)
         if response.code == ZkCode.NONODE:
-            await self.create_recursive(path, payload, True, version)
+            await self.create_recursive(path, payload, True, guard)
         elif response.code != ZkCode.OK:
             raise ZooKeeperError(response.code, path)
 
@@ -297,32 +282,12 @@ class ZkRequests:
 
     # --- handlers
 
-    def register_znode_change_handler(self, path: str, handler: Any) -> None:
-        """Call the handler for events of a node; the next read or exists call arms the watch."""
-        self.client.register_change_handler(path, handler)
-
     async def register_znode_change_handler_and_check_existence(
         self, path: str, handler: Any
     ) -> bool:
         """Register a handler and arm its watch with an exists call; whether the node exists."""
         self.client.register_change_handler(path, handler)
         return await self.path_exists(path)
-
-    def unregister_znode_change_handler(self, path: str) -> None:
-        self.client.unregister_change_handler(path)
-
-    def register_znode_child_change_handler(self, path: str, handler: Any) -> None:
-        """Call the handler for child events; ``get_children`` of the path arms the watch."""
-        self.client.register_child_change_handler(path, handler)
-
-    def unregister_znode_child_change_handler(self, path: str) -> None:
-        self.client.unregister_child_change_handler(path)
-
-    def register_state_change_handler(self, name: str, handler: Any) -> None:
-        self.client.register_state_change_handler(name, handler)
-
-    def unregister_state_change_handler(self, name: str) -> None:
-        self.client.unregister_state_change_handler(name)
 
 
 def parents_of(path: str) -> list[str]:

@@ -14,7 +14,7 @@ from ...protocol.values import (
 )
 from ...zkfake.messages import CreateRequest, SetDataRequest, ZkCode, ZkResponse, ZooKeeperError
 from .errors import ControllerMoved
-from .requests import MATCH_ANY_VERSION, ZkRequests
+from .requests import UNGUARDED, ZkRequests
 from .shared_values import SharedValues
 
 
@@ -93,12 +93,10 @@ class ZkTopics:
         topic: str,
         topic_id: str | None,
         assignment: Mapping[TopicPartition, ReplicaAssignment],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        guard: int = UNGUARDED,
     ) -> None:
         """Replace a topic's assignment (all partitions); raises ``ControllerMoved``."""
-        response = await self.set_topic_assignment_raw(
-            topic, topic_id, assignment, expected_controller_epoch_zk_version
-        )
+        response = await self.set_topic_assignment_raw(topic, topic_id, assignment, guard)
         if response.code != ZkCode.OK:
             raise ZooKeeperError(response.code, znode_paths.topic_path(topic))
 
@@ -107,20 +105,17 @@ class ZkTopics:
         topic: str,
         topic_id: str | None,
         assignment: Mapping[TopicPartition, ReplicaAssignment],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        guard: int = UNGUARDED,
     ) -> ZkResponse:
         """As ``set_topic_assignment``, but answers the response whatever its code."""
         by_number = {tp.partition: replicas for tp, replicas in assignment.items()}
         payload = self._topic_payload(by_number, topic_id)
         return await self._requests.write_one(
-            SetDataRequest(znode_paths.topic_path(topic), payload),
-            expected_controller_epoch_zk_version,
+            SetDataRequest(znode_paths.topic_path(topic), payload), guard
         )
 
     async def set_topic_ids(
-        self,
-        topics: Sequence[TopicIdReplicaAssignment],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, topics: Sequence[TopicIdReplicaAssignment], guard: int = UNGUARDED
     ) -> None:
         """Write back topics that were given ids; raises ``ControllerMoved``."""
         requests = [
@@ -132,7 +127,7 @@ class ZkTopics:
             )
             for topic in topics
         ]
-        for response in await self._requests.write(requests, expected_controller_epoch_zk_version):
+        for response in await self._requests.write(requests, guard):
             response.raise_if_failed()
 
     def _topic_payload(
@@ -145,43 +140,40 @@ class ZkTopics:
     # --- partitions
 
     async def create_topic_partitions(
-        self, topics: Iterable[str], expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
+        self, topics: Iterable[str], guard: int = UNGUARDED
     ) -> list[ZkResponse]:
         """Create the ``partitions`` node of topics; responses whatever their codes."""
         requests = [CreateRequest(znode_paths.topic_partitions_path(topic)) for topic in topics]
-        return await self._requests.write(requests, expected_controller_epoch_zk_version)
+        return await self._requests.write(requests, guard)
 
     async def create_topic_partition(
-        self,
-        partitions: Iterable[TopicPartition],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        self, partitions: Iterable[TopicPartition], guard: int = UNGUARDED
     ) -> list[ZkResponse]:
         """Create the node of partitions; responses whatever their codes."""
         requests = [CreateRequest(znode_paths.topic_partition_path(tp)) for tp in partitions]
-        return await self._requests.write(requests, expected_controller_epoch_zk_version)
+        return await self._requests.write(requests, guard)
 
     async def create_topic_partition_states_raw(
         self,
         leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        guard: int = UNGUARDED,
     ) -> list[ZkResponse]:
         """Create state nodes and what is missing above them; responses in order.
 
         Raises ``ControllerMoved``; codes of the nodes above do not count (NODEEXISTS is usual).
         """
-        version = expected_controller_epoch_zk_version
-        await self.create_topic_partitions(dict.fromkeys(tp.topic for tp in leadership), version)
-        await self.create_topic_partition(leadership, version)
+        await self.create_topic_partitions(dict.fromkeys(tp.topic for tp in leadership), guard)
+        await self.create_topic_partition(leadership, guard)
         requests = [
             CreateRequest(znode_paths.topic_partition_state_path(tp), self.shared.payload(decision))
             for tp, decision in leadership.items()
         ]
-        return await self._requests.write(requests, version)
+        return await self._requests.write(requests, guard)
 
     async def set_topic_partition_states_raw(
         self,
         leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        guard: int = UNGUARDED,
     ) -> list[ZkResponse]:
         """Set state nodes, each expecting the version its value was read with."""
         requests = [
@@ -192,7 +184,7 @@ class ZkTopics:
             )
             for tp, decision in leadership.items()
         ]
-        return await self._requests.write(requests, expected_controller_epoch_zk_version)
+        return await self._requests.write(requests, guard)
 
     async def get_topic_partition_states_raw(
         self, partitions: Sequence[TopicPartition]
@@ -227,7 +219,7 @@ class ZkTopics:
         self,
         leader_and_isrs: Mapping[TopicPartition, LeaderAndIsr],
         controller_epoch: int,
-        expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION,
+        guard: int = UNGUARDED,
     ) -> UpdateLeaderAndIsrResult:
         """Write leadership, each value expecting the version it carries (CP-74).
 
@@ -240,9 +232,7 @@ class ZkTopics:
             for tp, value in leader_and_isrs.items()
         }
         try:
-            answers = await self.set_topic_partition_states_raw(
-                decisions, expected_controller_epoch_zk_version
-            )
+            answers = await self.set_topic_partition_states_raw(decisions, guard)
         except ControllerMoved:
             raise
         except Exception as error:
@@ -284,10 +274,6 @@ class ZkTopics:
         )
         return version if succeeded else None
 
-    async def delete_topic_znode(
-        self, topic: str, expected_controller_epoch_zk_version: int = MATCH_ANY_VERSION
-    ) -> None:
+    async def delete_topic_znode(self, topic: str, guard: int = UNGUARDED) -> None:
         """Delete a topic with its partitions; raises ``ControllerMoved``."""
-        await self._requests.delete_recursive(
-            znode_paths.topic_path(topic), expected_controller_epoch_zk_version
-        )
+        await self._requests.delete_recursive(znode_paths.topic_path(topic), guard)

@@ -47,7 +47,10 @@ def _list(ids: tuple[int, ...]) -> str:
 
 
 class Transcript:
-    """Runs commands; one method ``do_<command>`` each, yielding lines of output."""
+    """Runs commands; one method ``do_<command>`` each, which may yield lines of output.
+
+    The control requests that were sent meanwhile are printed first.
+    """
 
     def __init__(self) -> None:
         self.cluster = ControllerCluster()
@@ -55,35 +58,33 @@ class Transcript:
 
     def run(self, line: str) -> list[str]:
         name, *arguments = line.split()
-        command: Callable[..., Iterator[str]] | None
+        command: Callable[..., Iterator[str] | None] | None
         command = getattr(self, "do_" + name.replace("-", "_"), None)
         if command is None:
             raise ValueError(f"unknown command {name!r} in {line!r}")
-        return list(command(*arguments))
+        output = list(command(*arguments) or ())
+        return [*self._requests(), *output]
 
     # --- the cluster
 
-    def do_version(self, kafka_version: str, *config: str) -> Iterator[str]:
+    def do_version(self, kafka_version: str, *config: str) -> None:
         """``version 1.1 delete.topic.enable=true``: start anew."""
         values = dict(pair.split("=") for pair in config)
         self.cluster = ControllerCluster(
             (), kafka_version, **{k.replace(".", "_"): v for k, v in values.items()}
         )
         self._printed = 0
-        yield from ()
 
-    def do_brokers(self, count: str) -> Iterator[str]:
+    def do_brokers(self, count: str) -> None:
         """``brokers 3``: start brokers 1 to 3, silently."""
         for broker_id in range(1, int(count) + 1):
             self.cluster.start(broker_id)
         self._printed = len(self.cluster.sent)
-        yield from ()
 
-    def do_start(self, broker_id: str) -> Iterator[str]:
+    def do_start(self, broker_id: str) -> None:
         self.cluster.start(int(broker_id))
-        yield from self._requests()
 
-    def do_kill(self, *broker_ids: str) -> Iterator[str]:
+    def do_kill(self, *broker_ids: str) -> None:
         """``kill 1 2``: the processes die, then the sessions expire in this order."""
         for broker_id in broker_ids[1:]:
             self.cluster.freeze(int(broker_id))
@@ -92,83 +93,69 @@ class Transcript:
             process = self.cluster.processes.pop(int(broker_id))
             self.cluster.zookeeper.close_session(process.client.session_id)
         self.cluster.settle()
-        yield from self._requests()
 
-    def do_bounce(self, broker_id: str) -> Iterator[str]:
+    def do_bounce(self, broker_id: str) -> None:
         self.cluster.bounce(int(broker_id))
-        yield from self._requests()
 
-    def do_expire(self, broker_id: str) -> Iterator[str]:
+    def do_expire(self, broker_id: str) -> None:
         """The ZooKeeper session expires; the process lives and opens another."""
         self.cluster.expire(int(broker_id))
-        yield from self._requests()
 
     def do_controlled_shutdown(self, broker_id: str) -> Iterator[str]:
         remaining = self.cluster.controlled_shutdown(int(broker_id))
-        yield from self._requests()
         if isinstance(remaining, Exception):
             yield f"failed: {type(remaining).__name__}: {remaining}"
         else:
             yield "remaining: " + (" ".join(map(str, remaining)) or "none")
 
-    def do_resign(self) -> Iterator[str]:
+    def do_resign(self) -> None:
         """Delete ``/controller``."""
         run_now(self.cluster.zk.requests.delete_path("/controller"))
         self.cluster.settle()
-        yield from self._requests()
 
-    def do_advance(self, delay_ms: str) -> Iterator[str]:
+    def do_advance(self, delay_ms: str) -> None:
         self.cluster.host.advance(int(delay_ms))
-        yield from self._requests()
 
-    def do_fail_dir(self, broker_id: str, *partitions: str) -> Iterator[str]:
+    def do_fail_dir(self, broker_id: str, *partitions: str) -> None:
         """A log directory with these partitions fails, and the broker says so."""
         self.cluster.brokers[int(broker_id)].failed |= {_partition(p) for p in partitions}
         run_now(self.cluster.zk.admin.propagate_log_dir_event(int(broker_id)))
         self.cluster.settle()
-        yield from self._requests()
 
-    def do_refuse_deletion(self, broker_id: str, *partitions: str) -> Iterator[str]:
+    def do_refuse_deletion(self, broker_id: str, *partitions: str) -> None:
         """A broker answers deletions of these partitions with an error; none: it stops that."""
         refused = {_partition(p) for p in partitions}
         self.cluster.brokers[int(broker_id)].refuses_deletion = refused
-        yield from ()
 
     # --- topics
 
-    def do_create_topic(self, topic: str, *partitions: str) -> Iterator[str]:
+    def do_create_topic(self, topic: str, *partitions: str) -> None:
         """``create-topic t p0=1,2,3 unclean.leader.election.enable=true``."""
         settings = dict(argument.split("=") for argument in partitions)
         replicas = [
             _ids(settings.pop(f"p{n}")) for n in range(len(settings)) if f"p{n}" in settings
         ]
         self.cluster.create_topic(topic, *replicas, config=settings)
-        yield from self._requests()
 
-    def do_add_partitions(self, topic: str, *replicas: str) -> Iterator[str]:
+    def do_add_partitions(self, topic: str, *replicas: str) -> None:
         self.cluster.add_partitions(topic, *map(_ids, replicas))
-        yield from self._requests()
 
-    def do_delete_topic(self, topic: str) -> Iterator[str]:
+    def do_delete_topic(self, topic: str) -> None:
         self.cluster.delete_topic(topic)
-        yield from self._requests()
 
-    def do_catch_up(self, *partitions: str) -> Iterator[str]:
+    def do_catch_up(self, *partitions: str) -> None:
         """Every live replica joins the ISR."""
         for partition in partitions:
             self.cluster.catch_up(*_partition(partition))
-        yield from self._requests()
 
-    def do_isr(self, partition: str, isr: str) -> Iterator[str]:
+    def do_isr(self, partition: str, isr: str) -> None:
         """``isr t-0 1,2``: the leader changes its ISR."""
         self.cluster.set_isr(*_partition(partition), _ids(isr))
-        yield from self._requests()
 
-    def do_propagate_isr(self, *partitions: str) -> Iterator[str]:
+    def do_propagate_isr(self, *partitions: str) -> None:
         """The leader announces ISR changes by znode."""
         run_now(self.cluster.zk.admin.propagate_isr_changes(map(_partition, partitions)))
         self.cluster.settle()
-        yield from self._requests()
 
     # --- elections and reassignments
 
@@ -180,29 +167,25 @@ class Transcript:
 
     def _elect(self, election_type: int, partitions: tuple[str, ...]) -> Iterator[str]:
         outcomes = self.cluster.elect(election_type, *map(_partition, partitions))
-        yield from self._requests()
         for partition, (error, detail) in sorted(outcomes.items()):
             yield f"{partition}: {error.name}" + (f" {detail}" if detail is not None else "")
 
-    def do_elect_by_znode(self, *partitions: str) -> Iterator[str]:
+    def do_elect_by_znode(self, *partitions: str) -> None:
         run_now(
             self.cluster.zk.admin.create_preferred_replica_election(map(_partition, partitions))
         )
         self.cluster.settle()
-        yield from self._requests()
 
     def do_reassign(self, *moves: str) -> Iterator[str]:
         """``reassign t-0 4,5`` or ``reassign t-0 cancel``, repeated."""
         outcome = self.cluster.reassign(dict(self._moves(moves)))
-        yield from self._requests()
         for partition, (error, text) in sorted(outcome.items()):
             yield f"{partition}: {error.name}" + (f" {text}" if text else "")
 
-    def do_reassign_by_znode(self, *moves: str) -> Iterator[str]:
+    def do_reassign_by_znode(self, *moves: str) -> None:
         wanted = {tp: target or () for tp, target in self._moves(moves)}
         run_now(self.cluster.zk.admin.create_partition_reassignment(wanted))
         self.cluster.settle()
-        yield from self._requests()
 
     @staticmethod
     def _moves(moves: tuple[str, ...]) -> Iterator[tuple[TopicPartition, tuple[int, ...] | None]]:

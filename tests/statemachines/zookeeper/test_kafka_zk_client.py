@@ -96,7 +96,7 @@ def test_exists_arms_the_watch_of_a_missing_node(fixture: ZkFixture) -> None:
     run_now(zk.requests.create_recursive("/n"))
     assert handler.seen == ["created"]
     assert not run_now(zk.requests.register_znode_change_handler_and_check_existence("/m", handler))
-    zk.requests.unregister_znode_change_handler("/m")
+    zk.requests.client.unregister_change_handler("/m")
     run_now(zk.requests.create_recursive("/m"))
     assert handler.seen == ["created"]
 
@@ -104,7 +104,7 @@ def test_exists_arms_the_watch_of_a_missing_node(fixture: ZkFixture) -> None:
 def test_child_watches_are_armed_only_when_asked_for(fixture: ZkFixture) -> None:
     """CP-196."""
     zk, handler = fixture.zk, Watching()
-    zk.requests.register_znode_child_change_handler(znode_paths.BROKER_TOPICS, handler)
+    zk.requests.client.register_child_change_handler(znode_paths.BROKER_TOPICS, handler)
     run_now(zk.topics.get_all_topics_in_cluster())
     run_now(zk.topics.create_topic_assignment("a", {}))
     assert handler.seen == []
@@ -112,4 +112,4 @@ def test_child_watches_are_armed_only_when_asked_for(fixture: ZkFixture) -> None
     run_now(zk.topics.get_all_topics_in_cluster())
     run_now(zk.topics.create_topic_assignment("b", {}))
     assert handler.seen == ["children"]
-    zk.requests.unregister_znode_child_change_handler(znode_paths.BROKER_TOPICS)
+    zk.requests.client.unregister_child_change_handler(znode_paths.BROKER_TOPICS)
