@@ -56,6 +56,10 @@ class Node(pykka.Actor):
 
     handles_one_at_a_time: ClassVar[bool] = False
     """True: a parked coroutine holds further messages back; replies still arrive."""
+    is_paced_elsewhere: ClassVar[bool] = False
+    is_carried_elsewhere: ClassVar[bool] = False
+    """As those who ask over TCP are: the delays of a link, and its cuts and losses, concern the
+    bytes of their connection."""
 
     def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
         self.runtime = runtime

@@ -36,6 +36,10 @@ FOLDERS = (
     "tracing",
     "wire",
     "programs",
+    "testing",
+    "scenarios",
+    "debugger",
+    "spark_bench",
 )
 """What the compiled modules may import: any file of these that changes makes the build stale."""
 
@@ -43,13 +47,16 @@ COMPILED = (
     "protocol",
     "replication",
     "actors",
+    "tracing/fingerprint.py",
     "tracing/recording",
+    "tracing/story/outages.py",
     "wire/kafka/api.py",
     "wire/kafka/apis/fetch.py",
     "wire/kafka/apis/produce.py",
     "wire/kafka/codec.py",
     "wire/kafka/connection.py",
     "wire/kafka/exchange.py",
+    "wire/kafka/gateway.py",
     "wire/kafka/messages/varints.py",
     "wire/kafka/operations.py",
     "wire/kafka/paced_queue.py",
@@ -57,8 +64,12 @@ COMPILED = (
     "wire/kafka/response_errors.py",
     "wire/kafka/topics.py",
     "programs",
+    "scenarios/workload.py",
+    "spark_bench/measuring/histogram.py",
+    "spark_bench/measuring/meter.py",
+    "spark_bench/measuring/sink.py",
 )
-"""Folders, and files of those of which only the way of records is compiled."""
+"""Folders, and files of those of which only the way of records and events is compiled."""
 
 INTERPRETED = {
     "actors/clients/assignment_change.py": "has an old name, of which type checkers are told",
@@ -92,13 +103,20 @@ strict = True
 explicit_package_bases = True
 warn_unreachable = True
 mypy_path = {source}
+follow_imports = silent
 disable_error_code = import-untyped
 
 [mypy-fakekafka.wire.*]
 disable_error_code = type-var
 """
 """Of mypy, for the copy; the checkout around it is a package and would take it in. There messages
-are no dataclasses to mypy, and ``dataclasses.replace`` takes them all the same."""
+are no dataclasses to mypy, and ``dataclasses.replace`` takes them all the same. Of what is not
+compiled no error is told."""
+
+DIRECT_CALLS = ["-fno-semantic-interposition"]
+DIRECT_LINKS = ["-Wl,-Bsymbolic"]
+"""Nobody takes the place of a function of ours, so all may be called directly: elsewhere than on
+Linux they are anyway."""
 
 PACKAGE = builds.ROOT
 WORK = PACKAGE / "build" / "compiled"
@@ -162,6 +180,10 @@ def compile_modules(source: Path, paths: list[Path]) -> None:
         target_dir=str(WORK / "c"),
         group_name=builds.SHARED.removesuffix("__mypyc"),
     )
+    if sys.platform == "linux":
+        for extension in extensions:
+            extension.extra_compile_args += DIRECT_CALLS
+            extension.extra_link_args += DIRECT_LINKS
 
     class SideBySide(build_ext):  # type: ignore[misc]
         """Compiles as many files at a time as there are processors; all are of one library."""

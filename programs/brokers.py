@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ..actors.broker.spec import PORT
 from ..protocol.config import CONSUMER_PROTOCOL, BrokerConfig
@@ -50,7 +50,7 @@ class _ProgramRequest(ClientRequest):
     """The asker of one request of a program."""
 
     __slots__ = ()
-    is_carried_elsewhere = True
+    is_carried_elsewhere: ClassVar[bool] = True
     """Delays, cuts and losses act on the bytes of the connection."""
 
 

@@ -110,11 +110,12 @@ def qualified_name(function: Any) -> str | None:
 
     A method that is compiled names the class of its object instead, which may inherit it.
     """
-    name: str | None = getattr(function, "__qualname__", None)
-    if name is None or hasattr(function, "__code__"):
-        return name
-    owner: Any = type(getattr(function, "__self__", None))
-    return _name_of_compiled(owner, getattr(function, "__name__", "")) or name
+    if not hasattr(function, "__code__"):
+        owner: Any = type(getattr(function, "__self__", None))
+        name = _name_of_compiled(owner, getattr(function, "__name__", ""))
+        if name is not None:
+            return name
+    return getattr(function, "__qualname__", None)
 
 
 @cache

@@ -139,6 +139,7 @@ class RecordsFate:
         below_start = {
             record.value
             for number, start in enumerate(starts)
+            if start  # else there is none
             for record in simulation.records(topic, number)
             if record.offset < start
         }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ..actors.clients.producer import SimulatedProducer
 from ..actors.node import Node
 from ..actors.runtime.runtime import Runtime
 from ..protocol.errors import ErrorCode
+from ..protocol.host import name_as
 from ..protocol.records.batch import RecordBatch
 from ..protocol.values import TopicPartition
 from ..testing.simulation import Simulation
@@ -109,7 +111,9 @@ class ClosedLoop:
         """A record of a producer has its answer: another one takes its place."""
         if self.running:
             # Not from inside the answer: an unreachable cluster would recurse.
-            self._runtime.call_later(producer, 0, lambda: self._send(producer))
+            again = partial(self._send, producer)
+            name_as(again, self.answered)
+            self._runtime.call_later(producer, 0, again)
 
 
 class Workload:

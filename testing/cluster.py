@@ -17,8 +17,8 @@ from ..protocol.errors import UsageError
 from ..protocol.names import broker_name
 from ..protocol.security.configuration import PLAINTEXT, SecurityConfig
 from ..protocol.versions import DEFAULT_KAFKA_VERSION, behaviour
-from ..wire.kafka.gateway import TcpGateway, TcpListener
 from ..wire.kafka.security.listener_security import OPEN, ListenerSecurity
+from ..wire.kafka.tcp_listener import TcpGateway, TcpListener
 from ..zkfake.server.storage import ZooKeeperStorage
 from . import arguments
 from .assembly import ClusterPlan, Equipment, assemble

@@ -45,11 +45,12 @@ from ..protocol.security.quotas import (
 from ..protocol.security.scram import ITERATIONS_MIN, MECHANISM_NUMBERS, salted_password
 from ..protocol.versions import Behaviour, behaviour
 from ..protocol.znode_paths import DEFAULT_ENTITY
-from ..wire.kafka.gateway import BrokerCredentials, Gateway
+from ..wire.kafka.gateway import Gateway
 from ..wire.kafka.security.certificates import Certificate, CertificateAuthority
 from ..wire.kafka.security.listener_security import ListenerSecurity, SaslSettings
 from ..wire.kafka.security.tls import PrincipalRules, server_context
 from ..wire.kafka.security.tokens import SignedTokens, Validator, check_unsecured, unsecured_token
+from ..wire.kafka.tcp_listener import BrokerCredentials
 from . import arguments
 
 if TYPE_CHECKING:

@@ -87,7 +87,9 @@ class Fingerprint:
         self.absorb()
         return self._digest.hexdigest()
 
-    outline = fingerprint
+    def outline(self) -> str:
+        """``fingerprint``: it is the outline of a recording."""
+        return self.fingerprint()
 
     def __len__(self) -> int:
         return self._seq + 1

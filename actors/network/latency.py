@@ -82,4 +82,4 @@ class Lognormal:
         return f"lognormal, median {math.exp(self._mu) / 1000:g} ms, sigma {self._sigma:g}"
 
     def draw_us(self, rng: random.Random) -> int:
-        return round(rng.lognormvariate(self._mu, self._sigma))
+        return round(math.exp(rng.normalvariate(self._mu, self._sigma)))  # ``lognormvariate``

@@ -55,6 +55,8 @@ COMMIT = 1
 
 Readable = bytes | bytearray | memoryview
 
+_new_tuple = tuple.__new__
+
 
 class CorruptBatch(ValueError):
     """Bytes that are no batch: a size that does not fit, a wrong checksum, an unknown magic."""
@@ -172,13 +174,9 @@ def _decode_record(
         headers, position = _read_headers(body, position, end)
     if position != end:
         raise MalformedRecords(f"a record of {size} bytes ends {end - position} bytes early")
-    return Record(
-        base_offset + delta,
-        base_timestamp + timestamp if append_time is None else append_time,
-        key,
-        value,
-        headers,
-    ), end
+    time = base_timestamp + timestamp if append_time is None else append_time
+    # Without the call of ``Record``: made for every record.
+    return _new_tuple(Record, (base_offset + delta, time, key, value, headers)), end
 
 
 def _read_bytes(body: Readable, position: int, end: int) -> tuple[bytes | None, int]:
@@ -192,7 +190,8 @@ def _read_bytes(body: Readable, position: int, end: int) -> tuple[bytes | None, 
     stop = position + size
     if stop > end:
         raise IndexError
-    return bytes(body[position:stop]), stop
+    found = body[position:stop]
+    return found if type(found) is bytes else bytes(found), stop
 
 
 def _read_headers(

@@ -30,7 +30,7 @@ from .delayed_requests import DelayedRequests
 from .follower_fetch import FollowerFetchHandler
 from .reading import PartitionReader
 from .session_cache import FetchSessionCache
-from .sessions import CachedPartition
+from .sessions import CachedPartition, FetchSession
 
 if TYPE_CHECKING:
     from ...protocol.releases.behaviour import Behaviour
@@ -74,13 +74,14 @@ class FetchHandler:
     ) -> None:
         """Answer a follower's or consumer's fetch; ``respond`` is called once, now or later."""
         now_ms = self._host.now_ms()
-        session = None
+        session: FetchSession | None = None
         if request.session_epoch > INITIAL_EPOCH or request.session_id:
             resolved = self.sessions.resolve(request, now_ms)
-            if isinstance(resolved, ErrorCode):
+            if resolved is None or isinstance(resolved, FetchSession):
+                session = resolved
+            else:
                 respond(FetchResponse(resolved, 0, ()))
                 return
-            session = resolved
             if session is not None and session.is_privileged:
                 self._followers.fetch_of_follower(
                     request, session, context.api_version, respond, now_ms

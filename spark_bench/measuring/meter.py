@@ -8,8 +8,7 @@ metric of its own name, because it sends less while it waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from ...protocol.errors import ErrorCode
 from ...protocol.records.batch import RecordBatch
@@ -26,8 +25,9 @@ Samples = list[tuple[str, int, float]]
 class LatencyMeter:
     """Meter of every record of a run's workloads."""
 
-    def __init__(self, now_us: Any, outages: OutageAccount, keeps_samples: bool = False) -> None:
-        self._now_us = now_us
+    def __init__(self, outages: OutageAccount, keeps_samples: bool = False) -> None:
+        self.now_us: Callable[[], int] = _before_the_run
+        """The clock of the run, once it has a cluster."""
         self._outages = outages
         self._workloads: set[Workload] = set()
         """Those whose clients tell by this meter for what they wait."""
@@ -51,11 +51,11 @@ class LatencyMeter:
         """Count a value that was measured now."""
         self._histogram(metric).add(value, count)
         if self.samples is not None:
-            self.samples += [(metric, self._now_us(), value)] * count
+            self.samples += [(metric, self.now_us(), value)] * count
 
     def end(self) -> int:
         """Count what is unanswered as open, and give how much that is, also of the warm-up."""
-        now_us, waiting = self._now_us(), self._waiting
+        now_us, waiting = self.now_us(), self._waiting
         self._waiting = {}
         for (metric, arrived_us), count in waiting.items():
             for _ in range(count if arrived_us >= self.from_us else 0):
@@ -71,8 +71,9 @@ class LatencyMeter:
             for value in workload.acknowledged
             if value in unread
         ]
+        now_us = self.now_us()
         for arrived_us in arrivals_us:
-            self._histogram("end_to_end_ms").add_open((self._now_us() - arrived_us) / 1000)
+            self._histogram("end_to_end_ms").add_open((now_us - arrived_us) / 1000)
         return len(arrivals_us)
 
     def _histogram(self, metric: str) -> BucketHistogram:
@@ -81,55 +82,61 @@ class LatencyMeter:
             histogram = self.histograms[metric] = BucketHistogram()
         return histogram
 
-    def _count(self, name: str) -> None:
+    def _count(self, name: str, now_us: int) -> None:
         seconds = self.series[name]
-        second = self._now_us() // SECOND_US
+        second = now_us // SECOND_US
         seconds[second] = seconds.get(second, 0) + 1
 
     # -- what workloads tell -------------------------------------------------------------------
 
     def sent(self, workload: Workload, where: TopicPartition, value: bytes) -> None:
-        self._count("arrived")
+        now_us = self.now_us()
+        self._count("arrived", now_us)
         if workload not in self._workloads:
             self._workloads.add(workload)
             self._outages.modelled.update(workload.spec.producer_names)
-        self._outages.want(self._now_us(), str(where))
-        key = _metric(workload), self._now_us()
+        self._outages.want(now_us, str(where))
+        key = _metric(workload), now_us
         self._waiting[key] = self._waiting.get(key, 0) + 1
-        if workload.spec.consumers and self._now_us() >= self.from_us:
-            self._unread[value] = self._now_us()
+        if workload.spec.consumers and now_us >= self.from_us:
+            self._unread[value] = now_us
 
     def answered(
         self, workload: Workload, where: TopicPartition, arrived_us: int, error: ErrorCode
     ) -> None:
         metric = _metric(workload)
-        now_us = self._now_us()
+        now_us = self.now_us()
         self._outages.answered(now_us, str(where), failed=bool(error))
         key = metric, arrived_us
         waiting = self._waiting.pop(key) - 1
         if waiting:
             self._waiting[key] = waiting
         if error:
-            self._count("failed")
+            self._count("failed", now_us)
             if arrived_us >= self.from_us:
                 self._histogram(metric).add_open((now_us - arrived_us) / 1000)
             return
-        self._count("acknowledged")
+        self._count("acknowledged", now_us)
         if arrived_us >= self.from_us:
             self.add(metric, (now_us - arrived_us) / 1000)
 
     def served(self, _workload: Workload, records: int, elapsed_us: int) -> None:
-        if self._now_us() - elapsed_us >= self.from_us:
+        if self.now_us() - elapsed_us >= self.from_us:
             self.add("service_ms", elapsed_us / 1000, records)
 
     def read(self, _workload: Workload, batch: RecordBatch, position: int) -> None:
         """A record counts when it is read for the first time."""
         if batch.is_control:
             return
+        now_us = self.now_us()
         for record in batch.records():
             arrived_us = self._unread.pop(record.value, None)
             if record.offset >= position and arrived_us is not None:
-                self.add("end_to_end_ms", (self._now_us() - arrived_us) / 1000)
+                self.add("end_to_end_ms", (now_us - arrived_us) / 1000)
+
+
+def _before_the_run() -> int:
+    return 0
 
 
 def _metric(workload: Workload) -> str:

@@ -22,7 +22,8 @@ from ...tracing.story.outages import Outage
 from .budget import Budget
 from .histogram import BucketHistogram, is_known
 from .meter import SECOND_US, LatencyMeter
-from .sink import RecordingSink, Sink
+from .recording_sink import RecordingSink
+from .sink import Sink
 
 PHASES = tuple(f"{name}_ms" for name in OUTAGE_PHASES)
 """Their sum is ``unavailable_ms``."""
@@ -49,9 +50,7 @@ class Run:
         budget = budget or Budget()
         self.seed = seed
         self.sink: Sink | RecordingSink = RecordingSink(budget) if records else Sink(budget)
-        self.meter: LatencyMeter = LatencyMeter(
-            self._now_us, self.sink.watch.account, keeps_samples
-        )
+        self.meter: LatencyMeter = LatencyMeter(self.sink.watch.account, keeps_samples)
         self.problems: list[str] = []
         self.values: dict[str, Any] = {}
         self.loads: list[Workload] = []
@@ -70,16 +69,18 @@ class Run:
             if name in arguments:
                 raise UsageError(f"leave {name} out: the run gives its own")
         start = arguments.pop("start", True)
-        self._simulation = Simulation(
+        simulation = Simulation(
             brokers, seed=self.seed, recorder=self.sink, trace=False, start=False, **arguments
         )
+        self.adopt(simulation)
         if start:
-            self._simulation.start()
-        return self._simulation
+            simulation.start()
+        return simulation
 
     def adopt(self, simulation: Simulation) -> None:
         """Use a simulation that the caller made with this run's seed and sink."""
         self._simulation = simulation
+        self.meter.now_us = simulation.runtime.now_us
 
     def load(self, topic: str, **settings: Any) -> Workload:
         """Clients of a topic, which send from now on; ``settings`` are the keys of ``[workload]``.

@@ -2,26 +2,22 @@
 
 A ``Sink`` digests the order of events, feeds the one account of unavailability
 (``tracing.story.outages``), and ends a run that has used its budget. A ``RecordingSink`` does the
-same beside a whole recording, so a run gives the same row with a trace and without.
+same beside a whole recording (``recording_sink``), so a run gives the same row with and without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ...actors.surroundings import RowBuffer
 from ...protocol.control import AlterIsrRequest, LeaderAndIsrRequest
 from ...protocol.data import ProduceRequest, ProduceResponse
 from ...protocol.names import broker_id_of
-from ...tracing.fingerprint import UNSEEN_KINDS, Fingerprint
-from ...tracing.format import CHUNK_EVENTS
-from ...tracing.recording.recorder import Recorder
+from ...tracing.fingerprint import Fingerprint
 from ...tracing.story.outages import OutageAccount
 from ...zkfake.messages import ClientPacket, WatchEvent
 from .budget import Budget, BudgetExceeded
 
-_WATCHED = frozenset(
+WATCHED = frozenset(
     {LeaderAndIsrRequest, AlterIsrRequest, ProduceRequest, ProduceResponse, ClientPacket,
      WatchEvent, type(None)}
 )  # fmt: skip
@@ -48,7 +44,7 @@ class LeadershipWatch:
         message_id: int | None = None,
         why: str | None = None,
     ) -> None:
-        """Take an event whose message is one of ``_WATCHED``."""
+        """Take an event whose message is one of ``WATCHED``."""
         account = self.account
         if kind == "deliver":
             account.deliver(time_us, peer or "", actor, message)
@@ -86,7 +82,7 @@ class Sink(Fingerprint):
         super().__init__()
         self.watch: LeadershipWatch = LeadershipWatch()
         self.now_us: int = 0
-        self._most_events, self._most_us = _limits(budget)
+        self._most_events, self._most_us = limits(budget)
 
     @property
     def outlined(self) -> int:
@@ -114,58 +110,21 @@ class Sink(Fingerprint):
         self._seq = seq = self._seq + 1
         if not seq & 4095:
             self.absorb()
-        if cls in _WATCHED:
+        if cls in WATCHED:
             self.watch.see(time_us, kind, actor, peer, message, message_id, why)
         if seq >= self._most_events or time_us > self._most_us:
-            raise _exceeded(seq, self._most_events, self._most_us)
+            raise exceeded(seq, self._most_events, self._most_us)
         return seq
 
 
-class RecordingSink(Recorder):
-    """A recorder that looks at the events as a ``Sink`` does."""
-
-    waiting_max = CHUNK_EVENTS  # other tasks need the memory
-
-    def __init__(self, budget: Budget) -> None:
-        super().__init__()
-        self.row_buffer: RowBuffer | None = None  # every event passes ``event``
-        self.watch: LeadershipWatch = LeadershipWatch()
-        self.outlined = 0
-        """Events of the outline so far: those that a ``Sink`` is told."""
-        record = self.event
-        watch = self.watch.see
-        most_events, most_us = _limits(budget)
-
-        def event(
-            time_us: int,
-            kind: str,
-            actor: str,
-            peer: str | None,
-            message: object | None,
-            message_id: int | None,
-            cause: int | None,
-            why: str | None = None,
-            of: int | None = None,
-        ) -> int:
-            seq = record(time_us, kind, actor, peer, message, message_id, cause, why, of)
-            if kind in UNSEEN_KINDS:
-                return seq
-            self.outlined = place = self.outlined + 1
-            if message.__class__ in _WATCHED:
-                watch(time_us, kind, actor, peer, message, message_id, why)
-            if place > most_events or time_us > most_us:
-                raise _exceeded(place - 1, most_events, most_us)
-            return seq
-
-        self.event: Callable[..., int] = event
-
-
-def _limits(budget: Budget) -> tuple[int, int]:
+def limits(budget: Budget) -> tuple[int, int]:
+    """Return the most events, and the most microseconds of virtual time."""
     virtual_us = _NEVER if budget.virtual_s is None else int(budget.virtual_s * 1_000_000)
     return _NEVER if budget.events is None else budget.events, virtual_us
 
 
-def _exceeded(events: int, most_events: int, most_us: int) -> BudgetExceeded:
+def exceeded(events: int, most_events: int, most_us: int) -> BudgetExceeded:
+    """Return how a run ends that has used its budget."""
     if events >= most_events:
         return BudgetExceeded(f"events: the run had {most_events:,} and did not end")
     return BudgetExceeded(f"virtual time: the run did not end within {most_us / 1e6:g} s")

@@ -99,7 +99,7 @@ def fail_over(
     awaited = {f"{TOPIC}-{number}" for number in led}
 
     def all_are_back() -> bool:
-        return awaited <= {
+        return len(account.outages) >= len(awaited) and awaited <= {
             outage.partition
             for outage in account.outages
             if outage.is_acknowledged and (outage.ended_us or 0) > crash.begun_us

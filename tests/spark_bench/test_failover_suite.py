@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakekafka.spark_bench.measuring.recording_sink import RecordingSink
 from fakekafka.spark_bench.measuring.run import PHASES, Run
-from fakekafka.spark_bench.measuring.sink import RecordingSink
 from fakekafka.spark_bench.planning.carry_out import carry_out, carry_out_in
 from fakekafka.spark_bench.planning.plan import make_plan
 from fakekafka.spark_bench.planning.recording import record

@@ -9,10 +9,6 @@ from fakekafka.building.compile import FOLDERS as COMPILED_FROM
 
 FLOORS = (
     *COMPILED_FROM,
-    "testing",
-    "scenarios",
-    "debugger",
-    "spark_bench",
     "control",
     "exploration",
     "cli",

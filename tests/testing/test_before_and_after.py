@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fakekafka import Cluster, KafkaError, Simulation, UsageError
 from fakekafka.protocol.errors import ErrorCode
-from fakekafka.wire.kafka.gateway import TcpListener
+from fakekafka.wire.kafka.tcp_listener import TcpListener
 
 USES: dict[str, Callable[[Any], object]] = {
     "a handle of a broker": lambda cluster: cluster.broker(1),

@@ -15,8 +15,8 @@ from fakekafka.tracing.events import Event
 from fakekafka.tracing.fingerprint import Fingerprint
 from fakekafka.tracing.recording.recorder import Recorder
 from fakekafka.tracing.text import format_event
-from fakekafka.wire.kafka.gateway import TcpGateway
 from fakekafka.wire.kafka.response_errors import errors_text
+from fakekafka.wire.kafka.tcp_listener import TcpGateway
 
 CONFIG = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
 

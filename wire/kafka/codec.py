@@ -14,10 +14,11 @@ from __future__ import annotations
 import functools
 import struct
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...protocol.api_versions import API_NAMES, VersionRange, offered_ranges
 from ...protocol.errors import ClientError, ErrorCode
+from ...protocol.values import message
 from ...protocol.versions import behaviour
 from .api import ApiCall, CodecAnswer, UnknownElement
 from .apis.api_versions import ApiVersionsResponse
@@ -37,7 +38,8 @@ _JOINED_BYTES_MAX = 65536
 _SMALL_PART_BYTES = 4096
 
 
-class RequestHeader(NamedTuple):
+@message
+class RequestHeader:
     """Header of a request, version 1 or 2; ``body_at`` is where the body starts in the frame."""
 
     api_key: int
@@ -84,7 +86,7 @@ class Codec:
         self._listener = listener
         self._api_versions: dict[int, bytes] = {}
 
-    def parse_header(self, frame: memoryview) -> RequestHeader:
+    def parse_header(self, frame: Buffer) -> RequestHeader:
         """The header of a frame (without its size field).
 
         Raises ``ClientError`` for an API or version that is not offered, except that ApiVersions
@@ -118,11 +120,12 @@ class Codec:
             raise ClientError("the request ends inside its header")
         return RequestHeader(key, version, correlation_id, client_id, at)
 
-    def decode(self, api_key: int, api_version: int, body: memoryview) -> Any:
+    def decode(self, api_key: int, api_version: int, body: Buffer) -> Any:
         """The message in a request body: one of ``protocol``'s, a ``SplitRequest``, a
         ``CodecAnswer`` or ``DROPPED``.
 
-        Views into ``body`` (records) stay views. Raises ``ClientError`` if it cannot be decoded.
+        Views into ``body`` (records) stay views where it is one. Raises ``ClientError`` if it
+        cannot be decoded.
         """
         api = CODECS[api_key]
         if api_key == API_VERSIONS and not self._offers(api_key, api_version):
@@ -177,7 +180,9 @@ class Codec:
     ) -> list[Buffer]:
         """A whole response with size and header, as few buffers as pays off."""
         parts = self.encode(api_key, api_version, response, request, throttle_ms)
-        size = 4 + sum(map(len, parts))
+        size = 4
+        for part in parts:
+            size += len(part)
         # ApiVersions keeps response header v0 so that any client can read it (KIP-511).
         if api_version >= CODECS[api_key].flexible_from and api_key != API_VERSIONS:
             header = _SIZE_AND_CORRELATION.pack(size + 1, correlation_id) + b"\0"

@@ -31,6 +31,7 @@ from .api import DROPPED, CodecAnswer, SplitRequest
 from .backend import Throttled
 from .codec import RequestHeader
 from .exchange import Exchange, submit_parts
+from .messages.varints import Buffer
 from .paced_queue import PacedQueue
 from .service import BrokerService
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 logger: logging.Logger = logging.getLogger("fakekafka.wire")
 
 _SIZE = Struct(">i")
+_unpack_size = _SIZE.unpack_from
 _OWN_BUFFER_BYTES_MIN = 4096
 """An incomplete frame from this size on gets a buffer of its own."""
 _WAITING_FRAMES_MAX = 64
@@ -100,14 +102,12 @@ class Connection(asyncio.BufferedProtocol):
         """The part of the buffer that is not filled yet."""
         self._held = 0
         """Bytes that the listener's memory counts for this connection."""
-        self._arriving: PacedQueue[memoryview] = PacedQueue(listener.loop, self._arrived)
+        self._arriving: PacedQueue[Buffer] = PacedQueue(listener.loop, self._arrived)
         """Frames that the link has not brought yet."""
-        self._waiting: deque[memoryview] = deque()
+        self._waiting: deque[Buffer] = deque()
         """Those that it has brought, and nobody has looked at."""
         self._waiting_bytes = 0
-        self._leaving: PacedQueue[Sequence[bytes | bytearray | memoryview] | None] = PacedQueue(
-            listener.loop, self._left
-        )
+        self._leaving: PacedQueue[Sequence[Buffer] | None] = PacedQueue(listener.loop, self._left)
         """Answers that the link has not brought yet; None is the end."""
         self._ends_when_answered = False
         """The client has said its last; it is closed once all that is answered."""
@@ -233,7 +233,7 @@ class Connection(asyncio.BufferedProtocol):
         receive = self._service.receive_buffer
         start = 0
         while end - start >= 4:
-            (size,) = _SIZE.unpack_from(receive, start)
+            (size,) = _unpack_size(receive, start)
             if not 0 <= size <= self._service.max_request_bytes:
                 self.refuse(
                     f"a frame of {size} bytes; socket.request.max.bytes is "
@@ -242,7 +242,9 @@ class Connection(asyncio.BufferedProtocol):
                 return
             frame_end = start + 4 + size
             if frame_end <= end:
-                self._enqueue(memoryview(bytearray(receive[start + 4 : frame_end])))
+                frame = bytes(receive[start + 4 : frame_end])
+                # Of a small frame copies are cheaper than views.
+                self._enqueue(frame if size < _OWN_BUFFER_BYTES_MIN else memoryview(frame))
                 start = frame_end
                 continue
             if size >= _OWN_BUFFER_BYTES_MIN:
@@ -265,7 +267,7 @@ class Connection(asyncio.BufferedProtocol):
         frame[:have] = full
         self._frame_view = memoryview(frame)[have:]
 
-    def _enqueue(self, frame: memoryview) -> None:
+    def _enqueue(self, frame: Buffer) -> None:
         link = self._service.link
         delay_s = 0.0 if link is None else link.to_broker_s(len(frame) + _SIZE.size)
         if delay_s > 0 or self._arriving:
@@ -274,7 +276,7 @@ class Connection(asyncio.BufferedProtocol):
             self._waiting.append(frame)
             self._waiting_bytes += len(frame)
 
-    def _arrived(self, frame: memoryview) -> None:
+    def _arrived(self, frame: Buffer) -> None:
         """The link has brought a frame."""
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
@@ -339,7 +341,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # Requests and responses.
 
-    def _handle(self, frame: memoryview) -> None:
+    def _handle(self, frame: Buffer) -> None:
         if self._authenticator is not None and self._authenticated(self._authenticator, frame):
             return
         service, codec = self._service, self._service.codec
@@ -369,7 +371,7 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:
             exchange.respond(error)
 
-    def _authenticated(self, authenticator: Authenticator, frame: memoryview) -> bool:
+    def _authenticated(self, authenticator: Authenticator, frame: Buffer) -> bool:
         """Return whether the frame was part of the client's authentication."""
         step = authenticator.receive(frame)
         if step is None:
@@ -489,9 +491,7 @@ class Connection(asyncio.BufferedProtocol):
         self._last_active_s = self._listener.loop.time()
         self._write(transport, parts)
 
-    def _write(
-        self, transport: asyncio.Transport, parts: Sequence[bytes | bytearray | memoryview]
-    ) -> None:
+    def _write(self, transport: asyncio.Transport, parts: Sequence[Buffer]) -> None:
         """Have the link bring an answer to the client."""
         link = self._service.link
         size = sum(map(len, parts)) if link is not None else 0
@@ -503,7 +503,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             transport.writelines(parts)
 
-    def _left(self, parts: Sequence[bytes | bytearray | memoryview] | None) -> None:
+    def _left(self, parts: Sequence[Buffer] | None) -> None:
         """The link has brought an answer, or the end."""
         transport = self._transport
         if transport is None:

@@ -47,6 +47,8 @@ class ZooKeeperPort:
     """A TCP connection as a member of the network; a ``wire.ZooKeeperLink``."""
 
     machine = TCP_CLIENTS
+    is_paced_elsewhere = False
+    is_carried_elsewhere = False
 
     def __init__(
         self,

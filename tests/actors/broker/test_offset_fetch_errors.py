@@ -11,7 +11,7 @@ from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.groups import OffsetFetchRequest
 from fakekafka.protocol.values import TopicPartition
 from fakekafka.wire.kafka.codec import Codec
-from fakekafka.wire.kafka.gateway import TcpGateway
+from fakekafka.wire.kafka.tcp_listener import TcpGateway
 
 ORDERS = TopicPartition("orders", 0)
 

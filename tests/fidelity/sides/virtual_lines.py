@@ -14,8 +14,9 @@ from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.testing.simulation import Simulation
 from fakekafka.tests.fidelity.protocol.client import Closed, Line
 from fakekafka.wire.kafka.connection import Connection
-from fakekafka.wire.kafka.gateway import TcpGateway, TcpLink
+from fakekafka.wire.kafka.gateway import TcpLink
 from fakekafka.wire.kafka.service import BrokerService
+from fakekafka.wire.kafka.tcp_listener import TcpGateway
 
 _PEER = ("127.0.0.1", 50000)
 _LOCAL = ("127.0.0.1", 9092)

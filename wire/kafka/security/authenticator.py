@@ -80,7 +80,7 @@ class Authenticator:
         """None until the client is known."""
         self.is_token_authenticated: bool = False
 
-    def receive(self, frame: memoryview) -> AuthenticationStep | None:
+    def receive(self, frame: Buffer) -> AuthenticationStep | None:
         """Take a frame; None if it is a request of a client that is known."""
         if self._state is _State.COMPLETE:
             step = self._check_session(frame)
@@ -99,7 +99,7 @@ class Authenticator:
 
     # -- sessions --------------------------------------------------------------------------------
 
-    def _check_session(self, frame: memoryview) -> AuthenticationStep | None:
+    def _check_session(self, frame: Buffer) -> AuthenticationStep | None:
         """Begin anew where the client wants to; refuse it where its session has expired."""
         if self._expires_at_ms is None:
             return None
@@ -133,7 +133,7 @@ class Authenticator:
 
     # -- the handshake -----------------------------------------------------------------------------
 
-    def _take_request(self, frame: memoryview) -> AuthenticationStep:
+    def _take_request(self, frame: Buffer) -> AuthenticationStep:
         try:
             header = self._codec.parse_header(frame)
             if header.api_key not in (_API_VERSIONS, _SASL_HANDSHAKE):
@@ -195,7 +195,7 @@ class Authenticator:
             return AuthenticationStep(failure=str(error), is_delayed=is_delayed)
         return AuthenticationStep((len(challenge).to_bytes(4, "big") + challenge,))
 
-    def _take_wrapped_token(self, frame: memoryview) -> AuthenticationStep:
+    def _take_wrapped_token(self, frame: Buffer) -> AuthenticationStep:
         server = self._server
         assert server is not None
         try:

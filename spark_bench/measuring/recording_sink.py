@@ -1,0 +1,51 @@
+"""The view of a batch while a run is recorded, beside all events for its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...actors.surroundings import RowBuffer
+from ...tracing.fingerprint import UNSEEN_KINDS
+from ...tracing.format import CHUNK_EVENTS
+from ...tracing.recording.recorder import Recorder
+from .budget import Budget
+from .sink import WATCHED, LeadershipWatch, exceeded, limits
+
+
+class RecordingSink(Recorder):
+    """A recorder that looks at the events as a ``Sink`` does."""
+
+    waiting_max = CHUNK_EVENTS  # other tasks need the memory
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__()
+        self.row_buffer: RowBuffer | None = None  # every event passes ``event``
+        self.watch: LeadershipWatch = LeadershipWatch()
+        self.outlined = 0
+        """Events of the outline so far: those that a ``Sink`` is told."""
+        record = self.event
+        watch = self.watch.see
+        most_events, most_us = limits(budget)
+
+        def event(
+            time_us: int,
+            kind: str,
+            actor: str,
+            peer: str | None,
+            message: object | None,
+            message_id: int | None,
+            cause: int | None,
+            why: str | None = None,
+            of: int | None = None,
+        ) -> int:
+            seq = record(time_us, kind, actor, peer, message, message_id, cause, why, of)
+            if kind in UNSEEN_KINDS:
+                return seq
+            self.outlined = place = self.outlined + 1
+            if message.__class__ in WATCHED:
+                watch(time_us, kind, actor, peer, message, message_id, why)
+            if place > most_events or time_us > most_us:
+                raise exceeded(place - 1, most_events, most_us)
+            return seq
+
+        self.event: Callable[..., int] = event
