@@ -31,6 +31,7 @@ ONLY_IN_TESTS: dict[str, str] = {
     "put_replica_state": "the counterpart of put_partition_state, to set a scene",
     "pytest_collection_modifyitems": "pytest calls it",
     "pytest_configure": "pytest calls it",
+    "pytest_pyfunc_call": "pytest calls it",
     "pytest_runtest_makereport": "pytest calls it",
     "run_in_executor": "asyncio calls it (AbstractEventLoop)",
     "serve_forever": "asyncio has it (Server)",
