@@ -38,7 +38,7 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILED_EXTRAS = ("fast", "programs", "security")
-"""What compiled modules import if it is there."""
+"""The extras whose packages compiled modules import if they are there."""
 Settings = Mapping[str, Any] | None
 
 

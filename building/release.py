@@ -26,7 +26,7 @@ from fakekafka.building.archives import unpack
 ROOT = Path(__file__).resolve().parent.parent
 MEGABYTE = 10**6
 INSTALLED_MB_MAX = {"pure": 40, "compiled": 70, "source": 40}
-"""What an installation may take, with everything that it brings."""
+"""The size that an installation may have, with everything that it brings."""
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 VERSIONED = {
     "version.py": r'^__version__ = "(.*)"$',
@@ -49,7 +49,7 @@ class Tried:
     """pure, compiled or source."""
     installed_bytes: int
     said: str
-    """What it printed there."""
+    """Its output there."""
 
 
 def _git(root: Path, *arguments: str) -> str:

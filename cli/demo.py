@@ -30,7 +30,7 @@ RECORDS = 20_000
 MODELLED_RECORDS = 2_000
 SIMULATIONS = 100
 _LOOK_S = 0.1
-"""How often waiting looks whether the tour has been ended."""
+"""The interval at which waiting looks whether the tour has been ended."""
 
 
 class _Producing:

@@ -26,7 +26,7 @@ INTERRUPTED = 130
 READER_GONE = 141
 TERMINATED = 143
 _UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""What a file system answers when it takes no more output."""
+"""The errors of a file system that takes no more output."""
 
 
 def end_with_error(message: str) -> NoReturn:

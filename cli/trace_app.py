@@ -42,7 +42,7 @@ Verbose = Annotated[
 _STUMBLES = (
     TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
-"""How a reader fails on a file that is no trace."""
+"""The errors of a reader on a file that is no trace."""
 
 
 @contextmanager

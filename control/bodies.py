@@ -19,7 +19,7 @@ other thread runs."""
 BODIES_BYTES_MAX = 20_000_000
 """Of all requests together."""
 BODY_S_MAX = 30.0
-"""How long a body may take to come."""
+"""The time that a body may take to come."""
 _DRAIN_S = 1.0
 
 

@@ -16,6 +16,10 @@ from .section import Section
 
 _BROKERS, _CONTROLLER = Section("brokers"), Section("controller")
 _ASK_S, _ASK_S_MAX = 30, 300
+_BROKER_ACTIONS = (
+    "kill", "power_off", "shutdown", "start", "restart", "pause", "resume", "shift_clock",
+    "set_clock_rate", "fail_log_dir",
+)  # fmt: skip
 
 
 def _one(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -23,10 +27,6 @@ def _one(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
     return next(
         shown for shown in cluster_state.brokers(served.cluster) if shown["id"] == broker_id
     )
-
-
-def _metrics(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, Any]:
-    return served.cluster.broker(arguments["broker"]).metrics
 
 
 def _log_dirs(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
     _BROKERS.get(
         "/brokers/{broker}/metrics",
         "a broker's metrics by Kafka's names",
-        _metrics,
+        lambda served, arguments: served.cluster.broker(arguments["broker"]).metrics,
         gives="an object of metrics",
     ),
     _BROKERS.get(
@@ -107,16 +107,7 @@ BROKER_OPERATIONS: tuple[Operation, ...] = (
         _log_dirs,
         gives="an array of directories",
     ),
-    _BROKERS.act("/brokers/{broker}/kill", "kill"),
-    _BROKERS.act("/brokers/{broker}/power_off", "power_off"),
-    _BROKERS.act("/brokers/{broker}/shutdown", "shutdown"),
-    _BROKERS.act("/brokers/{broker}/start", "start"),
-    _BROKERS.act("/brokers/{broker}/restart", "restart"),
-    _BROKERS.act("/brokers/{broker}/pause", "pause"),
-    _BROKERS.act("/brokers/{broker}/resume", "resume"),
-    _BROKERS.act("/brokers/{broker}/shift_clock", "shift_clock"),
-    _BROKERS.act("/brokers/{broker}/set_clock_rate", "set_clock_rate"),
-    _BROKERS.act("/brokers/{broker}/fail_log_dir", "fail_log_dir"),
+    *(_BROKERS.act(f"/brokers/{{broker}}/{name}", name) for name in _BROKER_ACTIONS),
     _BROKERS.post(
         "/brokers/{broker}/repair_log_dir",
         "put a failed log directory in order for the next start",

@@ -11,11 +11,13 @@ from ..testing.parameters.cluster_kinds import MACHINE, MESSAGES
 from ..testing.parameters.kinds import INDEX
 from ..testing.parameters.parameter import optional
 from .faults import faults_at_work
-from .operation import Arguments, HoldOrder, InjectionOrder, Operation, ServedCluster
+from .operation import Arguments, Operation, Order, ServedCluster
 from .section import Section
 
 if TYPE_CHECKING:
     from ..actors.delivery import Delivery
+    from ..testing.handles.injection import Injection
+    from ..testing.handles.network import Hold
 
 _NETWORK, _INJECTIONS = Section("network"), Section("injections")
 _SHOWN_MAX = 200
@@ -81,11 +83,11 @@ def message_filter(served: ServedCluster, arguments: dict[str, Any]) -> MessageF
 
 def _hold(served: ServedCluster, arguments: Arguments) -> dict[str, int]:
     hold = served.cluster.network.hold(message_filter(served, arguments))
-    return {"id": served.holds.add(HoldOrder(hold, arguments.given))}
+    return {"id": served.holds.add(Order(hold, arguments.given))}
 
 
-def _shown_hold(number: int, order: HoldOrder) -> dict[str, Any]:
-    return {"id": number, **order.asked, "held": len(order.hold.messages)}
+def _shown_hold(number: int, order: Order[Hold]) -> dict[str, Any]:
+    return {"id": number, **order.asked, "held": len(order.at_work.messages)}
 
 
 def shown_message(delivery: Delivery) -> dict[str, Any]:
@@ -99,16 +101,16 @@ def shown_message(delivery: Delivery) -> dict[str, Any]:
 
 
 def _hold_messages(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    messages = served.holds.get(arguments["hold"]).hold.messages
+    messages = served.holds.get(arguments["hold"]).at_work.messages
     return [shown_message(delivery) for delivery in messages[:_SHOWN_MAX]]
 
 
 def _release(served: ServedCluster, arguments: dict[str, Any]) -> int:
-    return served.holds.get(arguments["hold"]).hold.release(arguments.get("count"))
+    return served.holds.get(arguments["hold"]).at_work.release(arguments.get("count"))
 
 
 def _end_hold(served: ServedCluster, arguments: dict[str, Any]) -> int:
-    return served.holds.remove(arguments["hold"]).hold.end()
+    return served.holds.remove(arguments["hold"]).at_work.end()
 
 
 def _release_all(served: ServedCluster, _arguments: dict[str, Any]) -> int:
@@ -121,16 +123,16 @@ def _release_all(served: ServedCluster, _arguments: dict[str, Any]) -> int:
 
 def _inject(served: ServedCluster, arguments: Arguments) -> dict[str, int]:
     injection = ACTIONS["inject"].perform(served.cluster, arguments)
-    served.injections.put(injection.id, InjectionOrder(injection, arguments.given))
+    served.injections.put(injection.id, Order(injection, arguments.given))
     return {"id": injection.id}
 
 
-def _shown_injection(number: int, order: InjectionOrder) -> dict[str, Any]:
+def _shown_injection(number: int, order: Order[Injection]) -> dict[str, Any]:
     return {
         "id": number,
         **order.asked,
-        "applied": order.injection.applied,
-        "remaining": order.injection.remaining,
+        "applied": order.at_work.applied,
+        "remaining": order.at_work.remaining,
     }
 
 
@@ -140,7 +142,7 @@ def _injection(served: ServedCluster, arguments: dict[str, Any]) -> dict[str, An
 
 
 def _cancel(served: ServedCluster, arguments: dict[str, Any]) -> None:
-    served.injections.remove(arguments["injection"]).injection.cancel()
+    served.injections.remove(arguments["injection"]).at_work.cancel()
 
 
 FAULT_OPERATIONS: tuple[Operation, ...] = (
@@ -150,13 +152,10 @@ FAULT_OPERATIONS: tuple[Operation, ...] = (
         lambda served, _: network(served),
         gives="the rules of the network",
     ),
-    _NETWORK.act("/network/partition", "partition"),
-    _NETWORK.act("/network/isolate", "isolate"),
-    _NETWORK.act("/network/heal", "heal"),
-    _NETWORK.act("/network/restore", "restore"),
-    _NETWORK.act("/network/latency", "latency"),
-    _NETWORK.act("/network/bandwidth", "bandwidth"),
-    _NETWORK.act("/network/drop", "drop"),
+    *(
+        _NETWORK.act(f"/network/{name}", name)
+        for name in ("partition", "isolate", "heal", "restore", "latency", "bandwidth", "drop")
+    ),
     _NETWORK.get(
         "/network/holds",
         "holds in force, with how many messages each keeps back",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..actors.network.rules import NetworkRules
-    from .operation import InjectionOrder, ServedCluster
+    from ..testing.handles.injection import Injection
+    from .operation import Order, ServedCluster
 
 _CUTS_TOLD = 20
 """Cut links that have entries of their own."""
@@ -30,7 +31,7 @@ class Fault(NamedTuple):
     text: str
     endings: tuple[Ending, ...] = ()
     detail: str = ""
-    """How it stands now, such as how many messages are held back."""
+    """Its state now, such as the number of messages held back."""
 
 
 def faults_at_work(served: ServedCluster) -> Iterator[Fault]:
@@ -53,9 +54,9 @@ def faults_at_work(served: ServedCluster) -> Iterator[Fault]:
     yield from _delays(rules)
     yield from _limits(rules)
     for number, order in served.holds.items():
-        yield _hold(number, order.asked, len(order.hold.messages))
+        yield _hold(number, order.asked, len(order.at_work.messages))
     for number, injection in served.injections.items():
-        if injection.injection.remaining != 0:
+        if injection.at_work.remaining != 0:
             yield _injection(number, injection)
 
 
@@ -136,8 +137,8 @@ def _hold(number: int, asked: Mapping[str, Any], held: int) -> Fault:
     )
 
 
-def _injection(number: int, order: InjectionOrder) -> Fault:
-    asked, left = order.asked, order.injection.remaining
+def _injection(number: int, order: Order[Injection]) -> Fault:
+    asked, left = order.asked, order.at_work.remaining
     effect = asked.get("error") or asked.get("errors") or asked.get("answer")
     told = [] if effect is None else [effect if isinstance(effect, str) else json.dumps(effect)]
     if asked.get("disconnect"):
@@ -149,6 +150,5 @@ def _injection(number: int, order: InjectionOrder) -> Fault:
     return Fault(
         f"injection {number} into {asked['api']}: {', '.join(told)}",
         (Ending("Cancel", "DELETE", f"/injections/{number}"),),
-        f"{order.injection.applied} applied, "
-        + ("no limit" if left is None else f"{left} to come"),
+        f"{order.at_work.applied} applied, " + ("no limit" if left is None else f"{left} to come"),
     )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _GROUPS, _TRANSACTIONS = Section("groups"), Section("transactions")
 _TIMEOUT_MS = 2000.0
-"""How long one broker may take; one that is cut off does not answer at all."""
+"""The time that one broker may take; one that is cut off does not answer at all."""
 
 
 def _ask(cluster: Cluster, name: str, request: Any) -> Any:

@@ -15,10 +15,10 @@ from ..testing.foreign_pages import refusal
 
 CONNECTIONS_MAX = 100
 IDLE_S_MAX = 15.0
-"""How long a connection may be open without a request."""
+"""The time for which a connection may be open without a request."""
 _PART_S = 1.0
 SEND_S_MAX = 30.0
-"""How long a part of an answer may wait for its reader."""
+"""The time that a part of an answer may wait for its reader."""
 
 
 def _is_visit(scope: Scope) -> bool:

@@ -103,18 +103,10 @@ class Numbered(Generic[T]):
 
 
 @dataclass(frozen=True)
-class InjectionOrder:
-    """An injection with what it was asked to do."""
+class Order(Generic[T]):
+    """An injection or a hold, with what was asked for."""
 
-    injection: Injection
-    asked: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class HoldOrder:
-    """A hold with what it was asked to keep back."""
-
-    hold: Hold
+    at_work: T
     asked: Mapping[str, Any]
 
 
@@ -124,8 +116,8 @@ class ServedCluster:
 
     cluster: Cluster
     feed: EventFeed
-    injections: Numbered[InjectionOrder] = field(default_factory=lambda: Numbered("injection"))
-    holds: Numbered[HoldOrder] = field(default_factory=lambda: Numbered("hold"))
+    injections: Numbered[Order[Injection]] = field(default_factory=lambda: Numbered("injection"))
+    holds: Numbered[Order[Hold]] = field(default_factory=lambda: Numbered("hold"))
 
 
 class Arguments(dict[str, Any]):
@@ -150,7 +142,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     """Fields of the body; those of GET and DELETE stand in the query."""
     gives: str = "null"
-    """What the answer is, in words."""
+    """The answer, in words."""
     is_stream: bool = False
     """Whether the answer is a stream of events that does not end."""
     gives_bytes: bool = False

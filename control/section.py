@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Concatenate
 
 from ..protocol.values import frozen
 from ..scenarios.actions import ACTIONS
 from ..testing.parameters.parameter import Parameter
 from .operation import Arguments, Operation, Run, ServedCluster
+
+
+def _made_by(method: str) -> Callable[Concatenate[Section, str, str, Run, ...], Operation]:
+    def make(
+        self: Section, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
+    ) -> Operation:
+        return Operation(method, path, self.tag, summary, run, parameters, **more)
+
+    return make
 
 
 @frozen
@@ -18,25 +27,10 @@ class Section:
 
     tag: str
 
-    def get(
-        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
-    ) -> Operation:
-        return Operation("GET", path, self.tag, summary, run, parameters, **more)
-
-    def post(
-        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
-    ) -> Operation:
-        return Operation("POST", path, self.tag, summary, run, parameters, **more)
-
-    def put(
-        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
-    ) -> Operation:
-        return Operation("PUT", path, self.tag, summary, run, parameters, **more)
-
-    def delete(
-        self, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
-    ) -> Operation:
-        return Operation("DELETE", path, self.tag, summary, run, parameters, **more)
+    get = _made_by("GET")
+    post = _made_by("POST")
+    put = _made_by("PUT")
+    delete = _made_by("DELETE")
 
     def act(
         self,

@@ -40,7 +40,7 @@ _STARTS_WITH = 0
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why going on has ended."""
+    """The reason for which going on has ended."""
 
     number: int
     """The event after which it stands."""
@@ -55,7 +55,7 @@ class Debugger:
         self._source = source
         self.breakpoints: list[Breakpoint] = []
         self.forks: list[str] = []
-        """What was done to the run, in order, as it was written."""
+        """The things done to the run, in order, as they were written."""
         if not finished(source.extending_to(position)):
             raise UsageError("there is no event to stand at: the run is empty")
         self.position: int = position
@@ -98,7 +98,7 @@ class Debugger:
 
     @property
     def problem(self) -> str | None:
-        """Why the recording ends early; None when it is whole, or no recording."""
+        """The reason why the recording ends early; None when it is whole, or no recording."""
         return self._source.stored.problem
 
     @property

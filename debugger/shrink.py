@@ -31,7 +31,7 @@ class Shrunk:
     """The broken promise that stayed."""
     runs: int
     dropped: tuple[str, ...]
-    """What went, in order."""
+    """The parts that went, in order."""
 
 
 def shrink(

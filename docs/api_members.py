@@ -83,7 +83,7 @@ MORE = {
 
 _RECEIVERS = ("self", "cls")
 _CONSTRUCTED = ("Settings", "Config", "Spec", "Costs")
-"""How classes are called that users make: their fields are shown with defaults."""
+"""Endings of the names of classes that users make: their fields are shown with defaults."""
 
 
 @dataclass(frozen=True)

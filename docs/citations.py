@@ -65,7 +65,7 @@ class Behaviour:
     kafka: tuple[str, ...] = ()
     """Kafka's own tests of it, each as ``Class.method``."""
     not_applicable: str = ""
-    """Why no test of this project can hold it."""
+    """The reason why no test of this project can hold it."""
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ class Exhibit:
     """The page of docs/stories that tells what happens."""
     question: str
     at: str
-    """Where the question is asked whose answer is drawn."""
+    """The place of the question whose answer is drawn."""
     moments: tuple[Moment, ...]
 
 

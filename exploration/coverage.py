@@ -30,7 +30,7 @@ _OTHER_NAMES = {"AlterPartition": "AlterIsr", "IncrementalAlterConfigs": "AlterC
 """APIs whose message is called otherwise here."""
 
 KINDS: tuple[str, ...] = ("state", "transition", "fault", "faults", "message", "error", "flag")
-"""What an item is about; it is followed by a colon and a name."""
+"""The kinds of items; a colon and a name follow."""
 SAMPLED_KINDS: tuple[str, ...] = ("message", "error", "flag")
 """Those that are looked at in sampled runs only."""
 

@@ -47,7 +47,7 @@ class ExplorationProgress(NamedTuple):
     runs_per_s: float
     remaining_s: float
     found: str
-    """What was found by then, in words."""
+    """The finds by then, in words."""
 
     def __str__(self) -> str:
         return (

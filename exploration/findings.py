@@ -24,7 +24,7 @@ class ShortFind(NamedTuple):
     signature: str
     violation: Violation
     runs: int
-    """How many have it."""
+    """The number of runs that have it."""
     history: Repeatable
     steps: int
     """Faults and client actions of the history; waits do not count."""

@@ -14,7 +14,7 @@ Choose = Callable[[World, random.Random], Iterator[Step[Any]]]
 """Draws what may happen next in a world: no step if nothing is there to be done, or several, each
 of which is done before the next is drawn."""
 Choices = Mapping[str, tuple[int, Choose[Any]]]
-"""What may be drawn, by name, with its weight."""
+"""The choices that may be drawn, by name, with their weights."""
 
 
 class Draws(NamedTuple):
@@ -30,7 +30,7 @@ class Draws(NamedTuple):
 
 
 _OFTEN = (1, 3, 9)
-"""How often a choice that is on comes in one history, beside its weight."""
+"""Factors by which a choice that is on comes in one history, beside its weight."""
 
 
 def swarmed(draws: Draws, rng: random.Random) -> Draws:

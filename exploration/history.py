@@ -26,7 +26,7 @@ TARGETS: dict[str, type[Target]] = {
 }
 
 _RAISED = "RunsEnd"
-"""What is broken where the emulation or the exploration itself raises."""
+"""The promise broken where the emulation or the exploration itself raises."""
 
 
 class Repeatable(Protocol):
@@ -102,13 +102,13 @@ class Outcome:
 
     history: Repeatable
     taken: tuple[Step[Any], ...]
-    """What was done, also if the seed drew it; what did not apply is left out."""
+    """The steps done, also if the seed drew them; those that did not apply are left out."""
     violations: tuple[Violation, ...]
     told: tuple[str, ...]
     virtual_ms: float
     figures: tuple[tuple[str, int], ...]
     reached: frozenset[str] = frozenset()
-    """What it covers, where that was asked for."""
+    """The items it covers, where that was asked for."""
 
     @property
     def resolved(self) -> Repeatable:

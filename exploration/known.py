@@ -53,7 +53,7 @@ _OF_LOGS = frozenset(
         "WeakIsr",
     }
 )
-"""What is broken where logs are cut or kept wrongly."""
+"""The promises broken where logs are cut or kept wrongly."""
 
 _JOINING_MS = 2_000
 """So long at most a leader does not know yet that who joins is in the ISR."""
@@ -81,7 +81,7 @@ class Known:
         """Those of them that a request after that wants again: their logs were deleted."""
         self._watch = watch
         self._leaders: dict[TopicPartition, dict[int, int]] = {}
-        """Who was elected in each leader epoch, as ZooKeeper had it."""
+        """The leader elected in each leader epoch, as ZooKeeper had it."""
         self._missing: dict[tuple[TopicPartition, int], int] = {}
         """Leaders that did not hear in time that another one led, with the epoch in which they
         lead again: what they do in later ones is not explained by that."""

@@ -39,13 +39,13 @@ class SeenReplica:
         self.leader: int | None = None
         self.leader_epoch: int = -1
         self.isr: tuple[int, ...] = ()
-        """What a leader takes for the ISR; empty on followers."""
+        """The ISR as a leader has it; empty on followers."""
         self.log: Any = None
         self.end: int = 0
         self.mark: int = 0
         """Its high watermark."""
         self.cuts: int = 0
-        """How often its log became shorter."""
+        """The number of times that its log became shorter."""
         self.asks_epoch: bool = False
         """Whether it asked its leader, or itself, where to cut since it follows in this epoch."""
         self.has_news: bool = False

@@ -50,7 +50,7 @@ class DeleteTopicsRequest:
     timeout_ms: int = 30000
     topic_ids: tuple[str, ...] = ()
     nameless: int = 0
-    """How many topics are asked for that have neither name nor id."""
+    """The number of topics asked for that have neither name nor id."""
     names_with_ids: tuple[tuple[str, str], ...] = ()
     """Topics that have both, for which a controller refuses the whole request."""
 

@@ -150,7 +150,7 @@ class ListOffsetsPartition:
     """``LATEST_TIMESTAMP``, ``EARLIEST_TIMESTAMP``, ``MAX_TIMESTAMP`` or milliseconds."""
     current_leader_epoch: int = -1
     offsets_max: int = 1
-    """How many offsets version 0 wants."""
+    """The number of offsets that version 0 wants."""
 
 
 @message
@@ -168,7 +168,7 @@ class ListOffsetsPartitionResponse:
     offset: int = -1
     leader_epoch: int = -1
     old_style_offsets: tuple[int, ...] = ()
-    """What version 0 answers instead: segment starts, newest first."""
+    """The answer of version 0 instead: segment starts, newest first."""
 
 
 @message

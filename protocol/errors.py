@@ -214,7 +214,7 @@ INVALID_REQUEST_TEXT = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
 )
-"""What Kafka says of INVALID_REQUEST where it says nothing more."""
+"""Kafka's words for INVALID_REQUEST where it says nothing more."""
 
 
 class KafkaError(FakeKafkaError):
@@ -230,7 +230,7 @@ class KafkaError(FakeKafkaError):
         self.code: ErrorCode = code
         """The error code that a client would see."""
         self.message: str = message
-        """What Kafka says beside the code; may be empty."""
+        """Kafka's words beside the code; may be empty."""
         self.record_errors: tuple[tuple[int, str], ...] = record_errors
         """(index in the batch, why) of each record that a produce request had refused."""
 

@@ -47,7 +47,7 @@ _THROTTLED_FORMATS = {
     "etc": "  must match for format [partitionId],[brokerId]:[partitionId],[brokerId]:"
     "[partitionId],[brokerId] etc",
 }
-"""What the releases say of a list of throttled replicas that they refuse."""
+"""The words of the releases for a list of throttled replicas that they refuse."""
 _COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 _KRAFT_ONLY = ("remote.log.delete.on.disable", "remote.log.copy.disable")
 LEADER_THROTTLED_RATE = "leader.replication.throttled.rate"

@@ -64,7 +64,7 @@ _OWNERS: Mapping[str, Callable[[EmulatedCluster, dict[str, Any]], Any]] = {
     "ZooKeeperHandle": lambda cluster, _: cluster.zookeeper,
     "ZooKeeperServerHandle": lambda cluster, given: cluster.zookeeper.server(given.pop("server")),
 }
-"""Where the handle of a class is found."""
+"""The place of the handle of a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Action:
     check: Callable[[Mapping[str, Any]], object] | None = None
     """Raises ``UsageError`` for arguments that do not go together."""
     gives: str = "null"
-    """What the control API answers."""
+    """The answer of the control API, in words."""
     files_say: Mapping[str, Any] = field(default_factory=dict)
     """Arguments that are no keys of a scenario file, which lets no call wait."""
 

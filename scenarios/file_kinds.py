@@ -24,9 +24,9 @@ BROKERS_MAX = 10_000
 """Brokers of a cluster."""
 RECORD_BYTES_MAX = 100_000_000
 ROLES = ("leader", "follower", "none", "off")
-"""What a broker takes itself for."""
+"""The roles that a broker may take itself to have."""
 BUDGETS = ("events", "virtual_s", "wall_s", "memory_mb")
-"""What a run of a batch can use up."""
+"""The resources that a run of a batch can use up."""
 
 
 def _take_brokers(value: Any, context: Context) -> int | tuple[int, ...]:

@@ -57,7 +57,7 @@ _TIMES_MAX = 1_000_000
 SEED = whole(0, limit=2**64)
 
 ROUNDS = "2.8-rounds"
-"""What a story calls 2.8 with followers that truncate by the epoch requests of 2.0 to 2.7, as they
+"""A story's name for 2.8 with followers that truncate by the epoch requests of 2.0 to 2.7, as they
 do while ``inter.broker.protocol.version`` is below 2.7."""
 STORY_VERSIONS = (*KAFKA_VERSIONS, ROUNDS)
 
@@ -390,7 +390,7 @@ class StorySpec:
     topic: str
     partition: int
     names: dict[str, int]
-    """What the story calls its brokers."""
+    """The story's names for its brokers."""
     versions: tuple[str, ...]
     steps: tuple[StepSpec, ...]
     outcome: OutcomeExpect = OutcomeExpect()
@@ -424,7 +424,7 @@ class ScenarioSpec:
     cluster: ClusterSpec = ClusterSpec()
     network: NetworkSpec = NetworkSpec()
     costs: Costs | None = None
-    """What processes, disks and links take time for; None: nothing does."""
+    """The time that processes, disks and links take; None: none."""
     workloads: tuple[WorkloadSpec, ...] = ()
     groups: tuple[GroupSpec, ...] = ()
     transformers: tuple[TransformerSpec, ...] = ()
@@ -444,7 +444,7 @@ class ScenarioSpec:
     )
     batch: BatchSpec = BatchSpec()
     parameters: dict[str, Any] = field(default_factory=dict)
-    """What was set over the file: dotted key to value."""
+    """Values set over those of the file, by dotted key."""
     text: str = ""
     """The TOML it was read from; with ``parameters`` it gives this very scenario again."""
     source: str = "<scenario>"

@@ -29,7 +29,7 @@ METRICS = (
     "duplicated",
     "duplicated_promised",
 )
-"""What a scenario may ask to be reported; docs/reference/scenarios.md says what each counts."""
+"""The figures that a scenario may ask for; docs/reference/scenarios.md says what each counts."""
 
 
 @dataclass

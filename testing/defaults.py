@@ -28,7 +28,7 @@ TEST_DEFAULTS: dict[str, tuple[str, str]] = {
 
 RESTART_DELAY_MS = 3000
 TEST_RESTART_DELAY_MS = 200
-"""How long a broker takes to be started again that found itself registered still."""
+"""The time after which a broker is started again that found itself registered still."""
 
 _PER_BROKER_COUNT = {
     "offsets.topic.replication.factor": 3,

@@ -28,7 +28,7 @@ def is_trusted_host(host: str, own: frozenset[str]) -> bool:
 def refusal(
     headers: Mapping[str, str], own: frozenset[str], what: str, *, is_visit: bool = False
 ) -> str | None:
-    """Why a request is not heard; None if it is. ``what`` is the server's name in the text.
+    """The reason to refuse a request, or None. ``what`` is the server's name in the text.
 
     A page of another site cannot leave out what tells it from the server's own: its browser sends
     Host and Origin, or Referer, or Sec-Fetch-Site.

@@ -32,7 +32,7 @@ _SEGMENTS = 64
 """A segment that has this part of the bound is rolled, and split where it lies in memory: segments
 go as wholes."""
 _BATCH_BYTES = 100
-"""What a batch takes beside its bytes, which all replicas share."""
+"""The memory of a batch beside its bytes, which all replicas share."""
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -59,7 +59,7 @@ class Deleted(NamedTuple):
     bytes_deleted: int
     kept_bytes: int
     log_starts: dict[TopicPartition, int]
-    """Where the logs begin now that lost records."""
+    """The beginnings of the logs that lost records."""
 
 
 class _Led(NamedTuple):

@@ -43,7 +43,7 @@ class RunningCluster(abc.ABC):
     __slots__ = ("_renaming", "admin", "processes", "zookeepers")
 
     unit_of_seconds = "s"
-    """How errors call the seconds that a wait took."""
+    """The name that errors have for the seconds of a wait."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class RunningCluster(abc.ABC):
         for process in processes.values():
             process.on_id = self._broker_is_known_as
         self.admin: Node = admin
-        """Where the API's own requests come from."""
+        """The node from which the API's own requests come."""
 
     # -- what real and virtual time differ in --------------------------------------------------
 

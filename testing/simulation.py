@@ -19,6 +19,7 @@ from ..actors.clients.transactional_producer import (
 from ..actors.clients.transformer import SimulatedTransformer, TransformerSettings
 from ..actors.network.costs import CostedNetwork, Costs
 from ..actors.network.latency import Constant
+from ..actors.node import Node
 from ..actors.runtime.runtime import VIRTUAL_EPOCH_MS
 from ..actors.runtime.virtual import VirtualRuntime
 from ..protocol.data import ACKS_ALL
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from .security import ClusterSecurity
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Node)
 
 DEFAULT_LATENCY_MS = 0.25
 _START_TIMEOUT_MS = 120_000
@@ -250,13 +252,13 @@ class Simulation(EmulatedCluster):
 
     # -- clients -------------------------------------------------------------------------------
 
-    def _client(self, node_class: type[Any], name: str | None, kind: str, settings: Any) -> Any:
+    def _client(self, node_class: type[C], name: str | None, kind: str, settings: Any) -> C:
         self._running.require_going()
         self._clients += 1
         name = self._free_name(f"{kind}-{self._clients}" if name is None else name)
-        return self.runtime.spawn(
-            node_class, name, self.runtime.process(name), self.broker_ids, settings
-        )
+        process = self.runtime.process(name)
+        client: C = self.runtime.spawn(node_class, name, process, self.broker_ids, settings)
+        return client
 
     def _free_name(self, name: str) -> str:
         taken = self._running.machines()
@@ -273,8 +275,7 @@ class Simulation(EmulatedCluster):
         if settings.get("acks") == "all":
             settings["acks"] = ACKS_ALL
         chosen = _settings(ProducerSettings, settings)
-        producer: SimulatedProducer = self._client(SimulatedProducer, name, "producer", chosen)
-        return producer
+        return self._client(SimulatedProducer, name, "producer", chosen)
 
     def consumer(
         self,
@@ -286,7 +287,7 @@ class Simulation(EmulatedCluster):
         keys = arguments.partition_keys(partitions)
         settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
         chosen = _settings(ConsumerSettings, settings)
-        consumer: SimulatedConsumer = self._client(SimulatedConsumer, name, "consumer", chosen)
+        consumer = self._client(SimulatedConsumer, name, "consumer", chosen)
         consumer.assign(TopicPartition(topic, partition) for topic, partition in keys)
         return consumer
 
@@ -304,10 +305,7 @@ class Simulation(EmulatedCluster):
         chosen = _settings(
             TransactionalProducerSettings, {"transactional_id": transactional_id, **settings}
         )
-        producer: SimulatedTransactionalProducer = self._client(
-            SimulatedTransactionalProducer, name, "transactional-producer", chosen
-        )
-        return producer
+        return self._client(SimulatedTransactionalProducer, name, "transactional-producer", chosen)
 
     def transformer(
         self,
@@ -329,10 +327,7 @@ class Simulation(EmulatedCluster):
         chosen = _settings(
             TransformerSettings, {"transactional_id": transactional_id, **copied, **settings}
         )
-        transformer: SimulatedTransformer = self._client(
-            SimulatedTransformer, name, "transformer", chosen
-        )
-        return transformer
+        return self._client(SimulatedTransformer, name, "transformer", chosen)
 
     def group_consumer(
         self,
@@ -349,10 +344,7 @@ class Simulation(EmulatedCluster):
         settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
         subscribed = {"group_id": group_id, "topics": tuple(topics)}
         chosen = _settings(GroupConsumerSettings, {**settings, **subscribed})
-        consumer: SimulatedGroupConsumer = self._client(
-            SimulatedGroupConsumer, name, "consumer", chosen
-        )
-        return consumer
+        return self._client(SimulatedGroupConsumer, name, "consumer", chosen)
 
     # -- programs ------------------------------------------------------------------------------
 

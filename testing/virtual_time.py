@@ -42,9 +42,9 @@ class VirtualTimeCluster(RunningCluster):
         self._seed = seed
         self._ended = False
         self._interruptions: list[tuple[int, Callable[[], object]]] = []
-        """What is to be done at a time, whoever lets time pass; the earliest last."""
+        """Actions and their times, whoever lets time pass; the earliest last."""
         self.acts: Acts | None = None
-        """Where the acts of programs are kept, if it is set before the first program."""
+        """The keeper of the acts of programs, if it is set before the first program."""
         self.programs: Programs | None = None
         """From the first program on."""
         self.begun: Callable[[Program], object] | None = None

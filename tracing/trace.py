@@ -47,7 +47,7 @@ class StoredTrace:
     """Digest of all events of the run; None when the run did not end in order."""
     outline: str | None
     problem: str | None = None
-    """Why the trace ends early, None when it is whole."""
+    """The reason why the trace ends early, None when it is whole."""
 
     def __init__(self) -> None:
         self.chunks: list[ChunkInfo] = []

@@ -30,7 +30,7 @@ class Verification:
 
 
 def refusal(trace: StoredTrace) -> str | None:
-    """Why a trace cannot be run again; None when it can."""
+    """The reason why a trace cannot be run again; None when it can."""
     mode = trace.header.get("mode")
     if mode != "sim":
         return (

@@ -87,7 +87,7 @@ class Stat:
     data_length: int
     """Bytes of data."""
     num_children: int
-    """How many children it has."""
+    """The number of its children."""
 
 
 # --- requests
@@ -139,7 +139,7 @@ class GetEphemeralsRequest:
     """Ask for the ephemeral nodes of the asking session; ZooKeeper 3.6 and later."""
 
     prefix: str = ""
-    """What their paths begin with; empty and ``/`` stand for all."""
+    """The beginning of their paths; empty and ``/`` stand for all."""
 
 
 @message
@@ -198,10 +198,10 @@ Request = (
     | MultiRequest
     | SyncRequest
 )
-"""What callers of a client send."""
+"""The requests that callers of a client send."""
 
 SessionRequest = Request | GetEphemeralsRequest | SetWatches | CloseSession | CreateSession
-"""What travels in packets and transactions."""
+"""The requests that travel in packets and transactions."""
 
 
 @message

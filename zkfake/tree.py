@@ -69,7 +69,7 @@ class ZnodeTree:
         """Open sessions with their timeout in milliseconds."""
         self.last_zxid: int = 0
         self.changes: list[Change] = []
-        """What the transactions since the last ``take_changes`` did, in order."""
+        """Changes by the transactions since the last ``take_changes``, in order."""
         self._ephemerals: dict[int, dict[str, None]] = {}
         # Steps that take back the operations of a multi under way; None outside of one.
         self._undo: list[Callable[[], None]] | None = None

@@ -44,7 +44,7 @@ _TOLD_EVERY_S = 0.1
 _DRAWN_EVERY_S = 0.5
 """Between two full pictures."""
 _WHILE_GOING = frozenset({"stop", "quit", "help", "filter", "unchanged", "lanes", "mark", "copy"})
-"""What may be done while a way is gone: it moves nothing."""
+"""The actions there are while a way is gone: they move nothing."""
 
 
 class Ask(ModalScreen[str | None]):

@@ -51,7 +51,7 @@ class Clients:
         self._asked: dict[str, tuple[float, str, str]] = {}
         """By topic: when which client asked for it, and with which API."""
         self._refused: dict[tuple[Any, ...], tuple[float, int, Event]] = {}
-        """What was told lately, with the time, and how often it has come again since."""
+        """Refusals told lately, with the time, and how many times each has come again since."""
 
     # Called by the connections, on the loop's thread.
 

@@ -18,7 +18,7 @@ class MemberSpec(NamedTuple):
     topic_ids: tuple[str, ...]
     """Those of them that exist."""
     target: TopicIdPartitions
-    """What it shall have up to now."""
+    """The partitions it shall have up to now."""
     group_instance_id: str | None = None
 
 

@@ -52,7 +52,7 @@ class ConsumerMember(NamedTuple):
     server_assignor: str | None = None
     assigned: TopicIdPartitions = {}
     pending_revocation: TopicIdPartitions = {}
-    """What it was told to give up, and may still read."""
+    """The partitions it was told to give up, and may still read."""
     classic: ClassicMembership | None = None
     """None for a member that speaks the consumer protocol."""
 
@@ -71,7 +71,7 @@ class ConsumerMember(NamedTuple):
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
     def epoch_error(self, epoch: int) -> ErrorCode:
-        """Why a commit or a fetch of offsets in an epoch is refused."""
+        """The error with which a commit or a fetch of offsets in an epoch is refused."""
         if epoch == self.member_epoch:
             return ErrorCode.NONE
         is_classic = self.classic is not None

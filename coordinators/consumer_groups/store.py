@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...replication.replica_manager import ReplicaManager
 
 RETRY_BACKOFF_MS = 500
-"""How long after a failed write what a timer began is tried again."""
+"""The time after which what a timer began is tried again, if its write failed."""
 _NONE = ErrorCode.NONE
 _ERRORS = {
     **APPEND_ERRORS,

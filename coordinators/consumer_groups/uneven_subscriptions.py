@@ -48,7 +48,7 @@ class _Balance:
         self._most = {m: sum(counts[t] for t in topic_ids) for m, topic_ids in topics.items()}
         """Member id -> how many partitions it could have."""
         self._moves: dict[_Partition, tuple[str, str]] = {}
-        """What was moved from whom to whom."""
+        """The partitions moved, from whom to whom."""
 
     def keep(self, targets: Mapping[str, TopicIdPartitions]) -> None:
         """Leave members what they have and still read."""

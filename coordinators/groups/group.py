@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     import random
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a new member may wait for its first rebalance to end (KAFKA-7610)."""
+"""The time that a new member may wait for its first rebalance to end (KAFKA-7610)."""
 _NONE = ErrorCode.NONE
 _UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 _REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
@@ -122,7 +122,7 @@ class WaitingJoin(NamedTuple):
     """The first members of a group: others may come, so only time ends it (KIP-134)."""
     delay_ms: int
     remaining_ms: int
-    """How much longer an initial one may be put off."""
+    """The time by which an initial one may still be put off."""
 
 
 class PendingMember(NamedTuple):
@@ -158,11 +158,11 @@ class Group:
         self.new_member_added: bool = False
         """A member came during the delay of the first rebalance."""
         self.subscribed_topics: frozenset[str] | None = None
-        """What members of a consumer group read; None where that is not known."""
+        """The topics that members of a consumer group read; None where they are not known."""
         self.waiting_join: WaitingJoin | None = None
         self.offsets: GroupOffsets = GroupOffsets()
         self.effects: list[Effect] = []
-        """What is to be done, and is not yet."""
+        """The effects that are to be done, and are not yet."""
         self.timers: dict[tuple[TimeLimit, str], Timer] = {}
         """The times that run, by what ``SetTimer`` names; kept for who carries out effects."""
         self._supported: dict[str, int] = {}

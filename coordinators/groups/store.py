@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ...replication.replica_manager import ReplicaManager
 
 LOAD_BYTES = 65536
-"""How much is loaded at once; other requests are answered in between."""
+"""The bytes that are loaded at once; other requests are answered in between."""
 _COMMIT_ERRORS = {
     **APPEND_ERRORS,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,

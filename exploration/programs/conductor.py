@@ -55,7 +55,7 @@ class Conductor:
         """When the first program was started."""
         self.simulation: Simulation | None = None
         self.taken: list[Step[Any]] = []
-        """What was done; what did not apply is left out."""
+        """The steps done; those that did not apply are left out."""
         self.told: list[str] = []
         self.restarts: list[str] = []
         """Errors of programs that were started again, as their supervisor does."""

@@ -42,7 +42,7 @@ class Failure(NamedTuple):
     text: str
     """In one line, whose begin is the same for failures of one kind."""
     told: str
-    """What pytest tells of it."""
+    """The text of pytest about it."""
     promise: str
     """Name of the test, or ``RunsEnd``."""
 

@@ -22,12 +22,12 @@ class ProgramFind(NamedTuple):
 
     signature: str
     runs: int
-    """How many fail in this way."""
+    """The number of runs that fail in this way."""
     history: FaultHistory
     text: str
-    """What the test says, as the recorded run gives it."""
+    """The words of the test, as the recorded run gives them."""
     told: str
-    """What pytest tells of it."""
+    """The text of pytest about it."""
     outcome: Outcome
     shrink_runs: int
     """0: it was not made shorter."""

@@ -48,7 +48,7 @@ REPLICATION: tuple[type[Invariant], ...] = (
     LegalTransitions,
     ControllerKnowsZookeeper,
 )
-"""What every cluster promises while it runs."""
+"""The promises of every cluster while it runs."""
 
 
 class LoadedCluster(Target):

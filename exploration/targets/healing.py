@@ -33,7 +33,7 @@ class Healing:
         self._helped: dict[str, tuple[str, str]] = {}  # promise -> what was lacking, its name
         self._missed = "KAFKA-1120"
         self._controller_moves = 0
-        """How often the controller was moved for the sake of brokers that it had missed."""
+        """The number of times the controller was moved because of brokers that it had missed."""
         self.restarted: set[TopicPartition] = set()
         """Partitions for whose sake their leader was restarted."""
         self._restarted_followers: set[int] = set()

@@ -51,7 +51,7 @@ class CopyWorld(World):
         ]
         self.transformers: list[SimulatedTransformer] = []
         self.found: dict[TopicPartition, list[Record]] = {}
-        """What readers of committed records got, of the input and of the output."""
+        """The records that readers of committed records got, of the input and of the output."""
         self.sent: int = 0
         self.former: int = 0
         """Answers with positions that a former coordinator gave."""

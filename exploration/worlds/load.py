@@ -96,7 +96,7 @@ class Acknowledged(NamedTuple):
     """-1: stored before, and the broker does not remember where."""
     value: bytes
     broker: int
-    """Who led then."""
+    """The leader then."""
     epoch: int
     batch: Any
     """The batch as the leader has it; None where there was none."""
@@ -118,7 +118,7 @@ class Load:
         self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {}
         self._newest: dict[TopicPartition, dict[int, Acknowledged]] = {}
         self.renumbered: dict[TopicPartition, set[bytes | None]] = {}
-        """What a producer sent under one number and then gave one of a new epoch."""
+        """Values that a producer sent under one number and then gave one of a new epoch."""
         self.on_read: list[Callable[[TopicPartition, Any, int], object]] = []
         """Called with (partition, batch, position) for what the consumer is given."""
         self.producers: list[Any] = []

@@ -36,7 +36,7 @@ class Finding:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     """States that prove the answer, one text per column."""
     clauses: list[str] = field(default_factory=list)
-    """What the states show; together the conclusion."""
+    """Facts that the states show; together the conclusion."""
     contradictions: list[str] = field(default_factory=list)
     """Claims that the states do not show."""
     facts: dict[str, Any] = field(default_factory=dict)

@@ -48,7 +48,7 @@ class StoryState:
     replicas: dict[int, ReplicaState]
     """Of the brokers the story names, as far as they are assigned the partition."""
     answers: dict[str, str] = field(default_factory=dict)
-    """What clients were told so far, by record value or name of a read."""
+    """The answers that clients got so far, by record value or name of a read."""
 
 
 def look(simulation: Simulation, story: StorySpec, answers: Mapping[str, str]) -> StoryState:

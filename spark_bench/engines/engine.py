@@ -13,7 +13,7 @@ from ..planning.carry_out import Outcome
 from ..planning.numbered_runs import NumberedRun, Work
 
 ENGINES = ("auto", "spark", "process", "serial")
-"""What a batch can be asked to run on; ``auto`` is what ``choose_engine`` says."""
+"""The engines that a batch can be asked to run on; ``auto`` is what ``choose_engine`` says."""
 
 
 class Engine(Protocol):
@@ -33,7 +33,7 @@ class SerialEngine:
 
 
 def java_problem() -> str | None:
-    """Why Spark cannot start here; None when it can be tried."""
+    """The reason why Spark cannot start here; None when it can be tried."""
     try:
         import pyspark  # noqa: F401
     except ImportError:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 GAMMA = 1.01 / 0.99
 _LOG_GAMMA = math.log(GAMMA)
 ZERO_BUCKET = -(1 << 20)
-"""Where values of zero and below go."""
+"""The bucket of values of zero and below."""
 OPEN = 1 << 20
 """Added to the bucket of what is open."""
 _LEAST = 1e-3

@@ -31,7 +31,7 @@ class LeadershipWatch:
     def __init__(self) -> None:
         self.account: OutageAccount = OutageAccount()
         self.leader_changes: int = 0
-        """How often a controller told brokers of another leader of a partition."""
+        """The number of times a controller told brokers of another leader of a partition."""
         self._leaders: dict[str, tuple[int, int]] = {}  # partition -> (leader epoch, leader)
 
     def see(

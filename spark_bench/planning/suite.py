@@ -52,7 +52,7 @@ class SuiteSource:
     name: str
     text: str = ""
     path: str = ""
-    """What the command line called it."""
+    """Its name on the command line."""
 
 
 @dataclass(frozen=True)

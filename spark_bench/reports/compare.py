@@ -78,7 +78,7 @@ class ProportionDifference:
     after: int
     runs: tuple[int, int]
     level: float
-    """How unlikely it must be among equals to count."""
+    """The most that its probability among equals may be for it to count."""
     p: float
 
     @property

@@ -78,7 +78,7 @@ class BatchResult:
         self.unfinished: dict[str, list[int]] = {name: [0, 0] for name in UNFINISHED}
         """Runs that ended with open outages or with unanswered records, and how many of these."""
         self.notes: list[str] = []
-        """What was damaged in the tables of the batch, and made again."""
+        """Damaged tables of the batch, which were made again."""
         self.configurations: dict[int, Configuration] = {}
         self._rows: list[dict[str, Any]] | None = [] if keeps_rows else None
         self._parameters = [column_name(name) for name, _ in plan.specs[0].parameters]

@@ -16,7 +16,7 @@ PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")
 OUTAGE = ("unavailable_ms", *PHASES)
 AREA = ("unavailable_partition_s", "outages")
-"""What the longest outage of a run does not tell."""
+"""A note of what the longest outage of a run does not tell."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Percentiles:
     name: str
     """Its column or its histogram, such as ``detect_ms``."""
     over: str
-    """What was counted: ``runs`` or ``records``."""
+    """The unit counted: ``runs`` or ``records``."""
     count: int
     values: dict[str, float | None]
     """``p50``, ``p90``, ``p99`` and ``max``; None is unknown."""

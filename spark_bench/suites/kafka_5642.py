@@ -20,7 +20,7 @@ SHAPES = {
     "failover-2000x50": (2_000, 50, 1),
     "failover-100000x1": (100_000, 1, 1),
 }
-"""What is measured: topics, partitions of each, replicas."""
+"""The sizes measured: topics, partitions of each, replicas."""
 MATRIX: list[dict[str, list[Any]]] = [
     {"what": ["shutdown"], "kafka_version": ["0.10"], "logs": [True, False]},
     {"what": ["shutdown"], "kafka_version": ["1.1"], "in_flight": [10, 1, 2]},

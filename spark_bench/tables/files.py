@@ -18,7 +18,7 @@ from ...protocol.errors import UsageError
 from .schema import TABLES, arrow
 
 FACTS = "batch.json"
-"""What a batch is: suite, parameters, seeds, machine."""
+"""The facts of a batch: suite, parameters, seeds, machine."""
 _SEAL = b"crc32 of this file without these eight digits: "
 _DIGITS = 8
 _PIECE_BYTES = 1 << 20

@@ -81,7 +81,7 @@ METRICS = {
     "were never read rank as worst",
     "partition_unavailable_ms": "each outage of a partition; those without an end rank as worst",
 }
-"""What histograms and samples count."""
+"""The units of histograms and samples."""
 
 COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
     "hist": {

@@ -106,7 +106,7 @@ class BatchStore:
         self._about = {"batch_id": plan.batch_id, "suite": plan.source.name, "format": _FORMAT}
         self.done: frozenset[int] = frozenset()
         self.dropped: list[str] = []
-        """What was damaged, and whose runs are not among ``done`` therefore."""
+        """Damaged files, whose runs are not among ``done`` therefore."""
         self._next_part = 0
         if resume and (out / FACTS).exists():
             self._go_on()

@@ -16,7 +16,7 @@ MetaProperties = Mapping[str, Mapping[str, str]]
 """The ``meta.properties`` of log directories, by path; empty for a directory without one."""
 
 NO_BROKER_ID = "broker.id must be greater than or equal to 0"
-"""What ``KafkaConfig`` says when an id is neither configured nor to be generated."""
+"""The words of ``KafkaConfig`` when an id is neither configured nor to be generated."""
 
 _MOVED_DATA = (
     "If you moved your data, make sure your configured {0} matches. If you intend to create a new "

@@ -62,7 +62,7 @@ class DynamicConfigManager:
         """Told the overrides of a topic at the start and when they changed, but not of a new topic
         (CP-202); raises ``ValueError`` for what it cannot use."""
         self.facts: Callable[[], Mapping[str, str]] = dict
-        """What the broker's settings file would name that is no setting of this package."""
+        """Facts of the broker's settings file that are no settings of this package."""
         self.on_entity_config: dict[str, Callable[[str, Mapping[str, str]], object]] = {}
         """By type of entity, such as ``users``: who is told the values of such entities."""
         self._plain = TopicConfig(config)

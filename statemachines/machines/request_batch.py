@@ -15,6 +15,7 @@ Source: Kafka's ``AbstractControllerBrokerRequestBatch``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from ...protocol.control import (
@@ -35,6 +36,7 @@ from ...protocol.values import (
     LeaderIsrAndControllerEpoch,
     ReplicaAssignment,
     TopicPartition,
+    changed,
 )
 from ...protocol.versions import Behaviour
 from ..zookeeper.errors import ControllerMoved, IllegalState, Log, ignore_log
@@ -160,7 +162,7 @@ class ControllerBrokerRequestBatch:
             of_broker = self._leader_and_isr.setdefault(broker_id, {})
             earlier = of_broker.get(topic_partition)
             if earlier is not None and earlier.is_new and not is_new:
-                of_broker[topic_partition] = _as_new(state)
+                of_broker[topic_partition] = changed(state, is_new=True)
             else:
                 of_broker[topic_partition] = state
         self._tell_all_registered()
@@ -304,18 +306,9 @@ class ControllerBrokerRequestBatch:
                 tuple(broker for broker in live_leaders if broker is not None),
                 self._topic_ids(state.topic for state in states),
             )
-            self._channels.send_request(
-                broker_id, request, self._on_leader_and_isr_response(broker_id)
-            )
+            respond = partial(self._events.on_leader_and_isr_response, broker_id=broker_id)
+            self._channels.send_request(broker_id, request, respond)
         self._leader_and_isr = {}
-
-    def _on_leader_and_isr_response(
-        self, broker_id: int
-    ) -> Callable[[LeaderAndIsrResponse], object]:
-        def callback(response: LeaderAndIsrResponse) -> object:
-            return self._events.on_leader_and_isr_response(response, broker_id)
-
-        return callback
 
     def _send_update_metadata(self, controller_epoch: int) -> None:
         destinations = self._destinations(self._update_metadata_brokers)
@@ -334,20 +327,11 @@ class ControllerBrokerRequestBatch:
                     live_brokers,
                     topic_ids,
                 )
-                self._channels.send_request(
-                    broker_id, request, self._on_update_metadata_response(broker_id)
-                )
+                respond = partial(self._events.on_update_metadata_response, broker_id=broker_id)
+                self._channels.send_request(broker_id, request, respond)
         self._update_metadata_brokers = {}
         self._update_metadata = {}
         self._told_all = None
-
-    def _on_update_metadata_response(
-        self, broker_id: int
-    ) -> Callable[[UpdateMetadataResponse], object]:
-        def callback(response: UpdateMetadataResponse) -> object:
-            return self._events.on_update_metadata_response(response, broker_id)
-
-        return callback
 
     def _send_stop_replica(self, controller_epoch: int) -> None:
         for broker_id, broker_epoch in self._destinations(self._stop_replica):
@@ -386,19 +370,3 @@ class ControllerBrokerRequestBatch:
             return self._events.on_stop_replica_deletion_response(broker_id, response.error, errors)
 
         return callback
-
-
-def _as_new(state: LeaderAndIsrPartitionState) -> LeaderAndIsrPartitionState:
-    return LeaderAndIsrPartitionState(
-        state.topic,
-        state.partition,
-        state.controller_epoch,
-        state.leader,
-        state.leader_epoch,
-        state.isr,
-        state.zk_version,
-        state.replicas,
-        state.adding_replicas,
-        state.removing_replicas,
-        True,
-    )

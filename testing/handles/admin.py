@@ -98,11 +98,6 @@ class AdminClient:
         return self._running.call(ask, _TIMEOUT_MS + 5000)
 
     def ask(self, broker: int | str, request: Any, timeout_s: float = 30) -> Any:
-        """A broker's response to any request of Kafka's, as one broker sends it to another.
-
-        None for a produce request with ``acks=0``, which has no response. Raises
-        ``FakeKafkaError``: ``Disconnected`` and ``RequestTimeout`` of ``protocol.awaiting``.
-        """
         name = broker_process(self._running, broker).name
         if type(request) not in REQUESTS.values():
             right = "a request of fakekafka.protocol, such as data.MetadataRequest(('orders',))"
@@ -162,7 +157,6 @@ class AdminClient:
         self._wait_everywhere(lambda broker: broker.metadata_cache.contains_topic(last))
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and wait until no living broker knows it."""
         self.delete_topics([arguments.text("name", name)])
 
     def delete_topics(self, names: Sequence[str]) -> None:
@@ -191,7 +185,6 @@ class AdminClient:
     def create_partitions(
         self, topic: str, count: int, assignment: Sequence[Sequence[int]] = ()
     ) -> None:
-        """Grow a topic to ``count`` partitions."""
         arguments.text("topic", topic)
         count = arguments.integer("count", count)
         lists = tuple(map(tuple, REPLICA_LISTS.check("assignment", assignment)))
@@ -202,7 +195,6 @@ class AdminClient:
         self._wait_everywhere(lambda broker: broker.metadata_cache.partition_count(topic) >= count)
 
     def alter_config(self, topic: str, config: Mapping[str, Any]) -> None:
-        """Set configurations of a topic, leaving its others as they are."""
         wanted = dict(arguments.topic_config(config))
         entries = tuple((key, SET, value) for key, value in wanted.items())
         resource = ConfigResource(TOPIC_RESOURCE, arguments.text("topic", topic))
@@ -220,35 +212,32 @@ class AdminClient:
     def elect_leaders(
         self, election: str = "preferred", partitions: Sequence[tuple[str, int]] | None = None
     ) -> dict[TopicPartition, ErrorCode]:
-        """Run a ``preferred`` or ``unclean`` election; per partition its error code."""
         kind = {"preferred": PREFERRED, "unclean": UNCLEAN}[ELECTION.check("election", election)]
         wanted = None
         if partitions is not None:
             wanted = tuple(TopicPartition(*p) for p in arguments.partition_keys(partitions))
-        response = self.request(ElectLeadersRequest(kind, wanted))
-        if response.error != ErrorCode.NONE:
-            raise KafkaError(response.error)
+        response = self._accepted(ElectLeadersRequest(kind, wanted))
         return {partition: error for partition, error, _ in response.partitions}
 
     def reassign_partitions(self, targets: Mapping[tuple[str, int], Sequence[int] | None]) -> None:
-        """Start moving partitions to other brokers; None cancels a move."""
         wanted = tuple(
             (TopicPartition(*key), None if ids is None else tuple(ids))
             for key, ids in MOVES.check("targets", targets).items()
         )
-        response = self.request(AlterPartitionReassignmentsRequest(wanted))
-        if response.error != ErrorCode.NONE:
-            raise KafkaError(response.error)
+        response = self._accepted(AlterPartitionReassignmentsRequest(wanted))
         for partition, error, message in response.partitions:
             if error != ErrorCode.NONE:
                 raise KafkaError(error, f"{partition}: {message or ''}")
 
     def reassignments(self) -> tuple[OngoingReassignment, ...]:
-        """Moves that are under way."""
-        response = self.request(ListPartitionReassignmentsRequest(None))
+        return tuple(self._accepted(ListPartitionReassignmentsRequest(None)).reassignments)
+
+    def _accepted(self, request: Any) -> Any:
+        """The controller's answer to a request that is not refused as a whole."""
+        response = self.request(request)
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)
-        return tuple(response.reassignments)
+        return response
 
     def _wait_everywhere(self, condition: Callable[[Broker], object]) -> None:
         """Wait until a condition holds at every serving broker."""

@@ -118,7 +118,7 @@ class Kind:
     """A kind of values."""
 
     words: str
-    """What it must be, for messages and documents."""
+    """The words for what it must be, for messages and documents."""
     schema: Mapping[str, Any]
     """The same as a schema of JSON."""
     take: Callable[[Any, Context], Any]
@@ -318,7 +318,7 @@ MILLISECONDS = number("milliseconds")
 CLOCK_SHIFT = number("milliseconds", -1e11, 1e11)
 """About three years either way."""
 CLOCK_RATE = number(least=0.1, most=10.0)
-"""How many times as fast as it should a clock runs."""
+"""The rate of a clock, as a multiple of the right one."""
 SECONDS = number("seconds")
 PROBABILITY = number(most=1.0)
 MEGABYTES_PER_SECOND = number("megabytes per second", is_above=True)

@@ -28,7 +28,7 @@ class _Now:
     """The work of this process for another one."""
 
     runs = 0
-    """How many runs other processes have done for this one."""
+    """The number of runs that other processes have done for this one."""
     is_preparing = False
     """Whether it imports the script in which the other one found main."""
 

@@ -52,7 +52,7 @@ class _Report(NamedTuple):
     """A sign that a record was dealt with."""
 
     told: str
-    """Where and by whom, for a problem."""
+    """The place and the program, for a problem."""
     program: str
     event: int
 

@@ -32,7 +32,7 @@ class Recorded(NamedTuple):
 
     trace: StoredTrace
     acts: list[Act]
-    """What its programs did."""
+    """The acts of its programs."""
     hash_seed: int | None
 
     @classmethod

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .sameness import Recorded
 
 _FOLDER = "FAKEKAFKA_VERIFIED"
-"""Where the second process puts its run for the first one."""
+"""The place where the second process puts its run for the first one."""
 _OUTPUT_MAX = 3000
 
 

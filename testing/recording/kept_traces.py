@@ -26,7 +26,7 @@ _TRACES = ".fakekafka-traces"
 _NAME_MAX = 200
 """Characters of a trace's name; file systems take 255 bytes."""
 _PATIENCE_S = 10
-"""How long a cluster may take to say how it is: its threads may be what failed."""
+"""The time that a cluster may take to say how it is: its threads may be what failed."""
 _WITH_VALUE = (
     *("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p"),
     *("--kafka-seeds", "--fakekafka-seeds"),

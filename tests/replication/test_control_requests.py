@@ -31,27 +31,12 @@ def requests(cluster: ReplicaCluster, controller_epoch: int, broker_epoch: int) 
     manager = cluster[0].manager
     state = cluster.partition_state(leader_epoch=99)
     stop = StopReplicaPartitionState("nowhere", 0, -1, False)
-    yield (
-        lambda: (
-            manager.roles.become_leader_or_follower(
-                LeaderAndIsrRequest(9, controller_epoch, broker_epoch, (state,))
-            ).error
-        )
-    )
-    yield (
-        lambda: (
-            manager.roles.stop_replicas(
-                StopReplicaRequest(9, controller_epoch, broker_epoch, (stop,))
-            ).error
-        )
-    )
-    yield (
-        lambda: (
-            manager.roles.update_metadata(
-                UpdateMetadataRequest(9, controller_epoch, broker_epoch, (), ())
-            )[0].error
-        )
-    )
+    sender = 9, controller_epoch, broker_epoch
+    lead, stopping = LeaderAndIsrRequest(*sender, (state,)), StopReplicaRequest(*sender, (stop,))
+    yield lambda: manager.roles.become_leader_or_follower(lead).error
+    yield lambda: manager.roles.stop_replicas(stopping).error
+    update = UpdateMetadataRequest(*sender, (), ())
+    yield lambda: manager.roles.update_metadata(update)[0].error
 
 
 @pytest.mark.parametrize(

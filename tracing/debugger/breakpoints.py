@@ -74,7 +74,7 @@ class Breakpoint:
         self._test = test
 
     def reason(self, event: Event, state: Mapping[str, Any]) -> str | None:
-        """Why the run stops after this event; None when it goes on."""
+        """The reason why the run stops after this event; None when it goes on."""
         return self._test(event, state)
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from ..trace import StoredTrace
 EVENTS_MAX = 5_000
 """ShiViz draws every event at once."""
 EXPRESSION = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
-"""How ShiViz is to read the log: its own default."""
+"""The pattern by which ShiViz reads the log: its own default."""
 
 
 def write(trace: StoredTrace, stream: BinaryIO) -> None:

@@ -38,7 +38,7 @@ class Trace:
 
     def __init__(self, stored: StoredTrace) -> None:
         self.stored: StoredTrace = stored
-        """What is stored, as the reader of the file has it."""
+        """The stored events, as the reader of the file has them."""
 
     # -- what it is ----------------------------------------------------------------------------
 
@@ -55,12 +55,12 @@ class Trace:
 
     @property
     def problem(self) -> str | None:
-        """Why the trace ends early; None when it is whole."""
+        """The reason why the trace ends early; None when it is whole."""
         return self.stored.problem
 
     @property
     def cannot_replay(self) -> str | None:
-        """Why the run cannot be run again from this trace; None when it can."""
+        """The reason why this trace cannot be run again; None when it can."""
         return refusal(self.stored)
 
     @property

@@ -76,7 +76,7 @@ class LaneDifference:
     changed: int
     """Events that do the same to the same things, with other values."""
     places: tuple[Place, ...]
-    """Where only one run has an event, in order."""
+    """The places where only one run has an event, in order."""
 
     @property
     def time_us(self) -> int:
@@ -122,7 +122,7 @@ class StructuralComparison:
     """Faults, and changes of leaders, roles and ISRs, that only the left run has."""
     only_right: list[Event]
     events: tuple[int, int]
-    """How many events both runs have."""
+    """The number of events that both runs have."""
 
     @property
     def shared(self) -> int:

@@ -33,7 +33,7 @@ from .disturbances import Disturbance, Disturbances
 LEAST_US = 1_000_000
 """A wait in which no leader died or changed and no ISR shrank is an outage from here on."""
 PHASES = ("before", "detect", "elect", "shrink", "restore", "propagate", "client")
-"""What an outage is made of, in about the order in which it happens."""
+"""The parts of an outage, in about the order in which it happens."""
 LEAST_SHRUNK_US = 10_000
 """The same where the ISR shrank: a record that passes at that moment waits for its round trip."""
 FENCED_US = 1_000_000
@@ -43,7 +43,7 @@ _BROKERS = "/brokers/ids"
 _CONTROLLER = "/controller"
 _TOO_FEW = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 _DEATHS = ("NodeDeleted", "NodeChildrenChanged")
-"""What a watch says when a session has expired."""
+"""The word of a watch when a session has expired."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,13 +53,13 @@ class Outage:
     partition: str
     begun_us: int
     leader: int | None
-    """Who led when it began, if that is known."""
+    """The leader when it began, if that is known."""
     ended_us: int | None = None
     """The next acknowledgement, or when nobody waited any more; None if it had not ended."""
     is_acknowledged: bool = False
     """Whether it ended with an acknowledgement."""
     cause: Disturbance | None = None
-    """What is to blame, None if nothing was seen."""
+    """The cause, None if nothing was seen."""
     decided_us: int | None = None
     """When the controller sent the last leader that is another, or a smaller ISR."""
     took_over_us: int | None = None

@@ -59,7 +59,7 @@ class HandlerRegistry:
         self._child_change: dict[str, ChildChangeHandler] = {}
         self._state_change: dict[str, Any] = {}
         self.callback_errors: list[Exception] = []
-        """What session callbacks raised; kept for inspection, nothing else stops for it."""
+        """Errors of session callbacks; kept for inspection, nothing else stops for them."""
 
     def register_change_handler(self, path: str, handler: ChangeHandler) -> None:
         """Call the handler for watch events of ``path``; exists and get data now arm a watch."""

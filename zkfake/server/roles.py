@@ -19,9 +19,9 @@ class ZooKeeperConfig:
 
     tick_time_ms: int = 2000
     init_limit_ticks: int = 10
-    """How long a new leader and its followers may take to agree."""
+    """The time that a new leader and its followers may take to agree."""
     sync_limit_ticks: int = 5
-    """How long leader and followers may be silent towards each other."""
+    """The time for which leader and followers may be silent towards each other."""
     min_session_timeout_ms: int = 0
     """ZooKeeper's default is two ticks; here short sessions are let through, for fast tests."""
     max_session_timeout_ms: int = 40_000
