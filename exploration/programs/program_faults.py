@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ...protocol.errors import UsageError, nearest_names
 from ...protocol.names import broker_name
@@ -14,9 +14,21 @@ from .. import cluster_steps as steps
 from ..faults import HEARD_AFTER_MS, one_of, zookeepers_down, zookeepers_up
 from ..generator import Choices, Choose, Draws, draw
 from ..step import Step
-from . import program_steps
+from .program_steps import (
+    AddProgram,
+    CutProgram,
+    IsolateProgram,
+    KillProgram,
+    MovePartition,
+    PauseProgram,
+    RestartProgram,
+    ResumeProgram,
+    ShiftClock,
+    SlowProgram,
+)
 from .program_world import ProgramWorld
 
+T = TypeVar("T")
 Drawn = Iterator[Step[Any]]
 
 _FIRST_MS = 60
@@ -45,23 +57,34 @@ class Bounds(NamedTuple):
 
 
 def _episode(
-    candidates: Callable[[ProgramWorld], list[str]],
-    begin: Callable[[str], Step[Any]],
+    pick: Callable[[ProgramWorld, random.Random], T | None],
+    begin: Callable[[T], Step[Any]],
     lasts_ms: tuple[int, ...],
-    end: Callable[[str], Step[Any]],
+    end: Callable[[T], Step[Any]],
+    *,
+    is_sure: bool = False,
 ) -> Choose[ProgramWorld]:
-    """A fault of a program that ends after a while; now and then something else ends it."""
+    """A fault that ends after a while; if that is not sure, now and then something else ends it."""
 
     def choose(world: ProgramWorld, rng: random.Random) -> Drawn:
-        names = candidates(world)
-        if names:
-            name = rng.choice(names)
-            yield begin(name)
-            if rng.random() < 0.8:
+        picked = pick(world, rng)
+        if picked is not None:
+            yield begin(picked)
+            if is_sure or rng.random() < 0.8:
                 yield steps.Wait(rng.choice(lasts_ms))
-                yield end(name)
+                yield end(picked)
 
     return choose
+
+
+def _any_of(
+    candidates: Callable[[ProgramWorld], Sequence[T]],
+) -> Callable[[ProgramWorld, random.Random], T | None]:
+    def pick(world: ProgramWorld, rng: random.Random) -> T | None:
+        found = candidates(world)
+        return rng.choice(found) if found else None
+
+    return pick
 
 
 def _broker_of_interest(world: ProgramWorld, rng: random.Random, among: list[int]) -> int | None:
@@ -78,17 +101,16 @@ def _broker_of_interest(world: ProgramWorld, rng: random.Random, among: list[int
     return rng.choice(among) if among else None
 
 
-def _kill_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
-    broker = _broker_of_interest(world, rng, world.mortal())
-    if broker is not None:
-        yield steps.Kill(broker)
-        if rng.random() < 0.8:
-            yield steps.Wait(rng.choice((1000, 4000, 10_000)))
-            yield steps.Start(broker)
+def _mortal_broker(world: ProgramWorld, rng: random.Random) -> int | None:
+    return _broker_of_interest(world, rng, world.mortal())
+
+
+def _heal_after(_what: object) -> Step[Any]:
+    return steps.Heal()
 
 
 def _power_off_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
-    broker = _broker_of_interest(world, rng, world.mortal())
+    broker = _mortal_broker(world, rng)
     if broker is not None:
         yield steps.Wait(HEARD_AFTER_MS)
         yield steps.PowerOff(broker, rng.random() < 0.5)
@@ -106,37 +128,11 @@ def _fail_log_dir(world: ProgramWorld, rng: random.Random) -> Drawn:
         yield steps.Start(broker, True)
 
 
-def _kill_zookeeper(world: ProgramWorld, rng: random.Random) -> Drawn:
-    servers = zookeepers_up(world)
-    if servers:
-        server = rng.choice(servers)
-        yield steps.KillZookeeper(server)
-        if rng.random() < 0.8:
-            yield steps.Wait(rng.choice((200, 3000, 10_000)))
-            yield steps.StartZookeeper(server)
-
-
-def _freeze_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
-    broker = _broker_of_interest(world, rng, world.mortal())
-    if broker is not None:
-        yield steps.Freeze(broker)
-        yield steps.Wait(rng.choice(_STILL_MS))
-        yield steps.Thaw(broker)
-
-
 def _stop_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
     running = [broker for broker in world.mortal() if broker in world.running()]
     broker = _broker_of_interest(world, rng, running)
     if broker is not None:
         yield steps.Stop(broker)
-
-
-def _isolate_broker(world: ProgramWorld, rng: random.Random) -> Drawn:
-    broker = _broker_of_interest(world, rng, world.mortal())
-    if broker is not None:
-        yield steps.Isolate(broker_name(broker))
-        yield steps.Wait(rng.choice(_CUT_MS))
-        yield steps.Heal()
 
 
 def _cut_brokers(world: ProgramWorld, rng: random.Random) -> Drawn:
@@ -152,7 +148,7 @@ def _cut_program(world: ProgramWorld, rng: random.Random) -> Drawn:
     broker = _broker_of_interest(world, rng, list(world.simulation.broker_ids))
     if names and broker is not None:
         direction = rng.choice(("to", "from", "from", "both"))
-        yield program_steps.CutProgram(rng.choice(names), broker_name(broker), direction)
+        yield CutProgram(rng.choice(names), broker_name(broker), direction)
         yield steps.Wait(rng.choice(_CUT_MS))
         yield steps.Heal()
 
@@ -162,13 +158,13 @@ def _slow_program(world: ProgramWorld, rng: random.Random) -> Drawn:
     broker = _broker_of_interest(world, rng, list(world.simulation.broker_ids))
     if names and broker is not None:
         ms = rng.choice((20, 200, 1000))
-        yield program_steps.SlowProgram(rng.choice(names), broker_name(broker), ms)
+        yield SlowProgram(rng.choice(names), broker_name(broker), ms)
 
 
 def _shift_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
     names = world.struck()
     if names:
-        yield program_steps.ShiftClock(rng.choice(names), rng.choice(_SHIFTS_MS))
+        yield ShiftClock(rng.choice(names), rng.choice(_SHIFTS_MS))
 
 
 def _shift_broker_clock(world: ProgramWorld, rng: random.Random) -> Drawn:
@@ -190,7 +186,7 @@ def _move_partition(world: ProgramWorld, rng: random.Random) -> Drawn:
         view = rng.choice(views)
         replicas = tuple(rng.sample(world.simulation.broker_ids, len(view.replicas)))
         where = TopicPartition(view.topic, view.partition)
-        yield program_steps.MovePartition(where, replicas)
+        yield MovePartition(where, replicas)
 
 
 def _elect(_world: ProgramWorld, _rng: random.Random) -> Drawn:
@@ -211,48 +207,48 @@ def _paused(world: ProgramWorld) -> list[str]:
     return [name for name, program in world.programs.items() if program.is_paused]
 
 
+_STRUCK = _any_of(ProgramWorld.struck)
 FAULTS: Choices = {
-    "kill_program": (
-        12,
-        _episode(
-            ProgramWorld.struck, program_steps.KillProgram, _DOWN_MS, program_steps.RestartProgram
-        ),
-    ),
-    "pause_program": (
-        8,
-        _episode(
-            ProgramWorld.struck, program_steps.PauseProgram, _STILL_MS, program_steps.ResumeProgram
-        ),
-    ),
+    "kill_program": (12, _episode(_STRUCK, KillProgram, _DOWN_MS, RestartProgram)),
+    "pause_program": (8, _episode(_STRUCK, PauseProgram, _STILL_MS, ResumeProgram)),
     "isolate_program": (
         4,
-        _episode(
-            ProgramWorld.reachable,
-            program_steps.IsolateProgram,
-            _CUT_MS,
-            lambda _name: steps.Heal(),
-        ),
+        _episode(_any_of(ProgramWorld.reachable), IsolateProgram, _CUT_MS, _heal_after),
     ),
     "cut_program": (4, _cut_program),
     "slow_program": (1, _slow_program),
     "shift_clock": (1, _shift_clock),
-    "add_program": (2, one_of(ProgramWorld.scaled, program_steps.AddProgram)),
-    "kill_broker": (6, _kill_broker),
-    "freeze_broker": (1, _freeze_broker),
+    "add_program": (2, one_of(ProgramWorld.scaled, AddProgram)),
+    "kill_broker": (6, _episode(_mortal_broker, steps.Kill, (1000, 4000, 10_000), steps.Start)),
+    "freeze_broker": (
+        1,
+        _episode(_mortal_broker, steps.Freeze, _STILL_MS, steps.Thaw, is_sure=True),
+    ),
     "stop_broker": (2, _stop_broker),
-    "isolate_broker": (1, _isolate_broker),
+    "isolate_broker": (
+        1,
+        _episode(
+            _mortal_broker,
+            lambda broker: steps.Isolate(broker_name(broker)),
+            _CUT_MS,
+            _heal_after,
+            is_sure=True,
+        ),
+    ),
     "cut_brokers": (1, _cut_brokers),
     "power_off_broker": (2, _power_off_broker),
     "fail_log_dir": (1, _fail_log_dir),
     "shift_broker_clock": (1, _shift_broker_clock),
-    "kill_zookeeper": (1, _kill_zookeeper),
+    "kill_zookeeper": (
+        1,
+        _episode(
+            _any_of(zookeepers_up), steps.KillZookeeper, (200, 3000, 10_000), steps.StartZookeeper
+        ),
+    ),
     "expire_session": (1, one_of(ProgramWorld.alive, steps.Expire)),
     "move_controller": (1, _resign),
-    "restart_program": (
-        2,
-        one_of(lambda world: sorted(world.killed), program_steps.RestartProgram),
-    ),
-    "resume_program": (1, one_of(_paused, program_steps.ResumeProgram)),
+    "restart_program": (2, one_of(lambda world: sorted(world.killed), RestartProgram)),
+    "resume_program": (1, one_of(_paused, ResumeProgram)),
     "start_broker": (2, one_of(ProgramWorld.down, lambda broker: steps.Start(broker, True))),
     "start_zookeeper": (1, one_of(zookeepers_down, steps.StartZookeeper)),
     "thaw_broker": (1, one_of(lambda world: sorted(world.paused), steps.Thaw)),

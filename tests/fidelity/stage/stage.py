@@ -130,17 +130,11 @@ class Stage:
 
     def kill(self, broker: int, look: bool = True) -> None:
         """End a broker's process; go on when ZooKeeper has noticed."""
-        self.side.kill(broker)
-        self.wait_gone(broker)
-        if look:
-            self.look(f"killed {broker}")
+        self._end(broker, self.side.kill, "killed", look)
 
     def stop(self, broker: int, look: bool = True) -> None:
         """Shut a broker down in order."""
-        self.side.stop(broker)
-        self.wait_gone(broker)
-        if look:
-            self.look(f"stopped {broker}")
+        self._end(broker, self.side.stop, "stopped", look)
 
     def start(self, broker: int, look: bool = True) -> None:
         outcome = self.side.start(broker)
@@ -153,10 +147,13 @@ class Stage:
 
     def freeze(self, broker: int, look: bool = True) -> None:
         """Freeze a broker until its session has expired."""
-        self.side.freeze(broker)
+        self._end(broker, self.side.freeze, "froze", look)
+
+    def _end(self, broker: int, how: Callable[[int], object], told: str, look: bool) -> None:
+        how(broker)
         self.wait_gone(broker)
         if look:
-            self.look(f"froze {broker}")
+            self.look(f"{told} {broker}")
 
     def thaw(self, broker: int, look: bool = True) -> None:
         self.side.thaw(broker)
