@@ -45,8 +45,6 @@ class ConsumerGroupHeartbeats:
         self, store: ConsumerGroupStore, updates: MemberUpdates, migration: Migration
     ) -> None:
         self._store = store
-        self._host = store.host
-        self._config = store.config
         self._updates = updates
         self._migration = migration
         self._assignors = assignor_names(store.config)
@@ -113,7 +111,7 @@ class ConsumerGroupHeartbeats:
         records: list[GroupRecord] = []
         group, replaced = self._find_group(request.group_id, joins)
         self._check_room(group, request.member_id)
-        member_id = request.member_id or uuid_text(self._host.rng.randbytes(16))
+        member_id = request.member_id or uuid_text(self._store.host.rng.randbytes(16))
         known = self._find_member(group, request, member_id, joins, records)
         updated = known._replace(
             group_instance_id=_or(request.group_instance_id, known.group_instance_id),
@@ -144,7 +142,7 @@ class ConsumerGroupHeartbeats:
             None,
             stepped.member_id,
             stepped.member_epoch,
-            self._config["group.consumer.heartbeat.interval.ms"],
+            self._store.config["group.consumer.heartbeat.interval.ms"],
             assignment,
         )
 
@@ -165,7 +163,7 @@ class ConsumerGroupHeartbeats:
                 raise KafkaError(
                     ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found."
                 )
-            return ConsumerGroup(group_id, self._host.state_listener), ()
+            return ConsumerGroup(group_id, self._store.host.state_listener), ()
         converted = self._migration.upgraded(classic) if joins else None
         if converted is None:
             raise KafkaError(
@@ -178,7 +176,7 @@ class ConsumerGroupHeartbeats:
         return converted
 
     def _check_room(self, group: ConsumerGroup, member_id: str) -> None:
-        largest = self._config["group.consumer.max.size"]
+        largest = self._store.config["group.consumer.max.size"]
         if len(group.members) >= largest and member_id not in group.members:
             raise KafkaError(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,

@@ -31,8 +31,6 @@ class MemberUpdates:
         self, store: ConsumerGroupStore, topics: TopicCatalogue, migration: Migration
     ) -> None:
         self._store = store
-        self._host = store.host
-        self._config = store.config
         self._topics = topics
         self._migration = migration
         self._default_assignor = assignor_names(store.config)[0]
@@ -56,7 +54,7 @@ class MemberUpdates:
         if updated != known:
             records.append(group_records.member_metadata(group_id, updated))
         epoch, topics = group.epoch, group.topics
-        now_ms = self._host.now_ms()
+        now_ms = self._store.host.now_ms()
         if raises_epoch or group.is_refresh_due(now_ms):
             topics = self._topics.of(members.values())
             if topics != group.topics:
@@ -176,7 +174,7 @@ class MemberUpdates:
     ) -> None:
         """The member is to be heard of within a time, by default the session of the broker."""
         if timeout_ms is None:
-            timeout_ms = self._config["group.consumer.session.timeout.ms"]
+            timeout_ms = self._store.config["group.consumer.session.timeout.ms"]
 
         def expired(done: Done) -> None:
             self._store.write_line(

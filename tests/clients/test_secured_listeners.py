@@ -140,10 +140,8 @@ def test_a_client_that_does_not_trust_the_authority_does_not_come(
     [
         ("confluent-kafka", "PLAIN", "Authentication failed: Invalid username or password"),
         ("confluent-kafka", "SCRAM-SHA-256", "invalid credentials with SASL mechanism SCRAM"),
-        ("kafka-python", "PLAIN", ""),
-        ("kafka-python", "SCRAM-SHA-512", ""),
-        ("aiokafka", "PLAIN", ""),
-        ("aiokafka", "SCRAM-SHA-256", ""),
+        *(("kafka-python", mechanism, "") for mechanism in ("PLAIN", "SCRAM-SHA-512")),
+        *(("aiokafka", mechanism, "") for mechanism in ("PLAIN", "SCRAM-SHA-256")),
     ],
 )
 def test_a_client_says_why_it_was_refused(
