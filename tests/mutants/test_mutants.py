@@ -45,7 +45,7 @@ def _decorators(path: str) -> dict[str, list[str]]:
     return {
         node.name: [ast.unparse(decorator) for decorator in node.decorator_list]
         for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body
-        if isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
 
