@@ -66,9 +66,7 @@ def compiler_requirements() -> list[str]:
 
 
 def build_wheel(
-    wheel_directory: str,
-    config_settings: Settings = None,
-    metadata_directory: str | None = None,
+    wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
     """Build one wheel and return its name."""
     settings = _known(config_settings)

@@ -242,12 +242,7 @@ def main() -> int:
     for name in (builds.SHARED, *names):
         built = WORK / "lib" / (name.replace(".", "/") + builds.SUFFIX)
         shutil.copy(built, finished / (name + builds.SUFFIX))
-    manifest = {
-        "recipe": recipe,
-        "suffix": builds.SUFFIX,
-        "modules": names,
-        "sources": sources,
-    }
+    manifest = {"recipe": recipe, "suffix": builds.SUFFIX, "modules": names, "sources": sources}
     (finished / "manifest.json").write_text(json.dumps(manifest, indent=1))
     shutil.rmtree(TARGET, ignore_errors=True)
     finished.rename(TARGET)

@@ -163,10 +163,7 @@ def write_version(root: Path, version: str) -> None:
         path = root / name
         text = path.read_text(encoding="utf-8")
         changed = re.sub(
-            pattern,
-            lambda found: found[0].replace(found[1], version),
-            text,
-            flags=re.MULTILINE,
+            pattern, lambda found: found[0].replace(found[1], version), text, flags=re.MULTILINE
         )
         path.write_text(changed, encoding="utf-8")
 

@@ -18,13 +18,7 @@ from ..scenarios.replay import Replay
 from ..scenarios.run import ScenarioRun, header_of
 from ..scenarios.spec import ScenarioSpec
 from ..testing.simulation import Simulation
-from ..tracing.debugger.breakpoints import (
-    Breakpoint,
-    Watcher,
-    conditions,
-    parse_breakpoint,
-    undo,
-)
+from ..tracing.debugger.breakpoints import Breakpoint, Watcher, conditions, parse_breakpoint, undo
 from ..tracing.events import INTERESTING_KINDS, Event, TraceError
 from ..tracing.reading.positions import Position, seq_at
 from ..tracing.reading.reader import Trace, open_trace

@@ -154,12 +154,7 @@ _EMULATED = (
 def versions_page(source_note: str) -> str:
     """List the flags with their values in the emulated versions."""
     shown = JUDGED_VERSIONS
-    lines = [
-        source_note,
-        "# Emulated versions\n",
-        *_EMULATED,
-        _ON_THREADS,
-    ]
+    lines = [source_note, "# Emulated versions\n", *_EMULATED, _ON_THREADS]
     for section, flags in groupby(declared_flags(), lambda flag: flag.section):
         lines += [f"## {section.capitalize()}\n", "| flag | " + " | ".join(shown) + " | in Kafka |"]
         lines.append("|---|" + "---|" * (len(shown) + 1))

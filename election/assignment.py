@@ -97,9 +97,7 @@ def assign_replicas_to_brokers(
 
 
 def assign_added_partitions(
-    existing: Mapping[int, Sequence[int]],
-    brokers: Sequence[BrokerRack],
-    new_partition_count: int,
+    existing: Mapping[int, Sequence[int]], brokers: Sequence[BrokerRack], new_partition_count: int
 ) -> dict[int, tuple[int, ...]]:
     """Replicas of partitions added to a topic, so that leaders go on where they stopped.
 

@@ -221,10 +221,7 @@ class KafkaError(FakeKafkaError):
     """The answer Kafka gives to what it refuses, with the code that a client would see."""
 
     def __init__(
-        self,
-        code: ErrorCode,
-        message: str = "",
-        record_errors: tuple[tuple[int, str], ...] = (),
+        self, code: ErrorCode, message: str = "", record_errors: tuple[tuple[int, str], ...] = ()
     ) -> None:
         super().__init__(f"{code.name}({int(code)}){': ' + message if message else ''}")
         self.code: ErrorCode = code

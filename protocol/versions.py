@@ -6,20 +6,9 @@ from functools import cache
 
 from .errors import UsageError, did_you_mean
 from .releases.behaviour import Behaviour
-from .releases.release import (
-    DEFAULT_KAFKA_VERSION,
-    JUDGED_VERSIONS,
-    KAFKA_VERSIONS,
-    Release,
-)
+from .releases.release import DEFAULT_KAFKA_VERSION, JUDGED_VERSIONS, KAFKA_VERSIONS, Release
 
-__all__ = [
-    "DEFAULT_KAFKA_VERSION",
-    "JUDGED_VERSIONS",
-    "KAFKA_VERSIONS",
-    "Behaviour",
-    "behaviour",
-]
+__all__ = ["DEFAULT_KAFKA_VERSION", "JUDGED_VERSIONS", "KAFKA_VERSIONS", "Behaviour", "behaviour"]
 
 
 def behaviour(kafka_version: str, **replaced: object) -> Behaviour:

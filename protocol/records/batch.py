@@ -313,11 +313,7 @@ def build_batch(
 
 
 def build_control_marker(
-    producer_id: int,
-    producer_epoch: int,
-    is_commit: bool,
-    coordinator_epoch: int,
-    timestamp: int,
+    producer_id: int, producer_epoch: int, is_commit: bool, coordinator_epoch: int, timestamp: int
 ) -> bytes:
     """The batch that ends a transaction on one partition."""
     record = Record(

@@ -93,13 +93,6 @@ def build_batch_of_small(
     count = len(parts)
     parts.append(b"")  # a zero byte after the last one too: it has no headers
     covered = BODY_HEADER.pack(
-        0,
-        count - 1,
-        base_timestamp,
-        timestamp,
-        producer_id,
-        producer_epoch,
-        base_sequence,
-        count,
+        0, count - 1, base_timestamp, timestamp, producer_id, producer_epoch, base_sequence, count
     ) + b"\x00".join(parts)
     return _pack_start(0, len(covered) + 9, -1, MAGIC, crc32c(covered)) + covered

@@ -278,10 +278,7 @@ class Behaviour:
         # -- replication
 
         self.truncation: Literal["high_watermark", "leader_epoch", "fetch"] = steps(
-            "high_watermark",
-            {"0.11": "leader_epoch", "2.8": "fetch"},
-            "KIP-101",
-            "KAFKA-10554",
+            "high_watermark", {"0.11": "leader_epoch", "2.8": "fetch"}, "KIP-101", "KAFKA-10554"
         )
         """A follower cuts its log at its high watermark, where the leader's answer about an epoch
         says, or where a fetch does."""

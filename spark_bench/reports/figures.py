@@ -146,15 +146,7 @@ def _phases(source: ReportSource) -> Iterator[Figure]:
     for phase in PHASES:
         means = [sum(c.column(phase)) / len(c.column(phase)) for c in found]
         curves.append(Curve(phase, "bars", labels, means))
-    yield Figure(
-        "phases",
-        "what an outage is made of",
-        text,
-        "",
-        "ms",
-        curves,
-        stacked=True,
-    )
+    yield Figure("phases", "what an outage is made of", text, "", "ms", curves, stacked=True)
 
 
 def _notch(source: ReportSource) -> Iterator[Figure]:

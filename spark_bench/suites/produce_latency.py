@@ -23,9 +23,7 @@ MATRIX: list[dict[str, list[Any]]] = [
 ]
 RUNS = 10
 HEADLINE = "response_p99_ms"
-MEASURES = {
-    "records_per_s": "acknowledged records per second of virtual time",
-}
+MEASURES = {"records_per_s": "acknowledged records per second of virtual time"}
 COSTS = Costs(broker_request_ms=0.05, disk_append_ms=0.05, disk_mb_per_s=200.0, link_mb_per_s=117.0)
 _WARM_UP_MS = 2_000
 """The first records of a partition wait until its followers fetch it, up to 500 ms."""

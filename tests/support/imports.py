@@ -7,12 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from fakekafka.building.compile import FOLDERS as COMPILED_FROM
 
-FLOORS = (
-    *COMPILED_FROM,
-    "control",
-    "exploration",
-    "cli",
-)
+FLOORS = (*COMPILED_FROM, "control", "exploration", "cli")
 """The top folders from the ground up: a folder imports itself and what stands before it."""
 
 ImportGraph = Mapping[str, Mapping[str, int]]
