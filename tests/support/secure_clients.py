@@ -88,16 +88,21 @@ def _context(cluster: Cluster, login: Login) -> ssl.SSLContext:
     return context
 
 
-def _kafka_python_token(login: Login) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from kafka.net.sasl.oauth import AbstractTokenProvider
-
-    class Provider(AbstractTokenProvider):  # type: ignore[misc]
-        def token(self) -> str:
-            return login.token or ""
-
-    return Provider()
+def _options(cluster: Cluster, login: Login, provider: type[Any]) -> dict[str, Any]:
+    """Settings as both clients in Python call them; the provider is of a token."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": login.servers(cluster),
+        "security_protocol": login.protocol,
+    }
+    if "SSL" in login.protocol:
+        options["ssl_context"] = _context(cluster, login)
+    if login.mechanism is not None:
+        options["sasl_mechanism"] = login.mechanism
+    if login.mechanism == "OAUTHBEARER":
+        options["sasl_oauth_token_provider"] = provider()
+    elif login.mechanism is not None:
+        options |= {"sasl_plain_username": login.user, "sasl_plain_password": login.password}
+    return options
 
 
 def kafka_python_topics(cluster: Cluster, login: Login) -> set[str]:
@@ -105,23 +110,15 @@ def kafka_python_topics(cluster: Cluster, login: Login) -> set[str]:
         warnings.simplefilter("ignore")
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
+        from kafka.net.sasl.oauth import AbstractTokenProvider
 
-        more: dict[str, Any] = {}
-        if "SSL" in login.protocol:
-            more["ssl_context"] = _context(cluster, login)
-        if login.mechanism == "OAUTHBEARER":
-            more["sasl_oauth_token_provider"] = _kafka_python_token(login)
-        elif login.mechanism is not None:
-            more["sasl_plain_username"] = login.user
-            more["sasl_plain_password"] = login.password
+        class Provider(AbstractTokenProvider):  # type: ignore[misc]
+            def token(self) -> str:
+                return login.token or ""
+
         try:
-            admin = KafkaAdminClient(
-                bootstrap_servers=login.servers(cluster),
-                security_protocol=login.protocol,
-                sasl_mechanism=login.mechanism,
-                bootstrap_timeout_ms=3000,
-                **more,
-            )
+            options = _options(cluster, login, Provider)
+            admin = KafkaAdminClient(bootstrap_timeout_ms=3000, **options)
         except KafkaError as error:
             raise Refused(str(error)) from None
         try:
@@ -140,20 +137,7 @@ def aiokafka_topics(cluster: Cluster, login: Login) -> set[str]:
             return login.token or ""
 
     async def ask() -> set[str]:
-        more: dict[str, Any] = {}
-        if "SSL" in login.protocol:
-            more["ssl_context"] = _context(cluster, login)
-        if login.mechanism == "OAUTHBEARER":
-            more["sasl_oauth_token_provider"] = Provider()
-        elif login.mechanism is not None:
-            more["sasl_plain_username"] = login.user
-            more["sasl_plain_password"] = login.password
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=login.servers(cluster),
-            security_protocol=login.protocol,
-            sasl_mechanism=login.mechanism or "PLAIN",
-            **more,
-        )
+        consumer = AIOKafkaConsumer(**_options(cluster, login, Provider))
         try:
             await consumer.start()
             return set(await consumer.topics())
