@@ -156,17 +156,17 @@ def test_a_commit_under_way_while_leadership_is_lost_is_not_kept(rig: GroupRig) 
     assert rig.commits == [OffsetCommitResponse(((ORDERS, ErrorCode.NOT_COORDINATOR),))]
 
 
-@pytest.mark.parametrize(
-    ("from_log", "to_client"),
-    [
-        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
-        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
-        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.REQUEST_TIMED_OUT),
-    ],
-)
+ERRORS_OF_THE_LOG = {
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REQUEST_TIMED_OUT,
+}
+
+
+@pytest.mark.parametrize(("from_log", "to_client"), ERRORS_OF_THE_LOG.items())
 def test_errors_of_the_log_become_errors_of_a_coordinator(
     rig: GroupRig, from_log: ErrorCode, to_client: ErrorCode
 ) -> None:

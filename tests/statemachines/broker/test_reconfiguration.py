@@ -393,15 +393,16 @@ def test_a_level_has_two_ranges() -> None:
         assert refusal("3.9", compression_gzip_level=value) is None
 
 
+DOUBLES = {
+    "5": "5.0", "1e7": "1.0E7", "12345678.5": "1.23456785E7", "0.0001": "1.0E-4",
+    "99999999999": "9.9999999999E10", "-1.5e-7": "-1.5E-7",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("name", "text", "shown"),
     [
-        ("log.cleaner.io.buffer.load.factor", "5", "5.0"),
-        ("log.cleaner.io.buffer.load.factor", "1e7", "1.0E7"),
-        ("log.cleaner.io.buffer.load.factor", "12345678.5", "1.23456785E7"),
-        ("log.cleaner.io.buffer.load.factor", "0.0001", "1.0E-4"),
-        ("log.cleaner.io.buffer.load.factor", "99999999999", "9.9999999999E10"),
-        ("log.cleaner.io.buffer.load.factor", "-1.5e-7", "-1.5E-7"),
+        *(("log.cleaner.io.buffer.load.factor", *shown) for shown in DOUBLES.items()),
         ("log.cleaner.io.max.bytes.per.second", "1.7976931348623157E308", "1.7976931348623157E308"),
         ("num.io.threads", " +5 ", "5"),
         ("log.preallocate", " TRUE", "true"),
