@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Concatenate
+from typing import Any, ClassVar, Concatenate
 
 from ..protocol.values import frozen
 from ..scenarios.actions import ACTIONS
 from ..testing.parameters.parameter import Parameter
 from .operation import Arguments, Operation, Run, ServedCluster
 
+_Maker = Callable[Concatenate["Section", str, str, Run, ...], Operation]
 
-def _made_by(method: str) -> Callable[Concatenate[Section, str, str, Run, ...], Operation]:
+
+def _made_by(method: str) -> _Maker:
     def make(
         self: Section, path: str, summary: str, run: Run, *parameters: Parameter, **more: Any
     ) -> Operation:
@@ -27,10 +29,10 @@ class Section:
 
     tag: str
 
-    get = _made_by("GET")
-    post = _made_by("POST")
-    put = _made_by("PUT")
-    delete = _made_by("DELETE")
+    get: ClassVar[_Maker] = _made_by("GET")
+    post: ClassVar[_Maker] = _made_by("POST")
+    put: ClassVar[_Maker] = _made_by("PUT")
+    delete: ClassVar[_Maker] = _made_by("DELETE")
 
     def act(
         self,
