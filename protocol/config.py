@@ -299,6 +299,13 @@ class BrokerConfig:
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
 
+    @property
+    def delegation_token_key(self) -> str:
+        """The key that delegation tokens are made with, by either of its names; empty if there is
+        none, and then there are no tokens."""
+        key = self["delegation.token.secret.key"] or self["delegation.token.master.key"]
+        return key or ""
+
     def set_dynamic(self, values: Mapping[str, str]) -> None:
         """Replace all dynamic values; unknown or malformed ones raise ``ValueError``."""
         version = self.kafka_version

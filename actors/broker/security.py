@@ -116,15 +116,10 @@ class BrokerSecurity:
         return self._tokens
 
     @property
-    def _has_token_key(self) -> bool:
-        config = self._config
-        return bool(config["delegation.token.secret.key"] or config["delegation.token.master.key"])
-
-    @property
     def followed(self) -> tuple[ChangeNotifications, ...]:
         """The notifications by which the broker hears of changed ACLs and tokens."""
         of_acls = () if self.authorizer is None else self.acls.followed
-        of_tokens = self.tokens.followed if self._has_token_key else ()
+        of_tokens = self.tokens.followed if self._config.delegation_token_key else ()
         return (*of_acls, *of_tokens)
 
     def _user_changed(self, entity: str, values: Mapping[str, str]) -> None:
@@ -146,5 +141,5 @@ class BrokerSecurity:
         """Read what is kept in ZooKeeper."""
         if self.authorizer is not None:
             await self.acls.start()
-        if self._has_token_key:
+        if self._config.delegation_token_key:
             await self.tokens.start()

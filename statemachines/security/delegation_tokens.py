@@ -82,8 +82,7 @@ class DelegationTokens:
         self._host = host
         self._zk = zk
         self._config = config
-        key = config["delegation.token.secret.key"] or config["delegation.token.master.key"]
-        self._key = (key or "").encode()
+        self._key = config.delegation_token_key.encode()
         self._tokens: dict[str, DelegationToken] = {}
         self._followed = ChangeNotifications(
             host, zk, DELEGATION_TOKEN_CHANGES, self._apply_change, log
