@@ -17,8 +17,6 @@ with it.
 Change = tuple[int, str, Any, Any]
 """Event, path, old value, new value; None is no value."""
 _ITEMS = 6
-Value = tuple[str, str, int, Any]
-"""Of an actor by a path: the event that gave it, and the value."""
 
 
 def _changes(told: Told, start: int, end: int) -> Iterator[tuple[Any, ...]]:
