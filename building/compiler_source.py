@@ -21,14 +21,15 @@ def with_native_messages(text: str) -> str:
     ends: list[tuple[int, str]] = []
     is_changed = False
     tree = ast.parse(text)
-    fieldless = {
+    fieldless = {"Request"} | {
         node.name
         for node in tree.body
         if isinstance(node, ast.ClassDef) and not node.bases and not _fields(node)
     }
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and _decorator(node) == "message":
-            strangers = [base for base in map(ast.unparse, node.bases) if base not in fieldless]
+            bases = [ast.unparse(base).partition("[")[0] for base in node.bases]
+            strangers = [base for base in bases if base not in fieldless]
             if strangers:
                 raise ValueError(f"{node.name} may have fields of {strangers[0]}: inherit none")
             lines[node.decorator_list[0].lineno - 1] = ""

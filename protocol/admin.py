@@ -5,7 +5,7 @@ from __future__ import annotations
 from .control import PREFERRED as PREFERRED
 from .control import UNCLEAN as UNCLEAN
 from .errors import ErrorCode
-from .values import TopicPartition, message
+from .values import Request, TopicPartition, message
 
 
 @message
@@ -19,7 +19,7 @@ class NewTopic:
 
 
 @message
-class CreateTopicsRequest:
+class CreateTopicsRequest(Request["CreateTopicsResponse"]):
     topics: tuple[NewTopic, ...]
     timeout_ms: int = 30000
     validate_only: bool = False
@@ -45,7 +45,7 @@ class CreateTopicsResponse:
 
 
 @message
-class DeleteTopicsRequest:
+class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
     topics: tuple[str, ...]
     timeout_ms: int = 30000
     topic_ids: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class NewPartitions:
 
 
 @message
-class CreatePartitionsRequest:
+class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
     topics: tuple[NewPartitions, ...]
     timeout_ms: int = 30000
     validate_only: bool = False
@@ -83,7 +83,7 @@ class CreatePartitionsResponse:
 
 
 @message
-class ElectLeadersRequest:
+class ElectLeadersRequest(Request["ElectLeadersResponse"]):
     election_type: int
     """``PREFERRED`` or ``UNCLEAN``."""
     partitions: tuple[TopicPartition, ...] | None
@@ -98,7 +98,7 @@ class ElectLeadersResponse:
 
 
 @message
-class AlterPartitionReassignmentsRequest:
+class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsResponse"]):
     reassignments: tuple[tuple[TopicPartition, tuple[int, ...] | None], ...]
     """Target replicas per partition; None cancels."""
     timeout_ms: int = 60000
@@ -112,7 +112,7 @@ class AlterPartitionReassignmentsResponse:
 
 
 @message
-class ListPartitionReassignmentsRequest:
+class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsResponse"]):
     partitions: tuple[TopicPartition, ...] | None
     timeout_ms: int = 60000
 
@@ -149,7 +149,7 @@ class ConfigResource:
 
 
 @message
-class DescribeConfigsRequest:
+class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
     resources: tuple[tuple[ConfigResource, tuple[str, ...] | None], ...]
     include_synonyms: bool = False
     include_documentation: bool = False
@@ -189,7 +189,7 @@ SUBTRACT = 3
 
 
 @message
-class AlterConfigsRequest:
+class AlterConfigsRequest(Request["AlterConfigsResponse"]):
     """AlterConfigs (``incremental`` false: the list replaces all) or IncrementalAlterConfigs."""
 
     resources: tuple[tuple[ConfigResource, tuple[tuple[str, int, str | None], ...]], ...]
@@ -208,7 +208,7 @@ UNKNOWN_BYTES = -1
 
 
 @message
-class DescribeLogDirsRequest:
+class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
     partitions: tuple[TopicPartition, ...] | None
     """None asks for all that the broker stores."""
 
@@ -245,7 +245,7 @@ class DescribeLogDirsResponse:
 
 
 @message
-class AlterReplicaLogDirsRequest:
+class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"]):
     moves: tuple[tuple[TopicPartition, str], ...]
     """(partition, path of the directory that it is to lie in)."""
 
@@ -271,7 +271,7 @@ class FeatureUpdate:
 
 
 @message
-class UpdateFeaturesRequest:
+class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"]):
     updates: tuple[FeatureUpdate, ...]
     timeout_ms: int = 60000
     validate_only: bool = False

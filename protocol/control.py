@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import ErrorCode
-from .values import BrokerInfo, LeaderAndIsr, TopicPartition, message
+from .values import BrokerInfo, LeaderAndIsr, Request, TopicPartition, message
 
 PREFERRED = 0
 UNCLEAN = 1
@@ -33,7 +33,7 @@ class LeaderAndIsrPartitionState:
 
 
 @message
-class LeaderAndIsrRequest:
+class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"]):
     controller_id: int
     controller_epoch: int
     broker_epoch: int
@@ -71,7 +71,7 @@ class UpdateMetadataPartitionState:
 
 
 @message
-class UpdateMetadataRequest:
+class UpdateMetadataRequest(Request["UpdateMetadataResponse"]):
     controller_id: int
     controller_epoch: int
     broker_epoch: int
@@ -99,7 +99,7 @@ class StopReplicaPartitionState:
 
 
 @message
-class StopReplicaRequest:
+class StopReplicaRequest(Request["StopReplicaResponse"]):
     controller_id: int
     controller_epoch: int
     broker_epoch: int
@@ -113,7 +113,7 @@ class StopReplicaResponse:
 
 
 @message
-class ControlledShutdownRequest:
+class ControlledShutdownRequest(Request["ControlledShutdownResponse"]):
     broker_id: int
     broker_epoch: int
 
@@ -125,7 +125,7 @@ class ControlledShutdownResponse:
 
 
 @message
-class AllocateProducerIdsRequest:
+class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"]):
     broker_id: int
     broker_epoch: int
 
@@ -147,7 +147,7 @@ class AlterIsrPartition:
 
 
 @message
-class AlterIsrRequest:
+class AlterIsrRequest(Request["AlterIsrResponse"]):
     broker_id: int
     broker_epoch: int
     partitions: tuple[AlterIsrPartition, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import ErrorCode
-from .values import BrokerInfo, TopicPartition, message
+from .values import BrokerInfo, Request, TopicPartition, message
 
 if TYPE_CHECKING:
     from .records.batch import RecordBatch
@@ -49,7 +49,7 @@ class ProducePartition:
 
 
 @message
-class ProduceRequest:
+class ProduceRequest(Request["ProduceResponse | None"]):
     acks: int
     timeout_ms: int
     partitions: tuple[ProducePartition, ...]
@@ -88,7 +88,7 @@ class FetchPartition:
 
 
 @message
-class FetchRequest:
+class FetchRequest(Request["FetchResponse"]):
     replica_id: int
     """Broker id of a follower; -1 consumer; -2 debugging consumer."""
     max_wait_ms: int
@@ -154,7 +154,7 @@ class ListOffsetsPartition:
 
 
 @message
-class ListOffsetsRequest:
+class ListOffsetsRequest(Request["ListOffsetsResponse"]):
     replica_id: int
     partitions: tuple[ListOffsetsPartition, ...]
     isolation_level: int = READ_UNCOMMITTED
@@ -184,7 +184,7 @@ class OffsetForLeaderEpochPartition:
 
 
 @message
-class OffsetForLeaderEpochRequest:
+class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"]):
     replica_id: int
     partitions: tuple[OffsetForLeaderEpochPartition, ...]
 
@@ -203,7 +203,7 @@ class OffsetForLeaderEpochResponse:
 
 
 @message
-class DeleteRecordsRequest:
+class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
     timeout_ms: int
     offsets: tuple[tuple[TopicPartition, int], ...]
     """Requested new log start per partition; -1 means the high watermark."""
@@ -216,7 +216,7 @@ class DeleteRecordsResponse:
 
 
 @message
-class InitProducerIdRequest:
+class InitProducerIdRequest(Request["InitProducerIdResponse"]):
     transactional_id: str | None
     transaction_timeout_ms: int
     producer_id: int = -1
@@ -231,7 +231,7 @@ class InitProducerIdResponse:
 
 
 @message
-class MetadataRequest:
+class MetadataRequest(Request["MetadataResponse"]):
     topics: tuple[str, ...] | None
     """None asks for all topics; empty for none."""
     allow_auto_topic_creation: bool = True
@@ -272,7 +272,7 @@ class MetadataResponse:
 
 
 @message
-class FindCoordinatorRequest:
+class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
     keys: tuple[str, ...]
     key_type: int = 0
     """0 group, 1 transaction."""

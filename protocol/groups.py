@@ -6,7 +6,7 @@ from __future__ import annotations
 from .config import CLASSIC_PROTOCOL as CLASSIC_PROTOCOL
 from .config import CONSUMER_PROTOCOL as CONSUMER_PROTOCOL
 from .errors import ErrorCode
-from .values import TopicPartition, message
+from .values import Request, TopicPartition, message
 
 NO_GENERATION = -1
 NO_MEMBER = ""
@@ -24,7 +24,7 @@ TopicIdPartitions = dict[str, tuple[int, ...]]
 
 
 @message
-class JoinGroupRequest:
+class JoinGroupRequest(Request["JoinGroupResponse"]):
     group_id: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
@@ -61,7 +61,7 @@ class JoinGroupResponse:
 
 
 @message
-class SyncGroupRequest:
+class SyncGroupRequest(Request["SyncGroupResponse"]):
     group_id: str
     generation: int
     member_id: str
@@ -82,7 +82,7 @@ class SyncGroupResponse:
 
 
 @message
-class HeartbeatRequest:
+class HeartbeatRequest(Request["HeartbeatResponse"]):
     group_id: str
     generation: int
     member_id: str
@@ -102,7 +102,7 @@ class LeavingMember:
 
 
 @message
-class LeaveGroupRequest:
+class LeaveGroupRequest(Request["LeaveGroupResponse"]):
     group_id: str
     members: tuple[LeavingMember, ...]
 
@@ -134,7 +134,7 @@ class OffsetCommitPartition:
 
 
 @message
-class OffsetCommitRequest:
+class OffsetCommitRequest(Request["OffsetCommitResponse"]):
     group_id: str
     generation: int
     member_id: str
@@ -150,7 +150,7 @@ class OffsetCommitResponse:
 
 
 @message
-class OffsetFetchRequest:
+class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     group_id: str
     partitions: tuple[TopicPartition, ...] | None
     """None asks for all partitions with a committed offset."""
@@ -188,7 +188,7 @@ class OffsetFetchResponse:
 
 
 @message
-class OffsetDeleteRequest:
+class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
     group_id: str
     partitions: tuple[TopicPartition, ...]
 
@@ -203,7 +203,7 @@ class OffsetDeleteResponse:
 
 
 @message
-class DescribeGroupsRequest:
+class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
     group_ids: tuple[str, ...]
     include_authorized_operations: bool = False
 
@@ -236,7 +236,7 @@ class DescribeGroupsResponse:
 
 
 @message
-class ListGroupsRequest:
+class ListGroupsRequest(Request["ListGroupsResponse"]):
     states: tuple[str, ...] = ()
     """Empty for groups in any state (KIP-518)."""
     types: tuple[str, ...] = ()
@@ -258,7 +258,7 @@ class ListGroupsResponse:
 
 
 @message
-class DeleteGroupsRequest:
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
     group_ids: tuple[str, ...]
 
 
@@ -271,7 +271,7 @@ class DeleteGroupsResponse:
 
 
 @message
-class ConsumerGroupHeartbeatRequest:
+class ConsumerGroupHeartbeatRequest(Request["ConsumerGroupHeartbeatResponse"]):
     group_id: str
     member_id: str
     member_epoch: int
@@ -300,7 +300,7 @@ class ConsumerGroupHeartbeatResponse:
 
 
 @message
-class ConsumerGroupDescribeRequest:
+class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"]):
     group_ids: tuple[str, ...]
     include_authorized_operations: bool = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .errors import ErrorCode
 from .groups import OffsetCommitPartition
-from .values import TopicPartition, message
+from .values import Request, TopicPartition, message
 
 
 @message
@@ -20,7 +20,7 @@ class TransactionPartitions:
 
 
 @message
-class AddPartitionsToTxnRequest:
+class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"]):
     """A producer sends one transaction; a broker that verifies sends one or several."""
 
     transactions: tuple[TransactionPartitions, ...]
@@ -40,7 +40,7 @@ class AddPartitionsToTxnResponse:
 
 
 @message
-class AddOffsetsToTxnRequest:
+class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"]):
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -53,7 +53,7 @@ class AddOffsetsToTxnResponse:
 
 
 @message
-class EndTxnRequest:
+class EndTxnRequest(Request["EndTxnResponse"]):
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -77,7 +77,7 @@ class TransactionMarker:
 
 
 @message
-class WriteTxnMarkersRequest:
+class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
     markers: tuple[TransactionMarker, ...]
 
 
@@ -88,7 +88,7 @@ class WriteTxnMarkersResponse:
 
 
 @message
-class TxnOffsetCommitRequest:
+class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
     transactional_id: str
     group_id: str
     producer_id: int
@@ -105,7 +105,7 @@ class TxnOffsetCommitResponse:
 
 
 @message
-class DescribeProducersRequest:
+class DescribeProducersRequest(Request["DescribeProducersResponse"]):
     partitions: tuple[TopicPartition, ...]
 
 
@@ -136,7 +136,7 @@ class DescribeProducersResponse:
 
 
 @message
-class DescribeTransactionsRequest:
+class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"]):
     transactional_ids: tuple[str, ...]
 
 
@@ -158,7 +158,7 @@ class DescribeTransactionsResponse:
 
 
 @message
-class ListTransactionsRequest:
+class ListTransactionsRequest(Request["ListTransactionsResponse"]):
     states: tuple[str, ...] = ()
     """Empty for all states."""
     producer_ids: tuple[int, ...] = ()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .declaring.methods import assembled as assembled
 from .declaring.methods import frozen as frozen
 from .declaring.methods import message as message
 
 T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
 
 ZERO_UUID = bytes(16)
 NO_LEADER = -1
@@ -21,6 +22,12 @@ LEADER_DURING_DELETE = -2
 EPOCH_UNKNOWN = -1
 EPOCH_DURING_DELETE = -2
 NO_OFFSET = -1
+
+
+class Request(Generic[R_co]):
+    """The base of Kafka's requests; in brackets stands the type of the response."""
+
+    __slots__ = ()
 
 
 class TopicPartition(NamedTuple):

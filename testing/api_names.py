@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..protocol import admin, control, data, groups, transactions
 from ..protocol.errors import ErrorCode, UsageError, did_you_mean
 from ..protocol.security import acls, authentication, delegation_tokens, quotas
+from ..protocol.values import Request
 from ..statemachines.controller.events import controller_events
 from ..zkfake import messages as zookeeper
 
@@ -24,7 +25,7 @@ REQUESTS: dict[str, type] = {
     name.removesuffix("Request"): value
     for module in _MODULES
     for name, value in vars(module).items()
-    if name.endswith("Request") and isinstance(value, type)
+    if isinstance(value, type) and issubclass(value, Request) and value is not Request
 }
 """Kafka's requests by name."""
 

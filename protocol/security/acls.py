@@ -7,7 +7,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ..errors import ErrorCode
-from ..values import message
+from ..values import Request, message
 
 CLUSTER_NAME = "kafka-cluster"
 WILDCARD = "*"
@@ -143,7 +143,7 @@ class AclFilter:
 
 
 @message
-class DescribeAclsRequest:
+class DescribeAclsRequest(Request["DescribeAclsResponse"]):
     filter: AclFilter
 
 
@@ -155,7 +155,7 @@ class DescribeAclsResponse:
 
 
 @message
-class CreateAclsRequest:
+class CreateAclsRequest(Request["CreateAclsResponse"]):
     acls: tuple[Acl, ...]
 
 
@@ -165,7 +165,7 @@ class CreateAclsResponse:
 
 
 @message
-class DeleteAclsRequest:
+class DeleteAclsRequest(Request["DeleteAclsResponse"]):
     filters: tuple[AclFilter, ...]
 
 

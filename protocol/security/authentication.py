@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..errors import ErrorCode
-from ..values import message
+from ..values import Request, message
 
 
 @message
-class SaslHandshakeRequest:
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
     mechanism: str
 
 
@@ -19,7 +19,7 @@ class SaslHandshakeResponse:
 
 
 @message
-class SaslAuthenticateRequest:
+class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"]):
     token: bytes
 
 
@@ -32,7 +32,7 @@ class SaslAuthenticateResponse:
 
 
 @message
-class DescribeUserScramCredentialsRequest:
+class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsResponse"]):
     users: tuple[str, ...] | None
     """None and none ask for all users."""
 
@@ -63,7 +63,7 @@ class ScramUpsertion:
 
 
 @message
-class AlterUserScramCredentialsRequest:
+class AlterUserScramCredentialsRequest(Request["AlterUserScramCredentialsResponse"]):
     deletions: tuple[tuple[str, int], ...] = ()
     """(user, number of the mechanism)"""
     upsertions: tuple[ScramUpsertion, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ErrorCode
-from ..values import message
+from ..values import Request, message
 
 
 @message
@@ -21,7 +21,7 @@ class DelegationToken:
 
 
 @message
-class CreateDelegationTokenRequest:
+class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
     renewers: tuple[str, ...]
     max_lifetime_ms: int = -1
     owner: str | None = None
@@ -35,7 +35,7 @@ class CreateDelegationTokenResponse:
 
 
 @message
-class RenewDelegationTokenRequest:
+class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"]):
     hmac: bytes
     period_ms: int
 
@@ -47,7 +47,7 @@ class RenewDelegationTokenResponse:
 
 
 @message
-class ExpireDelegationTokenRequest:
+class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"]):
     hmac: bytes
     period_ms: int
     """Below 0: at once."""
@@ -60,7 +60,7 @@ class ExpireDelegationTokenResponse:
 
 
 @message
-class DescribeDelegationTokenRequest:
+class DescribeDelegationTokenRequest(Request["DescribeDelegationTokenResponse"]):
     owners: tuple[str, ...] | None
     """None asks for the tokens of all."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import ErrorCode
-from ..values import message
+from ..values import Request, message
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -40,7 +40,7 @@ class QuotaFilterComponent:
 
 
 @message
-class DescribeClientQuotasRequest:
+class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
     components: tuple[QuotaFilterComponent, ...]
     is_strict: bool = False
     """Whether entities with other types than those of the components are left out."""
@@ -62,7 +62,7 @@ class QuotaAlteration:
 
 
 @message
-class AlterClientQuotasRequest:
+class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"]):
     alterations: tuple[QuotaAlteration, ...]
     validate_only: bool = False
 

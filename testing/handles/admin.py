@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...protocol.admin import (
     PREFERRED,
@@ -26,7 +26,7 @@ from ...protocol.awaiting import Cancelled, Disconnected, RequestTimeout
 from ...protocol.errors import ErrorCode, KafkaError, UsageError
 from ...protocol.host import sleep
 from ...protocol.names import broker_name
-from ...protocol.values import TopicPartition
+from ...protocol.values import Request, TopicPartition
 from .. import arguments
 from ..api_names import REQUESTS
 from ..parameters.cluster_kinds import ASSIGNMENT, ELECTION, MOVES, REPLICA_LISTS, TOPIC_NAMES
@@ -35,6 +35,8 @@ from .roles import broker_process
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
     from ..running import RunningCluster
+
+R = TypeVar("R")
 
 _TIMEOUT_MS = 30000
 _GRACE_MS = 2000
@@ -97,7 +99,7 @@ class AdminClient:
 
         return self._running.call(ask, _TIMEOUT_MS + 5000)
 
-    def ask(self, broker: int | str, request: Any, timeout_s: float = 30) -> Any:
+    def ask(self, broker: int | str, request: Request[R], timeout_s: float = 30) -> R:
         name = broker_process(self._running, broker).name
         if type(request) not in REQUESTS.values():
             right = "a request of fakekafka.protocol, such as data.MetadataRequest(('orders',))"
@@ -110,7 +112,8 @@ class AdminClient:
                 return None
             return await self._running.admin.ask(name, request, timeout_ms)
 
-        return self._running.call(send, timeout_ms + _GRACE_MS)
+        response: R = self._running.call(send, timeout_ms + _GRACE_MS)
+        return response
 
     def create_topic(
         self,

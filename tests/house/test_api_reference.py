@@ -35,7 +35,6 @@ USERS_OWN = {
 }
 """Where a value passes that the user chooses, which may be anything."""
 OF_ANY_KIND = {
-    "Asking.ask": "the implementation of overloads, each of which has its types",
     "BrokerHandle.metrics": "a number, or of a timer several: a union would be in the way",
     "ControllerHandle.metrics": "a number, or of a timer several",
     "Delivery.sender": "an actor or a connection of a client: more than users are to see",

@@ -18,7 +18,7 @@ MISUSES = {
     "fakekafka.Cluster(broker=3)": ('keyword argument "broker"', 'No parameter named "broker"'),
     "fakekafka.Simulation(seed='1')": ('Argument "seed" to "Simulation"', 'parameter "seed"'),
     "fakekafka.Cluster().produce(b'orders', b'x')": ('Argument 1 to "produce"', "parameter "),
-    "fakekafka.Cluster().ask(1, 'Metadata')": ('variant of "ask"', 'overloads for "ask"'),
+    "fakekafka.Cluster().ask(1, 'Metadata')": ('Argument 2 to "ask"', 'parameter "request"'),
     "fakekafka.Cluster().broker(1).kil()": ('has no attribute "kil"', 'access attribute "kil"'),
     "fakekafka.Simulation().producer(linger=5)": ('did you mean "linger_ms"', 'named "linger"'),
     # A name that goes, from the class that has it.
