@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
+from ..protocol.errors import UsageError
 from .bench_progress import BatchProgress
 from .exits import INTERRUPTED, TERMINATED, ended_by_sigterm
 
@@ -98,7 +99,6 @@ def run(
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
     """Run a batch and print its percentiles."""
-    from ..protocol.errors import UsageError
     from ..spark_bench.batch import BatchEnded, run_suite
     from ..spark_bench.planning.settings import read_conf, read_matrix, read_numbers, read_settings
 
@@ -142,8 +142,6 @@ def run(
 
 def _check_out(out: Path | None, resume: bool) -> None:
     """Refuse early what cannot be written."""
-    from ..protocol.errors import UsageError
-
     if out is None and resume:
         raise UsageError("--resume goes on with a batch in a directory: name it with --out")
     if out is not None and importlib.util.find_spec("pyarrow") is None:

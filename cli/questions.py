@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..protocol.errors import UsageError
+
 app: typer.Typer = typer.Typer(add_completion=False)
 
 _WIDTH_WITHOUT_TERMINAL = 110
@@ -27,7 +29,6 @@ def command(
 
     The exit status is 1 if a run does not show what the answer claims.
     """
-    from ..protocol.errors import UsageError
     from ..protocol.versions import JUDGED_VERSIONS
     from ..scenarios.questions.catalogue import QUESTIONS, answer
 

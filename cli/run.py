@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
+from ..protocol.errors import UsageError
 from .exits import refuse_overwriting
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def parameters_of(settings: list[str]) -> dict[str, Any]:
 
     A version is text even where it looks like a number: 0.10 is not 0.1.
     """
-    from ..protocol.errors import UsageError
     from ..testing.parameters.toml_values import value_of_text
 
     values: dict[str, Any] = {}
@@ -54,8 +54,6 @@ def command(
     """Run a scenario. The exit status is 1 if an expectation or a promise is broken."""
     # What controllers log belongs to the scenario: it is in the trace, not on the terminal.
     logging.getLogger("fakekafka").addHandler(logging.NullHandler())
-    from ..protocol.errors import UsageError
-
     try:
         specs = _specs(scenario, settings, kafka_version)
         outputs = _outputs(output, specs)
@@ -85,8 +83,6 @@ def _outputs(output: Path | None, specs: list[ScenarioSpec]) -> list[Path | None
 
 def _check_output(output: Path, scenario: Path) -> None:
     """Raise ``UsageError`` before the run if its recording could not be written."""
-    from ..protocol.errors import UsageError
-
     if output.is_dir():
         raise UsageError(f"cannot record to {output}: it is a directory; name a file in it")
     if not output.parent.is_dir():
@@ -115,7 +111,6 @@ def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> li
 def _run(
     spec: ScenarioSpec, seed: int | None, output: Path | None, as_json: bool
 ) -> ScenarioResult:
-    from ..protocol.errors import UsageError
     from ..scenarios.run import ScenarioRun, header_of, reproduce
     from ..tracing.recording.recorder import Recorder
 

@@ -13,6 +13,9 @@ from typing import Any
 
 import typer
 
+from ..protocol.errors import FakeKafkaError, UsageError
+from ..version import __version__
+
 app: typer.Typer = typer.Typer(add_completion=False)
 _PORT_MAX = 65535
 _PARENT_CHECK_S = 0.2
@@ -20,8 +23,6 @@ _PARENT_CHECK_S = 0.2
 
 def _topic(text: str) -> tuple[str, dict[str, int]]:
     """``orders:3:2`` is a topic of three partitions and two replicas."""
-    from ..protocol.errors import UsageError
-
     name, *counts = text.split(":")
     if not name or len(counts) > 2 or not all(count.isdigit() for count in counts):
         raise UsageError(f"--topic takes NAME[:PARTITIONS[:REPLICAS]], not {text!r}")
@@ -30,8 +31,6 @@ def _topic(text: str) -> tuple[str, dict[str, int]]:
 
 
 def _topics(texts: list[str]) -> dict[str, dict[str, int]]:
-    from ..protocol.errors import UsageError
-
     topics: dict[str, dict[str, int]] = {}
     for text in texts:
         name, shape = _topic(text)
@@ -42,8 +41,6 @@ def _topics(texts: list[str]) -> dict[str, dict[str, int]]:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    from ..protocol.errors import UsageError
-
     name, separator, value = text.partition("=")
     if not separator:
         raise UsageError(f"--config takes name=value, not {text!r}")
@@ -64,8 +61,6 @@ def _config(file: Path | None, settings: list[str], kafka_version: str) -> dict[
 
 def _ports(option: str, text: str | None, count: int) -> list[int] | None:
     """Ports of all servers: those that are listed, or the first one and those that follow it."""
-    from ..protocol.errors import UsageError
-
     if not text:
         return None
     words = [word.strip() for word in text.split(",")]
@@ -85,8 +80,6 @@ def _ports(option: str, text: str | None, count: int) -> list[int] | None:
 
 
 def _ids(first: int, brokers: int) -> int | list[int]:
-    from ..protocol.errors import UsageError
-
     if first < 0:
         raise UsageError(f"--first-broker-id must be 0 or more, not {first}")
     return list(range(first, first + brokers)) if brokers > 0 else brokers
@@ -94,8 +87,6 @@ def _ids(first: int, brokers: int) -> int | list[int]:
 
 def _racks(text: str | None, count: int) -> list[str | None] | None:
     """``a,b,,a``: a rack for each broker, and none for the third."""
-    from ..protocol.errors import UsageError
-
     if text is None:
         return None
     racks = [word.strip() or None for word in text.split(",")]
@@ -109,7 +100,6 @@ def _racks(text: str | None, count: int) -> list[str | None] | None:
 
 def _security(listeners: list[str], users: list[str], brokers: int) -> Any:
     """The listeners and users, None for one listener without security."""
-    from ..protocol.errors import UsageError
     from ..protocol.security.configuration import ListenerSpec, SecurityConfig
 
     if not listeners:
@@ -153,8 +143,6 @@ def _is_loopback(host: str) -> bool:
 
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:
     """Write the file in one step: whoever sees the file can read all of it."""
-    from ..protocol.errors import UsageError
-
     temporary = path.with_name(path.name + ".tmp")
     try:
         try:
@@ -168,8 +156,6 @@ def _write_ready(path: Path, facts: dict[str, Any]) -> None:
 
 def _check_ready_file(path: Path) -> None:
     """Raise ``UsageError`` for a place that cannot be, before anything is started."""
-    from ..protocol.errors import UsageError
-
     if path.is_dir():
         raise UsageError(f"--ready-file {path} is a directory; name a file in it")
     if not path.parent.is_dir():
@@ -237,7 +223,6 @@ def command(
 ) -> None:
     """Serve a cluster until interrupted, on 127.0.0.1 unless told otherwise."""
     from ..control.watching.events import EventFeed
-    from ..protocol.errors import FakeKafkaError
     from ..testing.cluster import Cluster
     from .server_log import FORMATS, LEVELS, check_choice, open_log
 
@@ -302,8 +287,6 @@ def command(
 
 def _beginning(cluster: Any) -> str:
     """Return the first line of the log."""
-    from ..version import __version__
-
     topics = cluster.topics()
     told = [
         f"brokers {', '.join(map(str, cluster.broker_ids))}",

@@ -19,6 +19,7 @@ from ..tracing.expressions import parse_duration_us
 from ..tracing.fingerprint import UNSEEN_KINDS
 from ..tracing.reading import causes, queries
 from ..tracing.reading.places import seq_of
+from ..tracing.reading.state_history import changes, state_at
 from ..tracing.text import format_event, format_time
 from ..tracing.trace import StoredTrace
 from . import trace_comparison, trace_files
@@ -171,8 +172,6 @@ def at(
     as_json: Json = False,
 ) -> None:
     """Show the recorded state after an event."""
-    from ..tracing.reading.state_history import state_at
-
     with opened(file) as trace:
         state = state_at(trace, seq_of(trace, seq), actor, path)
         if as_json:
@@ -197,8 +196,6 @@ def watch(
     as_json: Json = False,
 ) -> None:
     """Show every change of a piece of state."""
-    from ..tracing.reading.state_history import changes
-
     found = 0
     with opened(file) as trace:
         for change in changes(trace, path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,8 +51,6 @@ def standalone_text(header: Mapping[str, Any]) -> str:
 
 def parse_action(line: str) -> tuple[str, dict[str, Any]]:
     """``kill broker=1`` as a name and its arguments; values are TOML, or plain words."""
-    import shlex
-
     try:
         words = shlex.split(line)
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import os
@@ -286,8 +287,6 @@ class Cluster(EmulatedCluster):
         self._recording.close()
 
     async def __aenter__(self) -> Self:
-        import asyncio
-
         return await asyncio.to_thread(self.start)
 
     async def __aexit__(
@@ -296,8 +295,6 @@ class Cluster(EmulatedCluster):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        import asyncio
-
         await asyncio.to_thread(self.stop)
 
     @property

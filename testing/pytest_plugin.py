@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .arguments import nearest
 from .programs import async_tests, explored, verified
 from .recording import hash_seed
 from .recording.kept_traces import KEPT_EVENTS, Emulated, told_of_ended
@@ -106,8 +107,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _refuse_misspelt(config: pytest.Config) -> None:
     """Raise ``UsageError`` for an ini option kafka_... that no plugin knows: pytest only warns."""
-    from .arguments import nearest
-
     known = [*_INI, _HASH_SEED]
     given = [text.partition("=")[0] for text in config.getoption("override_ini") or ()]
     for name in (*_ini_names(config.inipath), *given):
@@ -310,7 +309,6 @@ def _checked_arguments(
 
     A session or a module may have arguments of the other kind; a test's own mark may not.
     """
-    from .arguments import nearest
     from .cluster import Cluster
     from .simulation import Simulation
 
@@ -340,7 +338,6 @@ def kafka_arguments() -> dict[str, Any]:
 def _session_arguments(
     pytestconfig: pytest.Config, kafka_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    from .arguments import nearest
     from .cluster import Cluster
     from .simulation import Simulation
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from ...protocol.errors import UsageError
 from ..exits import DOES_NOT_HOLD, ended_by_sigterm
 from .shown import be_silent, carry_out, check_extent, leave, print_line, seconds, steps_of
 from .test import explore_test, replay_test
@@ -173,7 +174,6 @@ def _target(name: str | None) -> str | None:
 
 def _target_class(name: str) -> Any:
     from ...exploration.history import TARGETS
-    from ...protocol.errors import UsageError
 
     if name not in TARGETS:
         raise UsageError(f"no target is called {name!r}; there are {', '.join(TARGETS)}")
@@ -182,7 +182,6 @@ def _target_class(name: str) -> Any:
 
 def _promises(text: str) -> frozenset[str]:
     from ...exploration.history import TARGETS
-    from ...protocol.errors import UsageError
 
     known = {one.name() for kind in TARGETS.values() for one in kind.promises}
     chosen = {name.strip() for name in text.split(",") if name.strip()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ...protocol.errors import UsageError
 from ..exits import DOES_NOT_HOLD, ended_by_sigterm
 from .shown import be_silent, carry_out, check_extent, leave, print_line, seconds, steps_of
 
@@ -40,7 +41,6 @@ def explore_test(
     from ...exploration.programs.exploration import ProgramExploration, SettingsOfTest
     from ...exploration.programs.explored_test import closed_at_the_end
     from ...exploration.programs.history import bounds_of
-    from ...protocol.errors import UsageError
 
     foreign = {"--kafka-version": kafka_version, "--target": target, "--invariants": invariants}
     if given := [name for name, value in foreign.items() if value is not None]:

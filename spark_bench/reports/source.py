@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tables.reader import BatchTables
-from ..tables.schema import FIRST, LAST, MIDDLE
+from ..tables.schema import FIRST, LAST, METRICS, MIDDLE
 from .results import FAILED, MORE_IS_BETTER, UNFINISHED, bounded_columns
 from .statistics import Observed
 
@@ -132,8 +132,6 @@ class ReportSource:
 
     def doc(self, name: str) -> str:
         """Return what a column or a metric is; its last word has no full stop."""
-        from ..tables.schema import METRICS
-
         return (self._docs.get(name) or METRICS.get(name) or name).rstrip(".")
 
     def numbers(self) -> list[str]:

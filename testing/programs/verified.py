@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ..recording.kept_traces import arguments_of
+from . import sameness
 from .async_tests import MARK
 
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ def save(item: Any) -> None:
     """Keep the run of a test, passed or failed, for the process that compares it."""
     simulation = _simulation_of(item)
     if simulation is not None and _FOLDER in os.environ:
-        from . import sameness
-
         sameness.save(simulation, Path(os.environ[_FOLDER]))
 
 
@@ -58,8 +57,6 @@ def verify(item: Any) -> None:
     simulation = _simulation_of(item)
     if simulation is None or _FOLDER in os.environ:
         return
-    from . import sameness
-
     if simulation.running.acts is None:
         raise pytest.UsageError(f"{item.name}: verify compares recordings; leave out trace=False")
     failures: list[str] = []
