@@ -39,7 +39,6 @@ from .controller import ControllerActor
 from .controller_channel import ControllerChannel
 from .coordinators import Coordinators
 from .metadata_waiters import MetadataWaiters
-from .parts import BrokerHandlers, BrokerParts
 from .producer_ids import (
     AllocateBlock,
     BlocksFromController,
@@ -105,7 +104,7 @@ class Broker(Node):
         controller_node.broker_info = self.info
         self.metadata_cache: MetadataCache = MetadataCache(self.broker_id, behaviour=self.behaviour)
         self.waiters: MetadataWaiters = MetadataWaiters(self)
-        self._controller_channels: list[ControllerChannel] = []
+        self.controller_channels: list[ControllerChannel] = []
         allocate = self._producer_id_blocks()
         self.producer_ids: ProducerIdSource = (
             PrefetchedProducerIds(self, self.broker_id, allocate)
@@ -118,7 +117,6 @@ class Broker(Node):
         """Those of ``_HANDLERS`` that are made."""
         self._shutdown: Pending[bool] | None = None
         self._build()
-        self._parts = self._parts_of_handlers()
 
     def _build(self) -> None:
         """Make the parts, in the order in which they need each other."""
@@ -251,7 +249,7 @@ class Broker(Node):
     def _controller_channel(self, retry_timeout_ms: int | None) -> ControllerChannel:
         find = self._controller_broker_name
         channel = ControllerChannel(self, find, self.config, retry_timeout_ms)
-        self._controller_channels.append(channel)
+        self.controller_channels.append(channel)
         return channel
 
     def _controller_broker_name(self) -> str | None:
@@ -261,31 +259,13 @@ class Broker(Node):
             return None
         return broker_name(controller_id)
 
-    def _parts_of_handlers(self) -> BrokerParts:
-        return BrokerParts(
-            node=self,
-            config=self.config,
-            behaviour=self.behaviour,
-            zk=self.zk,
-            metadata_cache=self.metadata_cache,
-            replica_manager=self.replica_manager,
-            coordinators=self.coordinators,
-            admin=self.admin,
-            dynamic_config=self.dynamic_config,
-            controller=self.controller,
-            waiters=self.waiters,
-            controller_channels=self._controller_channels,
-            security=self.security,
-        )
-
     def find_handler(self, message_type: type) -> Handler:
         home = message_type.__module__.rpartition(".")[2]
         module, name = _HANDLERS.get(message_type.__name__) or _HANDLERS.get(home, ("", ""))
         if name and name not in self._has_handlers:
             self._has_handlers[name] = None
             found = import_module(f"fakekafka.actors.broker.handlers.{module}")
-            handlers: BrokerHandlers = getattr(found, name)(self._parts)
-            self.register_handlers(handlers.by_type())
+            self.register_handlers(getattr(found, name)(self).by_type())
         return super().find_handler(message_type)
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:

@@ -24,7 +24,6 @@ GENERATED = ("constraints.txt", "docs/reference/coverage.md", "docs/reference/co
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("unfinished_words", "tests/house/test_tidy.py"): "names the words it looks for",
     ("foreign_words", "tests/house/test_tidy.py"): "names the words it looks for",
-    ("file_names", "actors/broker/parts.py"): "the parts that a broker hands its handlers",
     ("file_names", "statemachines/admin/parts.py"): "the parts that the admin APIs are handed",
     ("file_names", "statemachines/controller/parts.py"): "the parts that flows are handed",
 }

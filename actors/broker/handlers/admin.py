@@ -25,14 +25,14 @@ from ....protocol.errors import ErrorCode
 from ....statemachines.controller.events import FeatureResults
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers, answered_by
+from .broker_handlers import BrokerHandlers, answered_by
 
 
 class AdminHandlers(BrokerHandlers):
     """Most are coroutines: they may wait for ZooKeeper, the controller or the metadata."""
 
     def by_type(self) -> dict[type, Handler]:
-        admin = self._admin
+        admin = self._broker.admin
         return {
             CreateTopicsRequest: self.create_topics,
             DeleteTopicsRequest: answered_by(admin.topics.delete_topics),
@@ -53,12 +53,12 @@ class AdminHandlers(BrokerHandlers):
 
     async def create_topics(self, request: CreateTopicsRequest, delivery: Delivery) -> Any:
         client_id = "" if delivery.context is None else delivery.context.client_id
-        return await self._admin.topics.create_topics(request, client_id)
+        return await self._broker.admin.topics.create_topics(request, client_id)
 
     async def alter_configs(self, request: AlterConfigsRequest, delivery: Delivery) -> Any:
         """No client is answered that names a resource twice: ``AlterConfigsResponse.errors``, which
         the metrics of the response need, throws."""
-        response = await self._admin.config_changes.alter_configs(request)
+        response = await self._broker.admin.config_changes.alter_configs(request)
         if delivery.context is not None and not request.incremental:
             named = [resource for resource, _, _ in response.results]
             if len(set(named)) < len(named):
@@ -69,20 +69,22 @@ class AdminHandlers(BrokerHandlers):
         self, request: DescribeLogDirsRequest, _delivery: Delivery
     ) -> DescribeLogDirsResponse:
         return DescribeLogDirsResponse(
-            ErrorCode.NONE, self._replica_manager.log_dirs.describe(request.partitions)
+            ErrorCode.NONE, self._broker.replica_manager.log_dirs.describe(request.partitions)
         )
 
     def alter_replica_log_dirs(
         self, request: AlterReplicaLogDirsRequest, _delivery: Delivery
     ) -> AlterReplicaLogDirsResponse:
         """Answer at once: a move goes on after its request."""
-        return AlterReplicaLogDirsResponse(self._replica_manager.log_dirs.alter(request.moves))
+        return AlterReplicaLogDirsResponse(
+            self._broker.replica_manager.log_dirs.alter(request.moves)
+        )
 
     def update_features(
         self, request: UpdateFeaturesRequest, delivery: Delivery
     ) -> UpdateFeaturesResponse | None:
         """Let the controller change them; any other broker refuses."""
-        if not self._controller.is_active:
+        if not self._broker.controller.is_active:
             return UpdateFeaturesResponse(ErrorCode.NOT_CONTROLLER)
 
         def answer(outcome: ErrorCode | FeatureResults) -> None:
@@ -91,8 +93,8 @@ class AdminHandlers(BrokerHandlers):
             else:
                 results = ((name, error, text) for name, (error, text) in outcome.items())
                 response = UpdateFeaturesResponse(ErrorCode.NONE, None, tuple(results))
-            self._node.reply(delivery, response)
+            self._broker.reply(delivery, response)
 
         updates = {update.name: update for update in request.updates}
-        self._controller.update_features(updates.values(), answer)
+        self._broker.controller.update_features(updates.values(), answer)
         return None

@@ -29,7 +29,7 @@ from ....replication.leader.down_conversion import NEWEST_OLD_FETCH, conversion
 from ....replication.leader.verified_produce import transactional_producer
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers
+from .broker_handlers import BrokerHandlers
 
 
 class DataHandlers(BrokerHandlers):
@@ -54,28 +54,30 @@ class DataHandlers(BrokerHandlers):
             self._produce_verified(request, delivery)
             return
         if delivery.context is not None and self._lacks_transactional_id(request):
-            self._node.reply(delivery, _unauthorized(request))
+            self._broker.reply(delivery, _unauthorized(request))
             return
-        self._replica_manager.produce.append_records(
+        self._broker.replica_manager.produce.append_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            partial(self._node.answer, delivery),
+            partial(self._broker.answer, delivery),
         )
 
     def _fails(self, entry: ProducePartition, delivery: Delivery) -> bool:
         """Return whether null records of a client end in a NullPointerException."""
-        return delivery.context is not None and self._metadata_cache.contains(entry.topic_partition)
+        return delivery.context is not None and self._broker.metadata_cache.contains(
+            entry.topic_partition
+        )
 
     def _produce_failing(self, request: ProduceRequest, delivery: Delivery) -> None:
         """A request with null records: since 3.6 it is looked through before anything is appended,
         and never answered. Before, the rest is appended and the answer sent, and then the request
         fails: its error is a second answer and closes the connection (``KafkaChannel.setSend``).
         """
-        if self._behaviour.null_records_unanswered:
+        if self._broker.behaviour.null_records_unanswered:
             return
         failure = ErrorCode.UNKNOWN_SERVER_ERROR
         rest = tuple(entry for entry in request.partitions if entry.records is not None)
-        fail = self._replica_manager.produce.failed_produce
+        fail = self._broker.replica_manager.produce.failed_produce
 
         def close(answer: ProduceResponse) -> None:
             failed = [
@@ -87,25 +89,27 @@ class DataHandlers(BrokerHandlers):
             if request.acks != 0:
                 whole = changed(answer, partitions=(*answer.partitions, *failed))
                 error = ClosingAnswer(failure, whole)
-            self._node.reply(delivery, error)
+            self._broker.reply(delivery, error)
 
-        self._replica_manager.produce.append_records(
+        self._broker.replica_manager.produce.append_records(
             changed(request, partitions=rest), delivery.context or INTERNAL_CONTEXT, close
         )
 
     def _produce_verified(self, request: ProduceRequest, delivery: Delivery) -> None:
         """Of a transactional producer; leaders of 3.6 and later ask its coordinator (KIP-890)."""
-        manager = self._replica_manager
+        manager = self._broker.replica_manager
         append = (
             manager.verified_produce.append
-            if self._config["transaction.partition.verification.enable"]
+            if self._broker.config["transaction.partition.verification.enable"]
             else manager.produce.append_records
         )
-        append(request, delivery.context or INTERNAL_CONTEXT, partial(self._node.answer, delivery))
+        append(
+            request, delivery.context or INTERNAL_CONTEXT, partial(self._broker.answer, delivery)
+        )
 
     def _lacks_transactional_id(self, request: ProduceRequest) -> bool:
         """Return whether a client sends batches of a transaction and does not say of which."""
-        if self._behaviour.transactional_batches_need_id:
+        if self._broker.behaviour.transactional_batches_need_id:
             for entry in request.partitions:
                 if transactional_producer(entry.records) is not None:
                     return True
@@ -113,18 +117,18 @@ class DataHandlers(BrokerHandlers):
 
     def fetch(self, request: FetchRequest, delivery: Delivery) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        reply: Callable[[FetchResponse], object] = partial(self._node.answer, delivery)
+        reply: Callable[[FetchResponse], object] = partial(self._broker.answer, delivery)
         if context is not INTERNAL_CONTEXT and 0 <= context.api_version <= NEWEST_OLD_FETCH:
             reply = partial(self._answer_old_fetch, request, delivery)
-        self._replica_manager.fetch.fetch_messages(request, context, reply)
+        self._broker.replica_manager.fetch.fetch_messages(request, context, reply)
 
     def _answer_old_fetch(
         self, request: FetchRequest, delivery: Delivery, response: FetchResponse
     ) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        hosted = self._replica_manager.hosted.partition
+        hosted = self._broker.replica_manager.hosted.partition
         steps = conversion(request, response, context.api_version, hosted)
-        self._node.reply_with(self._converted(steps), delivery)
+        self._broker.reply_with(self._converted(steps), delivery)
 
     async def _converted(self, steps: Generator[None, None, FetchResponse]) -> FetchResponse:
         """Run the steps of a conversion: the first at once, others when it is their turn."""
@@ -133,33 +137,33 @@ class DataHandlers(BrokerHandlers):
                 next(steps)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
-            await sleep(self._node, 0)
+            await sleep(self._broker, 0)
 
     def list_offsets(self, request: ListOffsetsRequest, delivery: Delivery) -> ListOffsetsResponse:
-        return self._replica_manager.offsets.list_offsets(
+        return self._broker.replica_manager.offsets.list_offsets(
             request, delivery.context or INTERNAL_CONTEXT
         )
 
     def offset_for_leader_epoch(
         self, request: OffsetForLeaderEpochRequest, _delivery: Delivery
     ) -> OffsetForLeaderEpochResponse:
-        return self._replica_manager.offsets.offsets_for_leader_epoch(request)
+        return self._broker.replica_manager.offsets.offsets_for_leader_epoch(request)
 
     def delete_records(self, request: DeleteRecordsRequest, delivery: Delivery) -> None:
-        self._replica_manager.offsets.delete_records(
+        self._broker.replica_manager.offsets.delete_records(
             request,
             delivery.context or INTERNAL_CONTEXT,
-            partial(self._node.answer, delivery),
+            partial(self._broker.answer, delivery),
         )
 
     def metadata(self, request: MetadataRequest, delivery: Delivery) -> MetadataResponse | None:
         """From the cache; missing topics are created first where the client allows it."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        response = self._metadata_cache.metadata(request, context.listener)
+        response = self._broker.metadata_cache.metadata(request, context.listener)
         if (
             request.topics
             and request.allow_auto_topic_creation
-            and self._config["auto.create.topics.enable"]
+            and self._broker.config["auto.create.topics.enable"]
         ):
             missing = [
                 topic.name
@@ -167,7 +171,7 @@ class DataHandlers(BrokerHandlers):
                 if topic.error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and topic.name is not None
             ]
             if missing:
-                self._node.reply_with(self._with_auto_creation(response, missing), delivery)
+                self._broker.reply_with(self._with_auto_creation(response, missing), delivery)
                 return None
         return response
 
@@ -176,7 +180,7 @@ class DataHandlers(BrokerHandlers):
     ) -> MetadataResponse:
         """Create missing topics and tell what became of them
         (docs/kafka/administration.md#metadata)."""
-        answers = await self._admin.auto_creation.create(missing)
+        answers = await self._broker.admin.auto_creation.create(missing)
         topics = tuple(
             changed(topic, error=answers[topic.name])
             if topic.name is not None and topic.name in answers

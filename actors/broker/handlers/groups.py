@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
 from ....coordinators.consumer_groups.heartbeats import HeartbeatClient
 from ....coordinators.coordinator_errors import with_error_texts
@@ -42,7 +44,8 @@ from ....protocol.values import TopicPartition
 from ....zkfake.messages import ZooKeeperError
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers, BrokerParts
+from ..broker import Broker
+from .broker_handlers import BrokerHandlers
 
 GROUP = 0
 TRANSACTION = 1
@@ -61,9 +64,9 @@ WARNINGS_MAX = 100
 class GroupHandlers(BrokerHandlers):
     """FindCoordinator, and the requests that the coordinator of a group answers."""
 
-    def __init__(self, parts: BrokerParts) -> None:
-        super().__init__(parts)
-        self._groups = parts.coordinators.groups
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self._groups = broker.coordinators.groups
         self._warned_of: set[str] = set()
         """Whose refusal is in the log; bounded, since clients choose the names."""
 
@@ -103,11 +106,11 @@ class GroupHandlers(BrokerHandlers):
                 )
             answers.append(found)
         response = FindCoordinatorResponse(tuple(answers))
-        return with_error_texts(response, context.api_version, self._behaviour)
+        return with_error_texts(response, context.api_version, self._broker.behaviour)
 
     def _transaction_coordinator(self, transactional_id: str, listener: str) -> Coordinator:
-        if self._behaviour.transactions:
-            number = self._coordinators.transactions.states.partition_for(transactional_id)
+        if self._broker.behaviour.transactions:
+            number = self._broker.coordinators.transactions.states.partition_for(transactional_id)
             return self._coordinator(transactional_id, TRANSACTIONS_TOPIC, number, listener)
         # Of what Kafka answers here, every client takes only this as final.
         self._warn_once(
@@ -124,13 +127,13 @@ class GroupHandlers(BrokerHandlers):
         """Log each reason once, though clients ask again and again."""
         if text not in self._warned_of and len(self._warned_of) < WARNINGS_MAX:
             self._warned_of.add(text)
-            self._node.log("warn", text)
+            self._broker.log("warn", text)
 
     def _coordinator(self, key: str, topic: str, number: int, listener: str) -> Coordinator:
         """The leader of a partition of an internal topic, which is created if it is missing."""
-        cache = self._metadata_cache
+        cache = self._broker.metadata_cache
         if not cache.contains_topic(topic):
-            self._node.start_task(self._try_to_create(topic))
+            self._broker.start_task(self._try_to_create(topic))
             return Coordinator(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         state = cache.partition_state(TopicPartition(topic, number))
         leader = None if state is None else cache.broker(state.leader)
@@ -142,9 +145,9 @@ class GroupHandlers(BrokerHandlers):
     async def _try_to_create(self, topic: str) -> None:
         """Try to create the topic; after a failure the next request tries again."""
         try:
-            await self._admin.auto_creation.create((topic,))
+            await self._broker.admin.auto_creation.create((topic,))
         except ZooKeeperError as error:
-            self._node.log("warn", f"creating {topic}: {error}")
+            self._broker.log("warn", f"creating {topic}: {error}")
 
     # -- members -------------------------------------------------------------------------------
 
@@ -152,13 +155,13 @@ class GroupHandlers(BrokerHandlers):
         self._groups.join(
             request,
             self._joining_client(delivery),
-            lambda response: self._node.reply(delivery, response),
+            partial(self._broker.answer, delivery),
         )
 
     def _joining_client(self, delivery: Delivery) -> JoiningClient:
         """A client without a socket is named after its node, and understands all there is."""
         context: RequestContext | None = delivery.context
-        behaviour = self._behaviour
+        behaviour = self._broker.behaviour
         if context is None:
             name = delivery.sender.name
             return JoiningClient(
@@ -182,14 +185,14 @@ class GroupHandlers(BrokerHandlers):
             request.protocol_type is None or request.protocol is None
         ):
             return SyncGroupResponse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        self._groups.sync(request, lambda response: self._node.reply(delivery, response))
+        self._groups.sync(request, partial(self._broker.answer, delivery))
         return None
 
     def heartbeat(self, request: HeartbeatRequest, _delivery: Delivery) -> HeartbeatResponse:
         return HeartbeatResponse(self._groups.heartbeat(request))
 
     def leave_group(self, request: LeaveGroupRequest, delivery: Delivery) -> None:
-        self._groups.leave(request, lambda response: self._node.reply(delivery, response))
+        self._groups.leave(request, partial(self._broker.answer, delivery))
 
     def consumer_group_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, delivery: Delivery
@@ -207,7 +210,7 @@ class GroupHandlers(BrokerHandlers):
         groups.consumer_group_heartbeat(
             request,
             client,
-            lambda response: self._node.reply(delivery, response),
+            partial(self._broker.answer, delivery),
         )
         return None
 
@@ -227,34 +230,34 @@ class GroupHandlers(BrokerHandlers):
     def offset_commit(self, request: OffsetCommitRequest, delivery: Delivery) -> None:
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         if context.api_version == _IN_ZOOKEEPER:
-            self._node.reply_with(self._commit_to_zookeeper(request), delivery)
+            self._broker.reply_with(self._commit_to_zookeeper(request), delivery)
             return
         version = NEWEST_COMMIT_VERSION if delivery.context is None else context.api_version
-        self._groups.commit(request, lambda response: self._node.reply(delivery, response), version)
+        self._groups.commit(request, partial(self._broker.answer, delivery), version)
 
     def offset_fetch(
         self, request: OffsetFetchRequest, delivery: Delivery
     ) -> OffsetFetchResponse | None:
         api_version = (delivery.context or INTERNAL_CONTEXT).api_version
         if api_version == _IN_ZOOKEEPER:
-            self._node.reply_with(self._fetch_from_zookeeper(request), delivery)
+            self._broker.reply_with(self._fetch_from_zookeeper(request), delivery)
             return None
         response = self._groups.fetch_offsets(request)
-        return response.as_told(api_version, self._behaviour.offset_fetch_1_tells_errors)
+        return response.as_told(api_version, self._broker.behaviour.offset_fetch_1_tells_errors)
 
     async def _commit_to_zookeeper(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
         """Version 0: no group, no member, no coordinator."""
-        longest = self._config["offset.metadata.max.bytes"]
+        longest = self._broker.config["offset.metadata.max.bytes"]
         answers = []
         for wanted in request.partitions:
             partition = wanted.topic_partition
             error = ErrorCode.NONE
-            if not self._metadata_cache.takes_offsets(partition):
+            if not self._broker.metadata_cache.takes_offsets(partition):
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             elif len(wanted.metadata) > longest:
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                await self._zk.consumers.set_or_create_consumer_offset(
+                await self._broker.zk.consumers.set_or_create_consumer_offset(
                     request.group_id, partition, wanted.offset
                 )
             answers.append((partition, error))
@@ -266,8 +269,10 @@ class GroupHandlers(BrokerHandlers):
         answers = []
         for partition in request.partitions or ():
             offset = None
-            if self._metadata_cache.takes_offsets(partition):
-                offset = await self._zk.consumers.get_consumer_offset(request.group_id, partition)
+            if self._broker.metadata_cache.takes_offsets(partition):
+                offset = await self._broker.zk.consumers.get_consumer_offset(
+                    request.group_id, partition
+                )
             if offset is None:
                 answers.append(CommittedOffset(partition, unknown))
             else:

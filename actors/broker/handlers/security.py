@@ -19,7 +19,7 @@ from ....protocol.security.quotas import AlterClientQuotasRequest, DescribeClien
 from ....statemachines.security.quota_admin import QuotaAdmin
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers, answered_by
+from .broker_handlers import BrokerHandlers, answered_by
 
 
 class SecurityHandlers(BrokerHandlers):
@@ -30,11 +30,13 @@ class SecurityHandlers(BrokerHandlers):
     """
 
     def by_type(self) -> dict[type, Handler]:
-        acls, quotas = self._security.acls, QuotaAdmin(self._zk)
+        acls, quotas = self._broker.security.acls, QuotaAdmin(self._broker.zk)
         return {
             SaslHandshakeRequest: self.sasl_handshake,
             SaslAuthenticateRequest: self.sasl_authenticate,
-            DescribeUserScramCredentialsRequest: answered_by(self._security.scram_admin.describe),
+            DescribeUserScramCredentialsRequest: answered_by(
+                self._broker.security.scram_admin.describe
+            ),
             AlterUserScramCredentialsRequest: self.alter_user_scram_credentials,
             DescribeAclsRequest: answered_by(acls.describe),
             CreateAclsRequest: answered_by(acls.create),
@@ -59,11 +61,11 @@ class SecurityHandlers(BrokerHandlers):
     async def alter_user_scram_credentials(
         self, request: AlterUserScramCredentialsRequest, _delivery: Delivery
     ) -> Any:
-        if not self._controller.is_active:
+        if not self._broker.controller.is_active:
             users = dict.fromkeys(
                 [user for user, _ in request.deletions] + [u.user for u in request.upsertions]
             )
             return AlterUserScramCredentialsResponse(
                 tuple((user, ErrorCode.NOT_CONTROLLER, None) for user in users)
             )
-        return await self._security.scram_admin.alter(request)
+        return await self._broker.security.scram_admin.alter(request)

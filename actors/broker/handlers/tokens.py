@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from ....protocol.data import INTERNAL_CONTEXT, RequestContext
 from ....protocol.errors import ErrorCode
 from ....protocol.security.acls import AclOperation, ResourceType
@@ -19,7 +21,7 @@ from ....protocol.security.delegation_tokens import (
 )
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers
+from .broker_handlers import BrokerHandlers
 
 _NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
@@ -41,14 +43,14 @@ class TokenHandlers(BrokerHandlers):
         )
         if context.is_token_authenticated or is_unknown:
             return _NOT_ALLOWED
-        if not self._security.tokens.is_enabled:
+        if not self._broker.security.tokens.is_enabled:
             return ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
         return None
 
     def _may(
         self, context: RequestContext, operation: AclOperation, kind: ResourceType, name: str
     ) -> bool:
-        authorizer = self._security.authorizer
+        authorizer = self._broker.security.authorizer
         return authorizer is None or authorizer.is_allowed(
             context.principal, context.client_host, operation, kind, name
         )
@@ -69,29 +71,32 @@ class TokenHandlers(BrokerHandlers):
         if error is not None:
             nothing = DelegationToken("", owner, requester, (), -1, -1, -1)
             return CreateDelegationTokenResponse(error, nothing)
-        return await self._security.tokens.create(request, requester)
+        return await self._broker.security.tokens.create(request, requester)
 
     async def renew(
         self, request: RenewDelegationTokenRequest, delivery: Delivery
     ) -> RenewDelegationTokenResponse:
-        context: RequestContext = delivery.context or INTERNAL_CONTEXT
-        error = self._refusal(context)
-        if error is not None:
-            return RenewDelegationTokenResponse(error)
-        return RenewDelegationTokenResponse(
-            *await self._security.tokens.renew(request.hmac, request.period_ms, context.principal)
-        )
+        renew = self._broker.security.tokens.renew
+        return RenewDelegationTokenResponse(*await self._change(renew, request, delivery))
 
     async def expire(
         self, request: ExpireDelegationTokenRequest, delivery: Delivery
     ) -> ExpireDelegationTokenResponse:
+        expire = self._broker.security.tokens.expire
+        return ExpireDelegationTokenResponse(*await self._change(expire, request, delivery))
+
+    async def _change(
+        self,
+        change: Callable[[bytes, int, str], Awaitable[tuple[ErrorCode, int]]],
+        request: RenewDelegationTokenRequest | ExpireDelegationTokenRequest,
+        delivery: Delivery,
+    ) -> tuple[ErrorCode, int]:
+        """Error, and when the token expires from now on."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         error = self._refusal(context)
         if error is not None:
-            return ExpireDelegationTokenResponse(error)
-        return ExpireDelegationTokenResponse(
-            *await self._security.tokens.expire(request.hmac, request.period_ms, context.principal)
-        )
+            return error, -1
+        return await change(request.hmac, request.period_ms, context.principal)
 
     def describe(
         self, request: DescribeDelegationTokenRequest, delivery: Delivery
@@ -105,7 +110,7 @@ class TokenHandlers(BrokerHandlers):
             ErrorCode.NONE,
             tuple(
                 token
-                for token in self._security.tokens.all()
+                for token in self._broker.security.tokens.all()
                 if (owners is None or any(_concerns(token, owner) for owner in owners))
                 and self._may_see(context, token)
             ),

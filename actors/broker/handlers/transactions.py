@@ -48,7 +48,8 @@ from ....replication.log.validator import ORIGIN_COORDINATOR
 from ....replication.log.verification import UNGUARDED, Unguarded, VerificationGuard
 from ...delivery import Delivery
 from ...port import Handler
-from ..parts import BrokerHandlers, BrokerParts
+from ..broker import Broker
+from .broker_handlers import BrokerHandlers
 
 _UNKNOWN_PARTITION_TEXT = "This server does not host this topic-partition."
 _NONE = ErrorCode.NONE
@@ -67,10 +68,10 @@ _COMMIT_ERRORS = {
 class TransactionHandlers(BrokerHandlers):
     """InitProducerId, and all that transactions need beside producing and fetching."""
 
-    def __init__(self, parts: BrokerParts) -> None:
-        super().__init__(parts)
-        self._groups = parts.coordinators.groups
-        self._transactions = parts.coordinators.transactions
+    def __init__(self, broker: Broker) -> None:
+        super().__init__(broker)
+        self._groups = broker.coordinators.groups
+        self._transactions = broker.coordinators.transactions
 
     def by_type(self) -> dict[type, Handler]:
         return {
@@ -91,11 +92,11 @@ class TransactionHandlers(BrokerHandlers):
         self, request: InitProducerIdRequest, delivery: Delivery
     ) -> InitProducerIdResponse:
         """A producer id and an epoch (docs/kafka/transactions.md#requests)."""
-        if request.transactional_id and not self._behaviour.transactions:
+        if request.transactional_id and not self._broker.behaviour.transactions:
             # As for FindCoordinator: there are no transactions, and retrying will not help.
             return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        if self._node.state_listener is not None:
-            owners = self._node.runtime.owners
+        if self._broker.state_listener is not None:
+            owners = self._broker.runtime.owners
             owners[f"transaction/{request.transactional_id}"] = delivery.sender.name
         return await self._transactions.init_producer_id(request)
 
@@ -109,7 +110,7 @@ class TransactionHandlers(BrokerHandlers):
 
     async def _add_partitions(self, asked: TransactionPartitions) -> AddPartitionsToTxnResult:
         """Add all partitions, or none if one of them does not exist."""
-        contains = self._metadata_cache.takes_offsets
+        contains = self._broker.metadata_cache.takes_offsets
         unknown = [partition for partition in asked.partitions if not contains(partition)]
         if unknown:
             errors = dict.fromkeys(asked.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -147,7 +148,7 @@ class TransactionHandlers(BrokerHandlers):
         """Offsets of a group that count when the transaction commits."""
         guard: VerificationGuard | Unguarded | None = UNGUARDED
         names = [partition.topic_partition for partition in request.partitions]
-        known = [name for name in names if self._metadata_cache.takes_offsets(name)]
+        known = [name for name in names if self._broker.metadata_cache.takes_offsets(name)]
         if known and self._verifies and request.group_id:
             error = self._groups.expect_commit_in_transaction(request.group_id)
             if error is _NONE:
@@ -174,8 +175,8 @@ class TransactionHandlers(BrokerHandlers):
     def _verifies(self) -> bool:
         """Whether leaders ask the coordinator before a transaction begins (KIP-890)."""
         return bool(
-            self._behaviour.transactions_verified
-            and self._config["transaction.partition.verification.enable"]
+            self._broker.behaviour.transactions_verified
+            and self._broker.config["transaction.partition.verification.enable"]
         )
 
     async def _verify_commit(
@@ -186,7 +187,7 @@ class TransactionHandlers(BrokerHandlers):
         version = context.api_version
         where = TopicPartition(OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
         outcome: Pending[tuple[ErrorCode, VerificationGuard | None]] = Pending()
-        self._replica_manager.verified_produce.verify_one(
+        self._broker.replica_manager.verified_produce.verify_one(
             TransactionPartitions(
                 request.transactional_id,
                 request.producer_id,
@@ -227,7 +228,7 @@ class TransactionHandlers(BrokerHandlers):
         """Partitions without a log here, and those whose messages know no transactions."""
         refused: _Errors = {}
         for name in partitions:
-            hosted = self._replica_manager.hosted.partition(name)
+            hosted = self._broker.replica_manager.hosted.partition(name)
             if hosted is None or hosted.log is None:
                 refused[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             elif hosted.log.settings.record_version != 2:
@@ -242,7 +243,7 @@ class TransactionHandlers(BrokerHandlers):
             marker.producer_epoch,
             marker.is_commit,
             marker.coordinator_epoch,
-            self._node.wall_ms(),
+            self._broker.wall_ms(),
         )
         appended: Pending[_Errors] = Pending()
 
@@ -257,10 +258,10 @@ class TransactionHandlers(BrokerHandlers):
                 self._groups.transaction_completed(marker.producer_id, written, marker.is_commit)
             appended.set_result(errors)
 
-        self._replica_manager.produce.append_records(
+        self._broker.replica_manager.produce.append_records(
             ProduceRequest(
                 ACKS_ALL,
-                self._config["request.timeout.ms"],
+                self._broker.config["request.timeout.ms"],
                 tuple(ProducePartition(name, data) for name in partitions),
             ),
             INTERNAL_CONTEXT,
@@ -277,20 +278,20 @@ class TransactionHandlers(BrokerHandlers):
         return DescribeProducersResponse(tuple(map(self._describe_producers, request.partitions)))
 
     def _describe_producers(self, name: TopicPartition) -> DescribedProducers:
-        if self._behaviour.describe_producers_says_why:
+        if self._broker.behaviour.describe_producers_says_why:
             try:
-                validate_topic_name(name.topic, self._behaviour)
+                validate_topic_name(name.topic, self._broker.behaviour)
             except KafkaError as error:
                 return DescribedProducers(name, error.code, error_message=error.message)
-        if not self._metadata_cache.contains_topic(name.topic):
+        if not self._broker.metadata_cache.contains_topic(name.topic):
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            says_why = self._behaviour.describe_producers_says_why
+            says_why = self._broker.behaviour.describe_producers_says_why
             return DescribedProducers(
                 name, unknown, error_message=_UNKNOWN_PARTITION_TEXT if says_why else None
             )
-        hosted = self._replica_manager.hosted.partition(name)
+        hosted = self._broker.replica_manager.hosted.partition(name)
         if hosted is None:
-            return DescribedProducers(name, self._replica_manager.hosted.lookup_error(name))
+            return DescribedProducers(name, self._broker.replica_manager.hosted.lookup_error(name))
         if hosted.log is None:  # a follower tells what it knows
             return DescribedProducers(name, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         state = hosted.log.producers

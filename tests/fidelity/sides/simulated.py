@@ -78,7 +78,7 @@ class SimulatedSide(EmulatedSide):
 
     def let_brokers_ask(self) -> None:
         for process in self.simulation.processes.values():
-            for channel in present(process.broker)._controller_channels:
+            for channel in present(process.broker).controller_channels:
                 channel._controller.forget()
                 channel.look_up()
 

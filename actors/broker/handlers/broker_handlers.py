@@ -1,0 +1,31 @@
+"""What is common to the groups of handlers of a broker's requests."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from ...delivery import Delivery
+from ...port import Handler
+from ..broker import Broker
+
+
+class BrokerHandlers:
+    """A group of handlers of requests to a broker, with whose parts they work."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def by_type(self) -> dict[type, Handler]:
+        """Return the handlers by the requests they take."""
+        raise NotImplementedError
+
+
+async def _ask(work: Callable[[Any], Awaitable[Any]], request: Any, _delivery: Delivery) -> Any:
+    return await work(request)
+
+
+def answered_by(work: Callable[[Any], Awaitable[Any]]) -> Handler:
+    """Return the handler of a request to which this coroutine gives the answer."""
+    return partial(_ask, work)
