@@ -9,12 +9,10 @@ times, the empty ones cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any, Protocol
 
 from ...protocol.declaring.native import mypyc_attr
-from ...protocol.host import Causes
+from ...protocol.host import Causes, Host, Timer
 
 _WIDE_MS = 20
 _RECENT_MAX = 64
@@ -156,18 +154,6 @@ def _pop_first(bucket: Bucket) -> tuple[TimerEntry, None]:
     return entry, bucket.pop(entry)
 
 
-class _HostTimer(Protocol):
-    def cancel(self) -> None: ...
-
-
-class TimerHost(Protocol):
-    """The part of ``protocol.host.Host`` a timer needs."""
-
-    def now_ms(self) -> int: ...
-
-    def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Any: ...
-
-
 class WheelTimer:
     """A wheel on the host's clock: however many entries wait, the host keeps one timer."""
 
@@ -177,7 +163,7 @@ class WheelTimer:
 
     def __init__(
         self,
-        host: TimerHost,
+        host: Host,
         tick_ms: int = 1,
         wheel_size: int = 20,
         causes: Causes | None = None,
@@ -189,7 +175,7 @@ class WheelTimer:
         self.wheel: HierarchicalTimingWheel = HierarchicalTimingWheel(
             tick_ms, wheel_size, host.now_ms()
         )
-        self._host_timer: _HostTimer | None = None
+        self._host_timer: Timer | None = None
         self._wakes_at_ms = 0
         """When the host timer fires; meaningful while there is one."""
         self._recent: dict[int, Bucket] = {}

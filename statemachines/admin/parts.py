@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
 from ...protocol.config import BrokerConfig
-from ...protocol.control import UpdateMetadataPartitionState
 from ...protocol.host import Host
 from ...protocol.names import broker_name
-from ...protocol.values import BrokerInfo, TopicPartition, assembled
+from ...protocol.values import TopicPartition, assembled
 from ...protocol.versions import Behaviour
+from ...replication.partition.metadata_cache import MetadataCache
 from ..controller.controller import KafkaController
 from ..zookeeper.client import KafkaZkClient
-
-
-class MetadataView(Protocol):
-    """Metadata cache as the admin APIs see it."""
-
-    def topics(self) -> tuple[str, ...]: ...
-    def contains_topic(self, topic: str) -> bool: ...
-    def topic_name(self, topic_id: str) -> str | None: ...
-    def partition_state(
-        self, topic_partition: TopicPartition
-    ) -> UpdateMetadataPartitionState | None: ...
-    def partition_states(self) -> Iterator[UpdateMetadataPartitionState]: ...
-    def alive_brokers(self) -> tuple[BrokerInfo, ...]: ...
 
 
 class Wait(Protocol):
@@ -49,7 +36,7 @@ class AdminParts:
     behaviour: Behaviour
     zk: KafkaZkClient
     controller: KafkaController
-    metadata: MetadataView
+    metadata: MetadataCache
     wait: Wait
     surroundings: Mapping[str, str] = MappingProxyType({})
     """Configurations that a broker's settings file would have and that are given otherwise."""

@@ -30,9 +30,9 @@ from ...zkfake.messages import (
     ZkCode,
 )
 from ..accepting import AcceptingListener, cut
-from .backend import ZooKeeperLink
 from .jute import AUTH, AUTH_XID, PING, Call, Connect
 from .jute_answers import encode_connected, encode_event, encode_reply, encode_response
+from .port import ZooKeeperPort
 from .service import ZooKeeperService
 
 logger: logging.Logger = logging.getLogger("fakekafka.wire")
@@ -73,7 +73,7 @@ class ZooKeeperConnection(asyncio.Protocol):
         self._listener = listener
         self._service = service
         self._transport: asyncio.Transport | None = None
-        self._link: ZooKeeperLink | None = None
+        self._link: ZooKeeperPort | None = None
         """To the server; None before the connection is made and after it is over."""
         self._peer = "?"
         self._frames = bytearray()
@@ -111,7 +111,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             self.close()
             return
         service = self._service
-        self._link = service.backend.open(service.server_id, self.on_message, self.close)
+        self._link = service.open(service.server_id, self.on_message, self.close)
         if self._link is None:
             self.close()
             return

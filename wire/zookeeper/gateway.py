@@ -13,19 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.errors import UsageError
-from ...protocol.names import TCP_CLIENTS, zookeeper_client_name, zookeeper_name
-from ...zkfake.messages import ConnectionClosed
+from ...protocol.names import zookeeper_name
 from ..accepting import AcceptingListener
 from .connection import ZooKeeperConnection
+from .port import ZooKeeperPort
 from .service import ZooKeeperService
 
 if TYPE_CHECKING:
-    from ...actors.delivery import Delivery
     from ...actors.runtime.live import LiveRuntime
     from ...actors.runtime.threaded import ThreadedRuntime
-
-_FIRST_CONNECTION_ID = 1 << 62
-"""Clients that are nodes number their connections below this."""
 
 
 class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
@@ -41,68 +37,6 @@ class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
 
     def _make_connection(self) -> ZooKeeperConnection:
         return ZooKeeperConnection(self, self.service)
-
-
-class ZooKeeperPort:
-    """A TCP connection as a member of the network; a ``wire.ZooKeeperLink``."""
-
-    machine = TCP_CLIENTS
-    is_paced_elsewhere = False
-    is_carried_elsewhere = False
-
-    def __init__(
-        self,
-        runtime: LiveRuntime | ThreadedRuntime,
-        index: int,
-        server_name: str,
-        on_message: Callable[[Any], None],
-        on_lost: Callable[[], None],
-    ) -> None:
-        self.name: str = zookeeper_client_name(index)
-        self.connection_id: int = _FIRST_CONNECTION_ID + index
-        self.blocked: bool = False
-        self.stopped: bool = False
-        self._runtime = runtime
-        self._server_name = server_name
-        self._server_told = False  # that there is a connection with this id
-        self._on_message = on_message
-        self._on_lost = on_lost
-        runtime.network.add(self)  # type: ignore[arg-type]
-
-    def send(self, message: Any) -> None:
-        self._server_told = True
-        self._runtime.network.send(self, self._server_name, message)
-
-    def close(self) -> None:
-        """Leave the network; a server that does not know yet is told."""
-        if self.stopped:
-            return
-        if self._server_told:
-            self.send(ConnectionClosed(self.connection_id))
-        self.blocked = self.stopped = True
-        self._runtime.network.remove(self)  # type: ignore[arg-type]
-
-    # Called by the network and the runtime.
-
-    def receive(self, delivery: Delivery) -> None:
-        message = delivery.message
-        if isinstance(message, ConnectionClosed):
-            self._server_told = False
-        self._on_message(message)
-
-    def peer_lost(self, machine: str, names: frozenset[str]) -> None:
-        """A process was killed; if it was the server, so is the connection."""
-        if self._server_name in names and not self.stopped:
-            self._server_told = False
-            self._on_lost()
-
-    @property
-    def actor_ref(self) -> ZooKeeperPort:
-        """The threaded runtime tells timers of nodes to their actors; a port lives on the loop."""
-        return self
-
-    def tell(self, timer: Any) -> None:
-        self._runtime.loop.call_soon_threadsafe(timer.fire)
 
 
 class ZooKeeperTcp:
@@ -128,7 +62,7 @@ class ZooKeeperTcp:
         self._indices = itertools.count(1)
         self._listeners = {
             server_id: ZooKeeperListener(
-                runtime.loop, host, port, ZooKeeperService(runtime.loop, server_id, self)
+                runtime.loop, host, port, ZooKeeperService(runtime.loop, server_id, self._open)
             )
             for server_id, port in zip(ids, ports or (0,) * len(ids), strict=True)
         }
@@ -182,12 +116,10 @@ class ZooKeeperTcp:
             lambda: sum(len(listener.connections) for listener in self._listeners.values())
         )
 
-    # The backend of the listeners.
-
-    def open(
+    def _open(
         self, server_id: int, on_message: Callable[[Any], None], on_lost: Callable[[], None]
     ) -> ZooKeeperPort | None:
-        """A port for one connection; None while the server is down."""
+        """Return a port for one connection; None while the server is down."""
         name = zookeeper_name(server_id)
         if name not in self._runtime.network.nodes:
             return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from ..request_memory import RequestMemory
-from .backend import ZooKeeperBackend
+from .port import ZooKeeperPort
 
 MAX_PACKET_BYTES = 0xFFFFF
 """Default of ``jute.maxbuffer``."""
@@ -15,22 +17,29 @@ CONNECT_TIMEOUT_MS = 10_000
 """Default of ``zookeeper.nio.sessionlessCnxnTimeout``: for connections without a session."""
 
 
+OpenPort: TypeAlias = Callable[
+    [int, Callable[[Any], None], Callable[[], None]], "ZooKeeperPort | None"
+]
+"""Gives a port to the server of this id, None when it does not run: the first function is called
+with each of its packets, the second when it has died. On the loop's thread, as both are."""
+
+
 class ZooKeeperService:
     """A ZooKeeper server as its connections see it: who answers, and within which limits."""
 
-    __slots__ = ("backend", "connect_timeout_ms", "max_packet_bytes", "memory", "server_id")
+    __slots__ = ("connect_timeout_ms", "max_packet_bytes", "memory", "open", "server_id")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         server_id: int,
-        backend: ZooKeeperBackend,
+        open_port: OpenPort,
         *,
         max_packet_bytes: int = MAX_PACKET_BYTES,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
     ) -> None:
         self.server_id: int = server_id
-        self.backend: ZooKeeperBackend = backend
+        self.open: OpenPort = open_port
         self.max_packet_bytes: int = max_packet_bytes
         self.memory: RequestMemory = RequestMemory(loop, UNPROCESSED_BYTES_MAX)
         self.connect_timeout_ms: int = connect_timeout_ms
