@@ -23,7 +23,15 @@ from ...protocol.awaiting import Pending
 from ...protocol.errors import ErrorCode
 from ...protocol.values import TopicPartition
 from ...zkfake.messages import ZkCode, ZooKeeperError
-from ..controller.events import NOT_CONTROLLER_MESSAGE, ElectionOutcomes, ReassignmentOutcome
+from ..controller.events import (
+    NOT_CONTROLLER_MESSAGE,
+    ApiPartitionReassignment,
+    ElectionOutcomes,
+    ElectionTrigger,
+    ListPartitionReassignments,
+    ReassignmentOutcome,
+    ReplicaLeaderElection,
+)
 from .parts import AdminParts
 
 _Rows = list[tuple[TopicPartition, ErrorCode, "str | None"]]
@@ -52,7 +60,11 @@ class PartitionAdmin:
         if not parts.behaviour.elect_leaders_api:
             return await self._elect_by_znode(partitions)
         pending: Pending[ElectionOutcomes] = Pending()
-        parts.controller.elect_leaders(partitions, request.election_type, pending.set_result)
+        asked = tuple(dict.fromkeys(partitions))
+        from_api = ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+        parts.controller.put(
+            ReplicaLeaderElection(asked, request.election_type, from_api, pending.set_result)
+        )
         outcomes = await pending
         leaders = {
             tp: value
@@ -121,7 +133,8 @@ class PartitionAdmin:
         if not parts.behaviour.reassignment_api:
             return await self._reassign_by_znode(reassignments)
         pending: Pending[ReassignmentOutcome] = Pending()
-        parts.controller.alter_partition_reassignments(reassignments, pending.set_result)
+        asked = tuple(reassignments.items())
+        parts.controller.put(ApiPartitionReassignment(asked, pending.set_result))
         outcome = await pending
         if isinstance(outcome, ErrorCode):
             return AlterPartitionReassignmentsResponse(
@@ -153,7 +166,8 @@ class PartitionAdmin:
     ) -> ListPartitionReassignmentsResponse:
         """Reassignments under way among the partitions asked for, or all."""
         pending: Pending[ErrorCode | tuple[OngoingReassignment, ...]] = Pending()
-        self._parts.controller.list_partition_reassignments(request.partitions, pending.set_result)
+        asked = None if request.partitions is None else tuple(dict.fromkeys(request.partitions))
+        self._parts.controller.put(ListPartitionReassignments(asked, pending.set_result))
         outcome = await pending
         if isinstance(outcome, ErrorCode):
             return ListPartitionReassignmentsResponse(outcome, error_message=NOT_CONTROLLER_MESSAGE)

@@ -23,6 +23,7 @@ from ...protocol.host import Host
 from ...protocol.release_configs import ConfigException, release_configs
 from ...protocol.versions import Behaviour
 from ..controller.controller import KafkaController
+from ..controller.events import TopicUncleanLeaderElectionEnable, UncleanLeaderElectionEnable
 from ..zookeeper.change_notifications import ChangeNotifications
 from ..zookeeper.client import KafkaZkClient
 from ..zookeeper.errors import Log, ignore_log
@@ -228,8 +229,10 @@ class DynamicConfigManager:
                 self._log("error", f"throttles of topic {topic} are ignored: {error}")
                 return
         is_unclean = overrides.get(_UNCLEAN, "").strip().lower() == "true"
-        if is_unclean and self._behaviour.unclean_topic_elects_at_once:
-            self._controller.enable_topic_unclean_leader_election(topic)
+        controller = self._controller
+        elects = is_unclean and self._behaviour.unclean_topic_elects_at_once
+        if elects and controller.is_active:
+            controller.put(TopicUncleanLeaderElectionEnable(topic))
 
     def _broker_changed(self, broker: str, values: Mapping[str, str]) -> None:
         if broker == znode_paths.DEFAULT_ENTITY:
@@ -250,7 +253,7 @@ class DynamicConfigManager:
             self.on_broker_config()
         is_new = self._config[_UNCLEAN] and not was_unclean
         if is_new and self._behaviour.unclean_default_elects_at_once:
-            self._controller.enable_default_unclean_leader_election()
+            self._controller.put(UncleanLeaderElectionEnable())
 
     def _can_follow(self, wanted: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
         """Return whether the broker can come to what is stored.

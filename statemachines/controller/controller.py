@@ -22,19 +22,13 @@ Source: Kafka's ``KafkaController``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from ...protocol.awaiting import Cancelled
 from ...protocol.config import BrokerConfig
-from ...protocol.control import (
-    AllocateProducerIdsRequest,
-    AllocateProducerIdsResponse,
-    AlterIsrRequest,
-    AlterIsrResponse,
-)
 from ...protocol.host import Host
-from ...protocol.values import BrokerInfo, TopicPartition
+from ...protocol.values import BrokerInfo
 from ...protocol.versions import Behaviour
 from ..machines.context import ControllerContext
 from ..machines.machine_states import PartitionListener
@@ -67,9 +61,6 @@ from .queue import ControllerEventManager, Mailbox
 from .registration import BrokerRegistration
 from .topic_deletion_manager import DeletionClient, TopicDeletionManager
 from .watches import ControllerWatches, SessionWatcher
-
-if TYPE_CHECKING:
-    from ...protocol.admin import FeatureUpdate
 
 STATE_CHANGE_HANDLER = "controller-state-change-handler"
 
@@ -248,78 +239,11 @@ class KafkaController:
         """Tell a listener of the partition state machine's states and elections from now on."""
         self.context.states.listeners.append(listener)
 
-    # --- the face to the local broker
-
-    def controlled_shutdown(
-        self, broker_id: int, broker_epoch: int, callback: events.ControlledShutdownCallback
-    ) -> None:
-        """Move leaders off a broker; the callback gets what it still leads, or an exception."""
-        self.event_manager.put(events.ControlledShutdown(broker_id, broker_epoch, callback))
-
-    def elect_leaders(
-        self,
-        partitions: Iterable[TopicPartition] | None,
-        election_type: int,
-        callback: events.ElectionCallback,
-    ) -> None:
-        """Elect because an admin client asked; None means every partition known here."""
-        chosen = self.context.topics.all_partitions() if partitions is None else partitions
-        self.event_manager.put(
-            events.ReplicaLeaderElection(
-                tuple(dict.fromkeys(chosen)),
-                election_type,
-                events.ElectionTrigger.ADMIN_CLIENT_TRIGGERED,
-                callback,
-            )
-        )
-
-    def alter_partition_reassignments(
-        self,
-        reassignments: Mapping[TopicPartition, tuple[int, ...] | None],
-        callback: events.ReassignmentCallback,
-    ) -> None:
-        """Start, redirect or (None) cancel reassignments."""
-        self.event_manager.put(
-            events.ApiPartitionReassignment(tuple(reassignments.items()), callback)
-        )
-
-    def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition] | None, callback: events.ListCallback
-    ) -> None:
-        """Ongoing reassignments among some partitions, or all."""
-        chosen = None if partitions is None else tuple(dict.fromkeys(partitions))
-        self.event_manager.put(events.ListPartitionReassignments(chosen, callback))
-
-    def alter_isr(
-        self, request: AlterIsrRequest, callback: Callable[[AlterIsrResponse], object]
-    ) -> None:
-        """A leader proposes ISRs (KIP-497)."""
-        self.event_manager.put(events.AlterIsrReceived(request, callback))
-
-    def allocate_producer_ids(
-        self,
-        request: AllocateProducerIdsRequest,
-        callback: Callable[[AllocateProducerIdsResponse], object],
-    ) -> None:
-        """A broker asks for a block of producer ids (KIP-730)."""
-        self.event_manager.put(events.AllocateProducerIds(request, callback))
-
-    def update_features(
-        self, updates: Iterable[FeatureUpdate], callback: events.FeaturesCallback
-    ) -> None:
-        """Change finalised features (KIP-584)."""
-        self.event_manager.put(events.UpdateFeatures(tuple(updates), callback))
-
-    def enable_default_unclean_leader_election(self) -> None:
-        """This broker's default was turned on while it runs."""
-        self.event_manager.put(events.UncleanLeaderElectionEnable())
-
-    def enable_topic_unclean_leader_election(self, topic: str) -> None:
-        """A topic's configuration says true; ignored by those who are not the controller."""
-        if self.is_active:
-            self.event_manager.put(events.TopicUncleanLeaderElectionEnable(topic))
-
     # --- processing
+
+    def put(self, event: ControllerEvent) -> None:
+        """Process an event when its turn comes: the broker beside it asks for nothing else."""
+        self.event_manager.put(event)
 
     async def process(self, event: ControllerEvent) -> None:
         """Run an event's handler: whoever has lost the controllership resigns."""

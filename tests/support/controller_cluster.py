@@ -27,6 +27,14 @@ from fakekafka.statemachines.admin.manager import AdminManager
 from fakekafka.statemachines.admin.parts import AdminParts
 from fakekafka.statemachines.broker.dynamic_config import DynamicConfigManager
 from fakekafka.statemachines.controller.controller import KafkaController
+from fakekafka.statemachines.controller.events import (
+    AlterIsrReceived,
+    ApiPartitionReassignment,
+    ControlledShutdown,
+    ElectionTrigger,
+    ListPartitionReassignments,
+    ReplicaLeaderElection,
+)
 from fakekafka.statemachines.zookeeper.client import KafkaZkClient
 from fakekafka.tests.support.fake_brokers import FakeBroker, OwnMailbox, RecordingChannels
 from fakekafka.tests.support.hosts import FakeClock, FakeHost
@@ -146,28 +154,29 @@ class ControllerCluster:
         outcomes: list[Any] = []
         if epoch is None:
             epoch = self.processes[broker_id].controller.broker_epoch
-        self.active.controlled_shutdown(broker_id, epoch, outcomes.append)
+        self.active.put(ControlledShutdown(broker_id, epoch, outcomes.append))
         self.settle()
         assert len(outcomes) == 1
         return outcomes[0]
 
     def elect(self, election_type: int, *partitions: TopicPartition) -> Any:
         outcomes: list[Any] = []
-        self.active.elect_leaders(partitions, election_type, outcomes.append)
+        from_api = ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+        self.active.put(ReplicaLeaderElection(partitions, election_type, from_api, outcomes.append))
         self.settle()
         assert len(outcomes) == 1
         return outcomes[0]
 
     def reassign(self, reassignments: dict[TopicPartition, tuple[int, ...] | None]) -> Any:
         outcomes: list[Any] = []
-        self.active.alter_partition_reassignments(reassignments, outcomes.append)
+        self.active.put(ApiPartitionReassignment(tuple(reassignments.items()), outcomes.append))
         self.settle()
         assert len(outcomes) == 1
         return outcomes[0]
 
     def reassigning(self, *partitions: TopicPartition) -> Any:
         outcomes: list[Any] = []
-        self.active.list_partition_reassignments(partitions or None, outcomes.append)
+        self.active.put(ListPartitionReassignments(partitions or None, outcomes.append))
         self.settle()
         return outcomes[0]
 
@@ -271,7 +280,8 @@ class ControllerCluster:
         answers: list[AlterIsrResponse] = []
         if epoch is None:
             epoch = self.processes[leader].controller.broker_epoch
-        self.active.alter_isr(AlterIsrRequest(leader, epoch, partitions), answers.append)
+        request = AlterIsrRequest(leader, epoch, partitions)
+        self.active.put(AlterIsrReceived(request, answers.append))
         self.settle()
         return answers
 

@@ -22,7 +22,7 @@ from ....protocol.admin import (
     UpdateFeaturesResponse,
 )
 from ....protocol.errors import ErrorCode
-from ....statemachines.controller.events import FeatureResults
+from ....statemachines.controller.events import FeatureResults, UpdateFeatures
 from ...delivery import Delivery
 from ...port import Handler
 from .broker_handlers import BrokerHandlers, answered_by
@@ -96,5 +96,5 @@ class AdminHandlers(BrokerHandlers):
             self._broker.reply(delivery, response)
 
         updates = {update.name: update for update in request.updates}
-        self._broker.controller.update_features(updates.values(), answer)
+        self._broker.controller.put(UpdateFeatures(tuple(updates.values()), answer))
         return None

@@ -19,6 +19,11 @@ from ....protocol.control import (
     UpdateMetadataResponse,
 )
 from ....protocol.errors import ErrorCode, KafkaError
+from ....statemachines.controller.events import (
+    AllocateProducerIds,
+    AlterIsrReceived,
+    ControlledShutdown,
+)
 from ....statemachines.zookeeper.errors import ControllerMoved
 from ...delivery import Delivery
 from ...port import Handler
@@ -89,7 +94,9 @@ class ControlHandlers(BrokerHandlers):
         return response
 
     def alter_isr(self, request: AlterIsrRequest, delivery: Delivery) -> None:
-        self._broker.controller.alter_isr(request, partial(self._broker.answer, delivery))
+        self._broker.controller.put(
+            AlterIsrReceived(request, partial(self._broker.answer, delivery))
+        )
 
     def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest, delivery: Delivery
@@ -97,14 +104,15 @@ class ControlHandlers(BrokerHandlers):
         if not self._broker.controller.is_active:
             return AllocateProducerIdsResponse(ErrorCode.NOT_CONTROLLER)
         answer = partial(self._broker.answer, delivery)
-        self._broker.controller.allocate_producer_ids(request, answer)
+        self._broker.controller.put(AllocateProducerIds(request, answer))
         return None
 
     def controlled_shutdown(self, request: ControlledShutdownRequest, delivery: Delivery) -> None:
         def answer(outcome: Any) -> None:
             self._broker.reply(delivery, _controlled_shutdown_response(outcome))
 
-        self._broker.controller.controlled_shutdown(request.broker_id, request.broker_epoch, answer)
+        event = ControlledShutdown(request.broker_id, request.broker_epoch, answer)
+        self._broker.controller.put(event)
 
 
 def _controlled_shutdown_response(outcome: Any) -> ControlledShutdownResponse:

@@ -16,10 +16,18 @@ from fakekafka.protocol.control import (
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import BrokerInfo, EndPoint, ReplicaAssignment, TopicPartition
 from fakekafka.statemachines.controller.events import (
+    ApiPartitionReassignment,
+    ControlledShutdown,
     ControllerChange,
+    ElectionTrigger,
     Expire,
+    ListPartitionReassignments,
     RegisterBrokerAndReelect,
+    ReplicaLeaderElection,
     TopicChange,
+    TopicUncleanLeaderElectionEnable,
+    UncleanLeaderElectionEnable,
+    UpdateFeatures,
 )
 from fakekafka.statemachines.zookeeper.errors import IllegalState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
@@ -100,10 +108,11 @@ def test_a_deposed_controller_resigns_whatever_it_writes(what: str) -> None:
     if what == "delete":
         run_now(cluster.zk.admin.create_delete_topic_path("t"))
     elif what == "elect":
-        controller.elect_leaders([TP], 1, answers.append)
+        from_api = ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+        controller.put(ReplicaLeaderElection((TP,), 1, from_api, answers.append))
         controller.context.topics.put_partition_leadership_info(TP, _leaderless(controller))
     else:
-        controller.alter_partition_reassignments({TP: (2, 1)}, answers.append)
+        controller.put(ApiPartitionReassignment(((TP, (2, 1)),), answers.append))
     cluster.settle()
     assert not controller.is_active
     assert answers == []
@@ -239,7 +248,7 @@ def test_expiry_drops_queued_events_and_registers_again() -> None:
     process = cluster.processes[1]
     old_epoch = process.controller.broker_epoch
     answers: list[Any] = []
-    process.controller.list_partition_reassignments(None, answers.append)
+    process.controller.put(ListPartitionReassignments(None, answers.append))
     seen: list[str] = []
     process.controller.event_manager.on_event = lambda event, phase: seen.append(
         f"{event.name} {phase}"
@@ -334,13 +343,14 @@ def test_an_inactive_controller_answers_not_controller() -> None:
     cluster = ControllerCluster([1, 2])
     inactive = cluster.processes[2].controller
     answers: list[Any] = []
-    inactive.elect_leaders([TP], 0, answers.append)
-    inactive.alter_partition_reassignments({TP: (1,)}, answers.append)
-    inactive.list_partition_reassignments([TP], answers.append)
-    inactive.update_features([FeatureUpdate("f", 1)], answers.append)
-    inactive.controlled_shutdown(1, -1, answers.append)
-    inactive.enable_topic_unclean_leader_election("t")
-    inactive.enable_default_unclean_leader_election()
+    from_api = ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+    inactive.put(ReplicaLeaderElection((TP,), 0, from_api, answers.append))
+    inactive.put(ApiPartitionReassignment(((TP, (1,)),), answers.append))
+    inactive.put(ListPartitionReassignments((TP,), answers.append))
+    inactive.put(UpdateFeatures((FeatureUpdate("f", 1),), answers.append))
+    inactive.put(ControlledShutdown(1, -1, answers.append))
+    inactive.put(TopicUncleanLeaderElectionEnable("t"))
+    inactive.put(UncleanLeaderElectionEnable())
     cluster.settle()
     assert answers[0] == {TP: (ErrorCode.NOT_CONTROLLER, answers[0][TP][1])}
     assert answers[1:4] == [ErrorCode.NOT_CONTROLLER] * 3

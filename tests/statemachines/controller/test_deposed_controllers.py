@@ -12,6 +12,11 @@ import pytest
 from fakekafka.protocol import znode_payloads
 from fakekafka.protocol.control import AlterIsrPartition, AlterIsrRequest
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
+from fakekafka.statemachines.controller.events import (
+    AlterIsrReceived,
+    ApiPartitionReassignment,
+    ControlledShutdown,
+)
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
 from fakekafka.zkfake.messages import GetChildrenRequest, ZkCode
@@ -20,11 +25,11 @@ TP, MOVING = TopicPartition("t", 0), TopicPartition("moving", 0)
 
 
 def reassign(cluster: ControllerCluster) -> None:
-    cluster.active.alter_partition_reassignments({TP: (1, 3)}, lambda _: None)
+    cluster.active.put(ApiPartitionReassignment(((TP, (1, 3)),), lambda _: None))
 
 
 def cancel_a_reassignment(cluster: ControllerCluster) -> None:
-    cluster.active.alter_partition_reassignments({MOVING: None}, lambda _: None)
+    cluster.active.put(ApiPartitionReassignment(((MOVING, None),), lambda _: None))
 
 
 def reassign_by_znode(cluster: ControllerCluster) -> None:
@@ -44,7 +49,8 @@ def alter_an_isr(cluster: ControllerCluster) -> None:
         return
     change = AlterIsrPartition(MOVING, state.leader_epoch, (1, 3), state.zk_version)
     epoch = cluster.processes[1].controller.broker_epoch
-    cluster.active.alter_isr(AlterIsrRequest(1, epoch, (change,)), lambda _: None)
+    request = AlterIsrRequest(1, epoch, (change,))
+    cluster.active.put(AlterIsrReceived(request, lambda _: None))
 
 
 def announce_an_isr(cluster: ControllerCluster) -> None:
@@ -84,7 +90,7 @@ def lose_a_broker(cluster: ControllerCluster) -> None:
 
 def let_a_broker_leave(cluster: ControllerCluster) -> None:
     epoch = cluster.processes[2].controller.broker_epoch
-    cluster.active.controlled_shutdown(2, epoch, lambda _: None)
+    cluster.active.put(ControlledShutdown(2, epoch, lambda _: None))
 
 
 ACTIONS: tuple[Callable[[ControllerCluster], None], ...] = (

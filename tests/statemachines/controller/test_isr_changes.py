@@ -8,6 +8,7 @@ import pytest
 from fakekafka.protocol.control import AlterIsrPartition
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr, PartitionReplica, TopicPartition
+from fakekafka.statemachines.controller.events import AlterIsrReceived
 from fakekafka.statemachines.machines.transitions import ReplicaState
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.run_now import run_now
@@ -106,7 +107,7 @@ def test_an_isr_change_of_a_deposed_controller_is_answered_and_ends_its_tenure()
     from fakekafka.protocol.control import AlterIsrRequest
 
     request = AlterIsrRequest(1, controller.broker_epoch, (AlterIsrPartition(TP, 0, (1,), 0),))
-    controller.alter_isr(request, answers.append)
+    controller.put(AlterIsrReceived(request, answers.append))
     cluster.settle()
     assert [answer.error for answer in answers] == [ErrorCode.UNKNOWN_SERVER_ERROR]
     assert cluster.state("t").isr == (1, 2)
@@ -120,7 +121,7 @@ def test_a_preempted_isr_change_is_never_answered() -> None:
     from fakekafka.protocol.control import AlterIsrRequest
     from fakekafka.statemachines.controller.events import TopicChange
 
-    cluster.active.alter_isr(AlterIsrRequest(1, 1, ()), answers.append)
+    cluster.active.put(AlterIsrReceived(AlterIsrRequest(1, 1, ()), answers.append))
     cluster.active.event_manager.clear_and_put(TopicChange())
     cluster.settle()
     assert answers == []

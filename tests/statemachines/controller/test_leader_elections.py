@@ -9,6 +9,12 @@ import pytest
 from fakekafka.protocol.admin import PREFERRED, UNCLEAN
 from fakekafka.protocol.errors import ErrorCode
 from fakekafka.protocol.values import LeaderAndIsr, ReplicaAssignment, TopicPartition
+from fakekafka.statemachines.controller.events import (
+    ElectionTrigger,
+    ReplicaLeaderElection,
+    TopicUncleanLeaderElectionEnable,
+    UncleanLeaderElectionEnable,
+)
 from fakekafka.statemachines.controller.flows import rebalance
 from fakekafka.tests.support.controller_cluster import ControllerCluster
 from fakekafka.tests.support.present import present
@@ -25,7 +31,8 @@ def test_a_known_partition_without_leadership_silences_the_whole_request() -> No
     run_now(cluster.zk.topics.create_topic_assignment("u", {0: ReplicaAssignment((2,))}))
     cluster.settle()
     answers: list[Any] = []
-    cluster.active.elect_leaders([TP, TopicPartition("u", 0)], PREFERRED, answers.append)
+    both, from_api = (TP, TopicPartition("u", 0)), ElectionTrigger.ADMIN_CLIENT_TRIGGERED
+    cluster.active.put(ReplicaLeaderElection(both, PREFERRED, from_api, answers.append))
     cluster.settle()
     assert answers == []
     assert any("has no leadership" in text for _, level, text in cluster.log if level == "error")
@@ -53,7 +60,7 @@ def test_the_broker_default_turned_on_elects_everywhere() -> None:
     cluster.kill(2)
     assert cluster.state("t").leader == -1
     cluster.processes[1].config.set_dynamic({"unclean.leader.election.enable": "true"})
-    cluster.active.enable_default_unclean_leader_election()
+    cluster.active.put(UncleanLeaderElectionEnable())
     cluster.settle()
     assert cluster.state("t").leader == 3
     assert cluster.active.context.unclean_leader_elections == 1
@@ -69,7 +76,7 @@ def test_a_topic_turned_unclean_is_elected_alone() -> None:
     for topic in ("t", "u"):
         config = {"unclean.leader.election.enable": "true"}
         run_now(cluster.zk.admin.set_or_create_entity_configs("topics", topic, config))
-    cluster.active.enable_topic_unclean_leader_election("t")
+    cluster.active.put(TopicUncleanLeaderElectionEnable("t"))
     cluster.settle()
     assert (cluster.state("t").leader, cluster.state("u").leader) == (3, -1)
     assert cluster.active.epoch == 1

@@ -14,6 +14,7 @@ from fakekafka.protocol.values import (
     TopicPartition,
 )
 from fakekafka.protocol.znode_payloads import FeatureZnode
+from fakekafka.statemachines.controller.events import ControlledShutdown, UpdateFeatures
 from fakekafka.statemachines.machines.transitions import PartitionState, ReplicaState
 from fakekafka.statemachines.zookeeper.errors import ControllerMoved
 from fakekafka.tests.support.controller_cluster import ControllerCluster
@@ -150,7 +151,7 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
     run_now(process.controller.startup())
     cluster.settle()
     answers: list[Any] = []
-    process.controller.update_features([update], answers.append)
+    process.controller.put(UpdateFeatures((update,), answers.append))
     cluster.settle()
     assert answers[0][update.name][0] is expected
     if expected is ErrorCode.NONE:
@@ -164,8 +165,8 @@ def test_feature_updates_are_validated(update: Any, expected: ErrorCode) -> None
             (1, SAFE_DOWNGRADE, ErrorCode.NONE),
             (0, SAFE_DOWNGRADE, ErrorCode.NONE),
         ):
-            process.controller.update_features(
-                [FeatureUpdate("f", level, upgrade_type)], answers.append
+            process.controller.put(
+                UpdateFeatures((FeatureUpdate("f", level, upgrade_type),), answers.append)
             )
             cluster.settle()
             assert answers[-1]["f"][0] is error
@@ -176,6 +177,6 @@ def test_the_event_of_a_moved_controller_is_an_exception_for_those_who_asked() -
     """Not active means ControllerMoved (docs/kafka/brokers.md#controlled-shutdown)."""
     cluster = ControllerCluster([1, 2])
     answers: list[Any] = []
-    cluster.processes[2].controller.controlled_shutdown(1, -1, answers.append)
+    cluster.processes[2].controller.put(ControlledShutdown(1, -1, answers.append))
     cluster.settle()
     assert isinstance(answers[0], ControllerMoved)
