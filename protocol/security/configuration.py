@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import UsageError
 from ..values import frozen
+
+T = TypeVar("T")
 
 PLAINTEXT = "PLAINTEXT"
 SSL = "SSL"
@@ -141,11 +143,7 @@ class SecurityConfig:
         if isinstance(value, str):
             return cls(listeners=_listeners(value))
         if isinstance(value, Mapping):
-            known = [found.name for found in fields(cls)]
-            for name in value:
-                if name not in known:
-                    raise UsageError(f"security has no field {name!r}; it has {', '.join(known)}")
-            return cls(**value)
+            return _of_fields(cls, value, "security")
         raise UsageError(
             "security must be a SecurityConfig, its fields, or listeners such as "
             f"'PLAINTEXT;CLIENTS:SASL_SSL', not {value!r}"
@@ -191,12 +189,16 @@ def _listener(value: Any) -> Any:
     if isinstance(value, str):
         return ListenerSpec.parse(value)
     if isinstance(value, Mapping):
-        known = [found.name for found in fields(ListenerSpec)]
-        for name in value:
-            if name not in known:
-                raise UsageError(f"a listener has no field {name!r}; it has {', '.join(known)}")
-        return ListenerSpec(**value)
+        return _of_fields(ListenerSpec, value, "a listener")
     return value
+
+
+def _of_fields(cls: type[T], value: Mapping[str, Any], words: str) -> T:
+    known = [found.name for found in fields(cls)]  # type: ignore[arg-type]
+    for name in value:
+        if name not in known:
+            raise UsageError(f"{words} has no field {name!r}; it has {', '.join(known)}")
+    return cls(**value)
 
 
 def _listeners(value: Any) -> tuple[ListenerSpec, ...]:

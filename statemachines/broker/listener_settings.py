@@ -6,7 +6,7 @@ Source: Kafka's ``KafkaConfig``, ``CoreUtils.listenerListToEndPoints``, ``Dynami
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ...protocol.release_configs import ConfigException
 from ...protocol.versions import Behaviour
@@ -77,21 +77,27 @@ def check_protocols_stay(old: Text, new: Text) -> None:
 def _protocols(setting: Text) -> dict[str, str]:
     """Listeners and what they speak."""
     protocols = {}
-    text = (setting(PROTOCOL_MAP) or "").strip()
+    for name, protocol in pairs(PROTOCOL_MAP, setting):
+        if protocol not in _PROTOCOLS:
+            raise ConfigException(
+                f"Invalid security protocol `{protocol}` defined in listener.security.protocol.map"
+            )
+        protocols[name.upper()] = protocol
+    return protocols
+
+
+def pairs(name: str, setting: Text) -> Iterator[tuple[str, str]]:
+    """Yield the pairs ``key:value`` of the list that a setting is; raises ``ConfigException`` for
+    what is none."""
+    text = (setting(name) or "").strip()
     for item in re.split(r"\s*,\s*", text) if text else ():
-        name, colon, protocol = item.rpartition(":")
+        key, colon, value = item.rpartition(":")
         if not colon:
             raise ConfigException(
-                f"Error parsing configuration property '{PROTOCOL_MAP}': begin 0, end -1, length "
+                f"Error parsing configuration property '{name}': begin 0, end -1, length "
                 f"{len(item)}"
             )
-        if protocol.strip() not in _PROTOCOLS:
-            shown = protocol.strip()
-            raise ConfigException(
-                f"Invalid security protocol `{shown}` defined in listener.security.protocol.map"
-            )
-        protocols[name.strip().upper()] = protocol.strip()
-    return protocols
+        yield key.strip(), value.strip()
 
 
 def _end_points(text: str, protocols: Mapping[str, str], behaviour: Behaviour) -> dict[str, str]:

@@ -31,6 +31,7 @@ from .listener_settings import (
     check_listeners,
     check_protocols_stay,
     listener_names,
+    pairs,
 )
 
 Texts = Mapping[str, str]
@@ -346,18 +347,11 @@ class _Check:
         config = self._release.broker.get(_LIMITED_ADDRESSES)
         if config is None or not is_dynamic(config):
             return None
-        overrides = (self._text(self._new, _LIMITED_ADDRESSES) or "").strip()
         addresses = []
-        for item in re.split(r"\s*,\s*", overrides) if overrides else ():
-            address, colon, count = item.rpartition(":")
-            if not colon:
-                raise ConfigException(
-                    f"Error parsing configuration property '{_LIMITED_ADDRESSES}': "
-                    f"begin 0, end -1, length {len(item)}"
-                )
-            if re.fullmatch("[-+]?[0-9]+", count.strip()) is None:
-                raise ConfigException(f'For input string: "{count.strip()}"')
-            addresses.append(address.strip())
+        for address, count in pairs(_LIMITED_ADDRESSES, partial(self._text, self._new)):
+            if re.fullmatch("[-+]?[0-9]+", count) is None:
+                raise ConfigException(f'For input string: "{count}"')
+            addresses.append(address)
         return addresses
 
     def _check_connections_per_address(self, addresses: list[str]) -> None:
