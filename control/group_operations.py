@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..actors.clients.assignors import decode_assignment
 from ..protocol.awaiting import Disconnected, RequestTimeout
 from ..protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError, did_you_mean
 from ..protocol.groups import (
@@ -13,6 +14,7 @@ from ..protocol.groups import (
     CONSUMER_PROTOCOL_TYPE,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescription,
+    ConsumerGroupMemberDescription,
     DeleteGroupsRequest,
     DescribedGroup,
     DescribedMember,
@@ -97,30 +99,6 @@ def _described(
                 yield show(group, coordinator)
 
 
-def _shown_consumer_group(group: ConsumerGroupDescription, coordinator: str) -> dict[str, Any]:
-    return {
-        "group": group.group_id,
-        "state": group.state,
-        "coordinator": coordinator,
-        "protocol_type": CONSUMER_PROTOCOL_TYPE,
-        "protocol": group.assignor,
-        "members": [
-            {
-                "member_id": member.member_id,
-                "group_instance_id": member.group_instance_id,
-                "client_id": member.client_id,
-                "client_host": member.client_host,
-                "assignment": [
-                    [topic.topic, number]
-                    for topic in member.assignment
-                    for number in topic.partitions
-                ],
-            }
-            for member in group.members
-        ],
-    }
-
-
 def _high_watermarks(cluster: Cluster) -> Callable[[Any], int | None]:
     known = cluster_state.partitions(cluster)
     offsets = cluster_state.replica_offsets(cluster)
@@ -134,46 +112,54 @@ def _high_watermarks(cluster: Cluster) -> Callable[[Any], int | None]:
 
 
 def _shown_group(group: DescribedGroup, coordinator: str) -> dict[str, Any]:
+    is_consumer = group.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    def assigned(member: DescribedMember) -> list[list[Any]] | None:
+        return assigned_partitions(member.assignment) if is_consumer else None
+
+    return _shown(group, coordinator, group.protocol_type, group.protocol, assigned)
+
+
+def _shown_consumer_group(group: ConsumerGroupDescription, coordinator: str) -> dict[str, Any]:
+    def assigned(member: ConsumerGroupMemberDescription) -> list[list[Any]]:
+        topics = member.assignment
+        return [[topic.topic, number] for topic in topics for number in topic.partitions]
+
+    return _shown(group, coordinator, CONSUMER_PROTOCOL_TYPE, group.assignor, assigned)
+
+
+def _shown(
+    group: DescribedGroup | ConsumerGroupDescription,
+    coordinator: str,
+    protocol_type: str,
+    protocol: str,
+    assigned: Callable[[Any], list[list[Any]] | None],
+) -> dict[str, Any]:
     return {
         "group": group.group_id,
         "state": group.state,
         "coordinator": coordinator,
-        "protocol_type": group.protocol_type,
-        "protocol": group.protocol,
-        "members": [_shown_member(group, member) for member in group.members],
-    }
-
-
-def _shown_member(group: DescribedGroup, member: DescribedMember) -> dict[str, Any]:
-    is_consumer = group.protocol_type == "consumer"
-    return {
-        "member_id": member.member_id,
-        "group_instance_id": member.group_instance_id,
-        "client_id": member.client_id,
-        "client_host": member.client_host,
-        "assignment": assigned_partitions(member.assignment) if is_consumer else None,
+        "protocol_type": protocol_type,
+        "protocol": protocol,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "client_id": member.client_id,
+                "client_host": member.client_host,
+                "assignment": assigned(member),
+            }
+            for member in group.members
+        ],
     }
 
 
 def assigned_partitions(data: bytes) -> list[list[Any]] | None:
     """(topic, partition) pairs of a consumer's assignment; None for what is none."""
-    found: list[list[Any]] = []
-    if not data:
-        return found
     try:
-        (topics,) = struct.unpack_from(">i", data, 2)
-        at = 6
-        for _ in range(topics):
-            (size,) = struct.unpack_from(">h", data, at)
-            topic = data[at + 2 : at + 2 + size].decode()
-            at += 2 + size
-            (count,) = struct.unpack_from(">i", data, at)
-            numbers = struct.unpack_from(f">{max(count, 0)}i", data, at + 4)
-            found += [[topic, number] for number in numbers]
-            at += 4 + 4 * len(numbers)
+        return [[topic, number] for topic, number in decode_assignment(data)]
     except (struct.error, UnicodeDecodeError):
         return None
-    return found
 
 
 def _shown_offsets(

@@ -23,7 +23,7 @@ from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
 from .coordinator_link import ELSEWHERE, CoordinatorLink
 from .group_member import MemberOwner
-from .membership_settings import MembershipSettings
+from .group_settings import GroupConsumerSettings
 
 _NONE = ErrorCode.NONE
 _FENCED = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -50,7 +50,7 @@ class AssignedMember:
         self,
         node: SimulatedClient,
         owner: MemberOwner,
-        settings: MembershipSettings,
+        settings: GroupConsumerSettings,
         brokers: Callable[[], list[int]],
     ) -> None:
         self._node = node
@@ -124,7 +124,7 @@ class AssignedMember:
             settings.rebalance_timeout_ms if says_all else -1,
             settings.topics if says_all else None,
             None,
-            settings.remote_assignor if says_all else None,
+            settings.group_remote_assignor if says_all else None,
             self._by_topic_id(owned) if says_all or owned != self._told else None,
         )
         response: ConsumerGroupHeartbeatResponse | None = await self._link.beat(

@@ -20,7 +20,7 @@ from ...protocol.values import TopicPartition
 from .assignors import Partitions
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
-from .membership_settings import MembershipSettings
+from .group_settings import GroupConsumerSettings
 
 _NONE = ErrorCode.NONE
 ELSEWHERE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -47,7 +47,7 @@ class CoordinatorLink:
     def __init__(
         self,
         node: SimulatedClient,
-        settings: MembershipSettings,
+        settings: GroupConsumerSettings,
         brokers: Callable[[], list[int]],
     ) -> None:
         self._node = node

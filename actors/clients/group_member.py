@@ -34,7 +34,7 @@ from .assignors import (
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
 from .coordinator_link import ELSEWHERE, CoordinatorLink
-from .membership_settings import MembershipSettings
+from .group_settings import GroupConsumerSettings
 
 _NONE = ErrorCode.NONE
 _JOIN_ALLOWANCE_MS = 5000
@@ -84,7 +84,7 @@ class GroupMember:
         self,
         node: SimulatedClient,
         owner: MemberOwner,
-        settings: MembershipSettings,
+        settings: GroupConsumerSettings,
         brokers: Callable[[], list[int]],
     ) -> None:
         self._node = node
