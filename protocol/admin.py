@@ -203,7 +203,6 @@ class AlterConfigsResponse:
     results: tuple[tuple[ConfigResource, ErrorCode, str | None], ...]
 
 
-UNKNOWN_LAG = -1
 UNKNOWN_BYTES = -1
 
 

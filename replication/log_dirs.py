@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _NONE = ErrorCode.NONE
 _FUTURE_NAME_EXTRA = len(".") + 32 + len("-future")
 _FILE_NAME_MAX = 255
+_UNKNOWN_LAG = -1
 
 
 class LogDirs:
@@ -99,9 +100,7 @@ class LogDirs:
         partition = self._hosted.partition(name)
         current = None if partition is None else partition.log
         if current is None:
-            from ..protocol.admin import UNKNOWN_LAG
-
-            return UNKNOWN_LAG
+            return _UNKNOWN_LAG
         if is_future:
             return current.log_end_offset - log.log_end_offset
         return max(current.high_watermark - log.log_end_offset, 0)

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from .emulated_cluster import EmulatedCluster
     from .simulation import Simulation
 
+_MARKS = (
+    "kafka(**arguments): arguments of the test's Cluster or Simulation; those of a module, a "
+    "class and a test add up; seeds=range(20) runs a test with kafka_simulation once for each",
+    "kafka_program(timeout_s=3600, verify=False): an async def test runs in virtual time, as a "
+    "program of its kafka_simulation; verify=True compares it with a run in another process",
+    "kafka_explore(only=None, without=()): faults that `fakekafka explore` tries with the test",
+    "kafka_faults(director, case=None): faults that come to the test from outside",
+)
 _INI: dict[str, tuple[Any, str]] = {
     "kafka_brokers": ("string", "how many brokers a cluster has, or their ids, such as 0,1,2"),
     "kafka_version": ("string", "the release that is emulated, such as 2.8"),
@@ -85,23 +93,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.issue_config_time_warning(DeprecationWarning(_SEEDS_RENAMED), stacklevel=2)
         if config.option.kafka_seeds is None:
             config.option.kafka_seeds = seeds
-    config.addinivalue_line(
-        "markers",
-        "kafka(**arguments): arguments of the test's Cluster or Simulation; those of a module, a "
-        "class and a test add up; seeds=range(20) runs a test with kafka_simulation once for each",
-    )
-    config.addinivalue_line(
-        "markers",
-        "kafka_program(timeout_s=3600, verify=False): an async def test runs in virtual time, as "
-        "a program of its kafka_simulation; verify=True compares it with a run in another process",
-    )
-    config.addinivalue_line(
-        "markers",
-        "kafka_explore(only=None, without=()): faults that `fakekafka explore` tries with the test",
-    )
-    config.addinivalue_line(
-        "markers", "kafka_faults(director, case=None): faults that come to the test from outside"
-    )
+    for mark in _MARKS:
+        config.addinivalue_line("markers", mark)
     _refuse_misspelt(config)
 
 
@@ -302,6 +295,13 @@ def _names(kind: type[Any]) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name != "self"]
 
 
+def _names_of_either() -> list[str]:
+    from .cluster import Cluster
+    from .simulation import Simulation
+
+    return [*_names(Cluster), *_names(Simulation)]
+
+
 def _checked_arguments(
     request: pytest.FixtureRequest, kind: type[Any], session: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -309,11 +309,8 @@ def _checked_arguments(
 
     A session or a module may have arguments of the other kind; a test's own mark may not.
     """
-    from .cluster import Cluster
-    from .simulation import Simulation
-
     known = _names(kind)
-    of_either = {*_names(Cluster), *_names(Simulation), "seeds"}
+    of_either = {*_names_of_either(), "seeds"}
     own = {name for m in request.node.own_markers if m.name == "kafka" for name in m.kwargs}
     merged = _merged(_of_marks(request.node), session)
     for name in merged:
@@ -338,10 +335,7 @@ def kafka_arguments() -> dict[str, Any]:
 def _session_arguments(
     pytestconfig: pytest.Config, kafka_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    from .cluster import Cluster
-    from .simulation import Simulation
-
-    known = [*_names(Cluster), *_names(Simulation)]
+    known = _names_of_either()
     if not isinstance(kafka_arguments, Mapping):
         raise pytest.UsageError(
             f"the fixture kafka_arguments must give a dict of arguments, not {kafka_arguments!r}"

@@ -6,15 +6,14 @@ import base64
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...protocol.errors import NotThereYet
 from ...protocol.records.batch import RecordBatch
 from ...protocol.records.format import MalformedRecords
 from ...protocol.values import TopicPartition
 from ...replication.log.lookups import offset_for_timestamp
 from ...replication.log.segments import segment_index, walk
+from ...testing.handles.partitions import Partitions
 
 if TYPE_CHECKING:
-    from ...actors.broker.broker import Broker
     from ...protocol.records.format import Record
     from ...replication.log.log import Log
     from ...testing.cluster import Cluster
@@ -52,11 +51,7 @@ class Batches(NamedTuple):
     """Whether the page begins at ``first`` and not at the newest."""
 
 
-def _take(broker: Broker, key: TopicPartition, wanted: Wanted) -> Batches:
-    hosted = broker.replica_manager.hosted.partition(key)
-    log = None if hosted is None else hosted.log
-    if log is None:
-        raise NotThereYet(f"broker {broker.broker_id} holds no log of {key}")
+def _take(wanted: Wanted, log: Log) -> Batches:
     start, end = log.log_start_offset, log.log_end_offset
     offset = wanted.offset
     if wanted.timestamp is not None:
@@ -140,13 +135,8 @@ def record_page(
     """
     view = cluster.partition(key.topic, key.partition)
     broker_id = view.leader if replica is None else replica
-    if broker_id is None:
-        raise NotThereYet(f"{key} has no leader; name a replica")
-    broker = cluster.running.broker_process(broker_id).broker
-    if broker is None:
-        raise NotThereYet(f"broker {broker_id} is not running")
-    take = functools.partial(_take, broker, key, wanted)
-    taken = cluster.running.in_process(broker.process, take)
+    take = functools.partial(_take, wanted)
+    taken = Partitions(cluster.running).read_log(key, broker_id, take)
     records = _records(taken, wanted.limit, shown_bytes)
     first = (
         records[-1]["offset"]

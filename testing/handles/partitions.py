@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...protocol.errors import NotThereYet, did_you_mean
 from ...protocol.values import (
@@ -16,10 +17,12 @@ from .. import arguments
 from ..views import ConsumerRecord, PartitionView, ReplicaView
 
 if TYPE_CHECKING:
-    from ...actors.broker.broker import Broker
     from ...protocol.control import UpdateMetadataPartitionState
     from ...protocol.records.batch import RecordBatch
+    from ...replication.log.log import Log
     from ..running import RunningCluster
+
+T = TypeVar("T")
 
 
 class Partitions:
@@ -139,13 +142,26 @@ class Partitions:
 
     def batches(self, key: TopicPartition, replica: int | None = None) -> list[RecordBatch]:
         """Return all batches that a replica holds, the leader if none is named."""
+        return self.read_log(key, replica, lambda log: list(log.batches()))
+
+    def read_log(self, key: TopicPartition, replica: int | None, read: Callable[[Log], T]) -> T:
+        """What a function reads of a replica's log, the leader's if none is named; ``NotThereYet``
+        if there is none."""
         broker_id = replica if replica is not None else self.partition(*key).leader
         if broker_id is None:
             raise NotThereYet(f"{key} has no leader; name a replica")
         broker = self._running.broker_process(broker_id).broker
         if broker is None:
             raise NotThereYet(f"broker {broker_id} is not running")
-        return self._running.in_process(broker.process, lambda: _stored_batches(broker, key))
+        find = broker.replica_manager.hosted.partition
+
+        def look() -> T:
+            hosted = find(key)
+            if hosted is None or hosted.log is None:
+                raise NotThereYet(f"broker {broker_id} holds no replica of {key}")
+            return read(hosted.log)
+
+        return self._running.in_process(broker.process, look)
 
     def keys(self, topic: str) -> list[TopicPartition]:
         """All partitions of a topic that the living brokers know; none if they do not know it."""
@@ -226,11 +242,3 @@ def _metadata_facts(state: UpdateMetadataPartitionState | None) -> Any:
 
 def _state_name(state: Any) -> str:
     return str(state)
-
-
-def _stored_batches(broker: Broker, key: TopicPartition) -> list[RecordBatch]:
-    hosted = broker.replica_manager.hosted.partition(key)
-    log = None if hosted is None else hosted.log
-    if log is None:
-        raise NotThereYet(f"broker {broker.broker_id} holds no replica of {key}")
-    return list(log.batches())
