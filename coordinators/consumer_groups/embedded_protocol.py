@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...protocol.errors import ClientError
-from ..groups.records import Cursor
+from ..record_fields import Cursor
 
 _NEWEST = 3
 

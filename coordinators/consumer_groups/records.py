@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...protocol.errors import ClientError
 from ...protocol.groups import TopicIdPartitions
 from ...protocol.values import uuid_bytes, uuid_text
-from ..groups.records import Cursor
+from ..record_fields import Cursor
 from .member import ClassicMembership, ConsumerMember, MemberState
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ...protocol.errors import ClientError
 from ...protocol.internal_topics import OFFSETS_TOPIC
+from ..record_fields import Cursor, sized_bytes, string
 
 _OFFSET_KEY_VERSIONS = (0, 1)
 _GROUP_KEY_VERSION = 2
@@ -66,30 +67,19 @@ class GroupValue(NamedTuple):
 # -- writing ------------------------------------------------------------------------------------
 
 
-def _string(text: str | None) -> bytes:
-    if text is None:
-        return b"\xff\xff"
-    data = text.encode()
-    return struct.pack(">h", len(data)) + data
-
-
-def _bytes(data: bytes) -> bytes:
-    return struct.pack(">i", len(data)) + data
-
-
 def encode_key(key: OffsetKey) -> bytes:
     """Key version 1."""
     return (
         struct.pack(">h", 1)
-        + _string(key.group_id)
-        + _string(key.topic)
+        + string(key.group_id)
+        + string(key.topic)
         + struct.pack(">i", key.partition)
     )
 
 
 def encode_group_key(key: GroupKey) -> bytes:
     """Key version 2."""
-    return struct.pack(">h", _GROUP_KEY_VERSION) + _string(key.group_id)
+    return struct.pack(">h", _GROUP_KEY_VERSION) + string(key.group_id)
 
 
 def encode_value(value: OffsetValue, version: int = 3) -> bytes:
@@ -97,12 +87,12 @@ def encode_value(value: OffsetValue, version: int = 3) -> bytes:
     if version == 1 or value.expire_timestamp_ms >= 0:
         return (
             struct.pack(">hq", 1, value.offset)
-            + _string(value.metadata)
+            + string(value.metadata)
             + struct.pack(">qq", value.commit_timestamp_ms, value.expire_timestamp_ms)
         )
     return (
         struct.pack(">hqi", 3, value.offset, value.leader_epoch)
-        + _string(value.metadata)
+        + string(value.metadata)
         + struct.pack(">q", value.commit_timestamp_ms)
     )
 
@@ -111,115 +101,27 @@ def encode_group_value(value: GroupValue, version: int = 3) -> bytes:
     """Value version 3; 2 is without instance ids, 1 without the time of the state, too."""
     parts = [
         struct.pack(">h", version),
-        _string(value.protocol_type),
+        string(value.protocol_type),
         struct.pack(">i", value.generation),
-        _string(value.protocol),
-        _string(value.leader),
+        string(value.protocol),
+        string(value.leader),
     ]
     if version >= 2:
         parts.append(struct.pack(">q", value.state_timestamp_ms))
     parts.append(struct.pack(">i", len(value.members)))
     for member in value.members:
-        parts.append(_string(member.member_id))
+        parts.append(string(member.member_id))
         if version >= 3:
-            parts.append(_string(member.group_instance_id))
-        parts += (_string(member.client_id), _string(member.client_host))
+            parts.append(string(member.group_instance_id))
+        parts += (string(member.client_id), string(member.client_host))
         if version >= 1:
             parts.append(struct.pack(">i", member.rebalance_timeout_ms))
         parts.append(struct.pack(">i", member.session_timeout_ms))
-        parts += (_bytes(member.subscription), _bytes(member.assignment))
+        parts += (sized_bytes(member.subscription), sized_bytes(member.assignment))
     return b"".join(parts)
 
 
 # -- reading ------------------------------------------------------------------------------------
-
-
-class Cursor:
-    """Reader of fields one after the other; it raises ``ClientError`` where they end too early."""
-
-    __slots__ = ("at", "data")
-
-    def __init__(self, data: bytes) -> None:
-        self.data: bytes = data
-        self.at: int = 0
-
-    def number(self, form: str) -> int:
-        try:
-            (value,) = struct.unpack_from(form, self.data, self.at)
-        except struct.error:
-            raise ClientError(
-                f"a record of {len(self.data)} bytes ends too early, at byte {self.at}"
-            ) from None
-        self.at += struct.calcsize(form)
-        return int(value)
-
-    def slice(self, length: int, what: str) -> bytes:
-        end = self.at + length
-        if length < 0 or end > len(self.data):
-            raise ClientError(f"{what} of {length} bytes does not fit at byte {self.at}")
-        found = self.data[self.at : end]
-        self.at = end
-        return found
-
-    def nullable_string(self) -> str | None:
-        at = self.at
-        length = self.number(">h")
-        if length == -1:
-            return None
-        self.at = at
-        return self.string()
-
-    def string(self) -> str:
-        at = self.at
-        length = self.number(">h")
-        self.at = at
-        end = at + 2 + length
-        if length < 0 or end > len(self.data):
-            raise ClientError(f"a string of {length} bytes does not fit at byte {at}")
-        self.at = end
-        try:
-            return self.data[at + 2 : end].decode()
-        except UnicodeDecodeError as error:
-            raise ClientError(f"the string at byte {at} is no UTF-8: {error.reason}") from None
-
-    def sized_bytes(self) -> bytes:
-        return self.slice(self.number(">i"), "a field")
-
-    # The compact encoding (KIP-482): lengths are varints and one too large, so that 0 is null.
-
-    def varint(self) -> int:
-        value = shift = 0
-        while shift < 35:
-            byte = self.number(">B")
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-        raise ClientError(f"the varint before byte {self.at} is too long")
-
-    def compact_length(self) -> int:
-        """A length; that of null is 0, too."""
-        return max(self.varint() - 1, 0)
-
-    def nullable_compact_string(self) -> str | None:
-        size = self.varint()
-        if size == 0:
-            return None
-        at = self.at
-        try:
-            return self.slice(size - 1, "a string").decode()
-        except UnicodeDecodeError as error:
-            raise ClientError(f"the string at byte {at} is no UTF-8: {error.reason}") from None
-
-    def compact_string(self) -> str:
-        text = self.nullable_compact_string()
-        if text is None:
-            raise ClientError(f"the string before byte {self.at} is null")
-        return text
-
-    def tags(self) -> dict[int, bytes]:
-        """Tagged fields by their number."""
-        return {self.varint(): self.slice(self.varint(), "a field") for _ in range(self.varint())}
 
 
 def decode_key(data: bytes) -> OffsetKey | GroupKey:

@@ -8,6 +8,7 @@ import struct
 from ...protocol.errors import ClientError
 from ...protocol.internal_topics import TRANSACTIONS_TOPIC
 from ...protocol.values import TopicPartition
+from ..record_fields import Cursor, string
 from .metadata import TransactionMetadata, TransitMetadata
 from .states import TransactionState
 
@@ -19,7 +20,7 @@ _TIMES = struct.Struct(">qq")
 
 def encode_key(transactional_id: str) -> bytes:
     """Key version 0."""
-    return _VERSION.pack(0) + _string(transactional_id)
+    return _VERSION.pack(0) + string(transactional_id)
 
 
 def encode_value(target: TransitMetadata) -> bytes:
@@ -37,7 +38,7 @@ def encode_value(target: TransitMetadata) -> bytes:
             topics.setdefault(topic, []).append(number)
         parts.append(_COUNT.pack(len(topics)))
         for topic, numbers in topics.items():
-            parts.append(_string(topic))
+            parts.append(string(topic))
             parts.append(struct.pack(f">i{len(numbers)}i", len(numbers), *numbers))
     parts.append(_TIMES.pack(target.updated_ms, target.start_ms))
     return b"".join(parts)
@@ -48,55 +49,28 @@ def decode_key(data: bytes) -> str | None:
 
     Raises ``ClientError`` for a key that ends too early.
     """
-    (version,) = _read(_VERSION, data, 0)
-    if version != 0:
-        return None
-    return _read_string(data, _VERSION.size)[0]
+    cursor = Cursor(data)
+    return cursor.string() if cursor.number(">h") == 0 else None
 
 
 def decode_value(transactional_id: str, data: bytes) -> TransactionMetadata:
     """The state of an id; raises ``ClientError`` for an unknown version or broken bytes."""
-    version, producer_id, epoch, timeout_ms, number = _read(_PRODUCER, data, 0)
+    cursor = Cursor(data)
+    version = cursor.number(">h")
     if version != 0:
         raise ClientError(f"value version {version} of {TRANSACTIONS_TOPIC} is unknown")
+    producer_id, epoch, timeout_ms = (cursor.number(form) for form in (">q", ">h", ">i"))
+    number = cursor.number(">b")
     try:
         state = TransactionState(number)
     except ValueError:
         raise ClientError(f"{number} is no state of a transaction") from None
-    at = _PRODUCER.size
-    (topic_count,) = _read(_COUNT, data, at)
-    at += _COUNT.size
     partitions: list[TopicPartition] = []
-    for _ in range(topic_count):
-        topic, at = _read_string(data, at)
-        (count,) = _read(_COUNT, data, at)
-        numbers = _read(struct.Struct(f">{max(count, 0)}i"), data, at + _COUNT.size)
-        at += _COUNT.size + 4 * len(numbers)
+    for _ in range(cursor.number(">i")):
+        topic = cursor.string()
+        numbers = [cursor.number(">i") for _ in range(cursor.number(">i"))]
         partitions += [TopicPartition(topic, number) for number in numbers]
-    updated_ms, start_ms = _read(_TIMES, data, at)
+    updated_ms, start_ms = cursor.number(">q"), cursor.number(">q")
     return TransactionMetadata(
         transactional_id, producer_id, epoch, timeout_ms, state, updated_ms, partitions, start_ms
     )
-
-
-def _string(text: str) -> bytes:
-    data = text.encode()
-    return _VERSION.pack(len(data)) + data
-
-
-def _read(layout: struct.Struct, data: bytes, at: int) -> tuple[int, ...]:
-    try:
-        return layout.unpack_from(data, at)
-    except struct.error:
-        raise ClientError(f"a record of {len(data)} bytes ends too early, at byte {at}") from None
-
-
-def _read_string(data: bytes, at: int) -> tuple[str, int]:
-    (length,) = _read(_VERSION, data, at)
-    end = at + _VERSION.size + length
-    if length < 0 or end > len(data):
-        raise ClientError(f"a string of {length} bytes does not fit at byte {at}")
-    try:
-        return data[at + _VERSION.size : end].decode(), end
-    except UnicodeDecodeError as error:
-        raise ClientError(f"the string at byte {at} is no UTF-8: {error.reason}") from None
