@@ -3,15 +3,13 @@ what its coordinator assigns, as Kafka's ``ConsumerMembershipManager`` does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from ...protocol.awaiting import Signal
 from ...protocol.errors import ErrorCode
 from ...protocol.groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     NO_GENERATION,
-    NO_MEMBER,
     STATIC_LEAVE_EPOCH,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -21,9 +19,9 @@ from ...protocol.values import TopicPartition
 from .assignors import Partitions
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
-from .coordinator_link import ELSEWHERE, CoordinatorLink
-from .group_member import MemberOwner
+from .coordinator_link import ELSEWHERE
 from .group_settings import GroupConsumerSettings
+from .membership import MemberOwner, Membership
 
 _NONE = ErrorCode.NONE
 _FENCED = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -40,11 +38,8 @@ _FATAL = (
 )
 
 
-class AssignedMember:
+class AssignedMember(Membership):
     """The membership of one consumer, run as a coroutine of its node."""
-
-    is_leader = False
-    """The coordinator assigns; no member leads."""
 
     def __init__(
         self,
@@ -53,26 +48,13 @@ class AssignedMember:
         settings: GroupConsumerSettings,
         brokers: Callable[[], list[int]],
     ) -> None:
-        self._node = node
-        self._owner = owner
-        self._settings = settings
-        self._link = CoordinatorLink(node, settings, brokers)
-        self._wake = Signal()
+        super().__init__(node, owner, settings, brokers)
         self._says_all = True
         """The next heartbeat tells everything: an answer may have been lost."""
         self._interval_ms = RETRY_BACKOFF_MS
         self._told: Partitions = ()
         self._target: Partitions | None = None
         """What it was assigned and has not taken yet."""
-        self.member_id: str = NO_MEMBER
-        self.generation: int = NO_GENERATION
-        """Its epoch."""
-        self.owned: Partitions = ()
-        self.has_left: bool = False
-        self.failure: ErrorCode | None = None
-        """Why the group takes this member no more."""
-        self.committed: dict[TopicPartition, int] = {}
-        """What the coordinator has acknowledged, by this member."""
 
     async def run(self) -> None:
         """Join and beat, until it leaves or may not be a member."""
@@ -91,21 +73,13 @@ class AssignedMember:
     def rejoin(self) -> None:
         """The coordinator sees to changes of topics."""
 
-    async def leave(self) -> None:
-        """Commit, give everything up and leave; a static member's place is kept for it."""
-        self.has_left = True
-        self._wake.notify()
-        await self.commit()
-        self._give_up(self.owned, is_lost=False)
+    def _farewell(self) -> ConsumerGroupHeartbeatRequest | None:
+        if self.generation == NO_GENERATION:
+            return None
         instance_id = self._settings.group_instance_id
-        if self.generation != NO_GENERATION:
-            epoch = LEAVE_EPOCH if instance_id is None else STATIC_LEAVE_EPOCH
-            group_id = self._settings.group_id
-            request = ConsumerGroupHeartbeatRequest(group_id, self.member_id, epoch, instance_id)
-            if self._link.broker_id is not None:
-                with ClientOperation(self._node, "leave_group", group_id):
-                    await self._link.ask(request)
-        self.generation = NO_GENERATION
+        epoch = LEAVE_EPOCH if instance_id is None else STATIC_LEAVE_EPOCH
+        group_id = self._settings.group_id
+        return ConsumerGroupHeartbeatRequest(group_id, self.member_id, epoch, instance_id)
 
     # -- heartbeats ----------------------------------------------------------------------------
 
@@ -203,16 +177,3 @@ class AssignedMember:
             if new:
                 self._owner.partitions_assigned(new, positions)
         return self.owned != self._told
-
-    def _give_up(self, partitions: Partitions, *, is_lost: bool) -> None:
-        if partitions:
-            self.owned = tuple(p for p in self.owned if p not in partitions)
-            self._owner.partitions_revoked(partitions, is_lost)
-
-    async def commit(self) -> bool:
-        """Commit what was read of the partitions owned; whether all of it was taken."""
-        return await self._link.commit_apart(self) is _NONE
-
-    def read_positions(self) -> Mapping[TopicPartition, int]:
-        """Return the positions in the partitions that it owns."""
-        return self._owner.read_positions(self.owned)

@@ -3,10 +3,8 @@ Kafka's ``ConsumerCoordinator`` does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
 
-from ...protocol.awaiting import Signal
 from ...protocol.errors import ErrorCode
 from ...protocol.groups import (
     CONSUMER_PROTOCOL_TYPE,
@@ -21,7 +19,6 @@ from ...protocol.groups import (
     SyncGroupResponse,
 )
 from ...protocol.host import sleep
-from ...protocol.values import TopicPartition
 from .assignors import (
     ASSIGNORS,
     COOPERATIVE,
@@ -33,8 +30,9 @@ from .assignors import (
 )
 from .client import RETRY_BACKOFF_MS, SimulatedClient
 from .client_operation import ClientOperation
-from .coordinator_link import ELSEWHERE, CoordinatorLink
+from .coordinator_link import ELSEWHERE
 from .group_settings import GroupConsumerSettings
+from .membership import MemberOwner, Membership
 
 _NONE = ErrorCode.NONE
 _JOIN_ALLOWANCE_MS = 5000
@@ -49,35 +47,7 @@ _FATAL = (
 )
 
 
-class MemberOwner(Protocol):
-    """The consumer whose membership it is."""
-
-    def partition_counts(self) -> Mapping[str, int] | None:
-        """Partitions of the topics subscribed to; None while some are not known."""
-        ...
-
-    def topic_name(self, topic_id: str) -> str | None:
-        """The name of a topic; None, and it is asked for, while that is not known."""
-        ...
-
-    def topic_id(self, topic: str) -> str:
-        """The id of a topic that was assigned by its id."""
-        ...
-
-    def partitions_assigned(self, partitions: Partitions, positions: Mapping[Any, int]) -> None:
-        """New partitions, and where to begin with them; -1 where nothing is committed."""
-        ...
-
-    def partitions_revoked(self, partitions: Partitions, is_lost: bool) -> None:
-        """Stop reading these partitions; lost ones belong to another member by now."""
-        ...
-
-    def read_positions(self, partitions: Partitions) -> dict[TopicPartition, int]:
-        """Return how far these have been read, where that is known."""
-        ...
-
-
-class GroupMember:
+class GroupMember(Membership):
     """The membership of one consumer, run as a coroutine of its node."""
 
     def __init__(
@@ -87,21 +57,8 @@ class GroupMember:
         settings: GroupConsumerSettings,
         brokers: Callable[[], list[int]],
     ) -> None:
-        self._node = node
-        self._owner = owner
-        self._settings = settings
-        self._link = CoordinatorLink(node, settings, brokers)
+        super().__init__(node, owner, settings, brokers)
         self._rejoins = False
-        self._wake = Signal()
-        self.member_id: str = NO_MEMBER
-        self.generation: int = NO_GENERATION
-        self.is_leader: bool = False
-        self.owned: Partitions = ()
-        self.has_left: bool = False
-        self.failure: ErrorCode | None = None
-        """Why the group takes this member no more."""
-        self.committed: dict[TopicPartition, int] = {}
-        """What the coordinator has acknowledged, by this member."""
 
     # -- the life of a membership --------------------------------------------------------------
 
@@ -134,19 +91,11 @@ class GroupMember:
             self._rejoins = True
             self._wake.notify()
 
-    async def leave(self) -> None:
-        """Commit, give everything up and leave; a static member's place is kept for it."""
-        self.has_left = True
-        self._wake.notify()
-        await self.commit()
-        self._give_up(self.owned, is_lost=False)
-        group_id = self._settings.group_id
-        if self._settings.group_instance_id is None and self.member_id != NO_MEMBER:
-            request = LeaveGroupRequest(group_id, (LeavingMember(self.member_id, None, "closed"),))
-            if self._link.broker_id is not None:
-                with ClientOperation(self._node, "leave_group", group_id):
-                    await self._link.ask(request)
-        self.generation = NO_GENERATION
+    def _farewell(self) -> LeaveGroupRequest | None:
+        if self._settings.group_instance_id is not None or self.member_id == NO_MEMBER:
+            return None
+        leaving = LeavingMember(self.member_id, None, "closed")
+        return LeaveGroupRequest(self._settings.group_id, (leaving,))
 
     # -- joining -------------------------------------------------------------------------------
 
@@ -254,11 +203,6 @@ class GroupMember:
             return
         await sleep(self._node, RETRY_BACKOFF_MS)
 
-    def _give_up(self, partitions: Partitions, *, is_lost: bool) -> None:
-        if partitions:
-            self.owned = tuple(p for p in self.owned if p not in partitions)
-            self._owner.partitions_revoked(partitions, is_lost)
-
     # -- between rebalances --------------------------------------------------------------------
 
     async def _beat(self) -> None:
@@ -285,11 +229,3 @@ class GroupMember:
             await self._refused(response.error)
             if response.error not in ELSEWHERE:
                 return
-
-    async def commit(self) -> bool:
-        """Commit what was read of the partitions owned; whether all of it was taken."""
-        return await self._link.commit_apart(self) is _NONE
-
-    def read_positions(self) -> Mapping[TopicPartition, int]:
-        """Return the positions in the partitions that it owns."""
-        return self._owner.read_positions(self.owned)
