@@ -269,20 +269,26 @@ class Disk(ABC):
                 )
             directory = self._directory_for(topic_partition)
             storage = self._storages[topic_partition] = self._create(topic_partition, directory)
+        starts = storage.directory.checkpoints.get(LOG_START_OFFSET_CHECKPOINT) or {}
+        start = starts.get(topic_partition, 0)
+        log = self._opened(topic_partition, storage, config, behaviour, start)
+        self.logs[topic_partition] = log
+        return log
+
+    def _opened(
+        self,
+        topic_partition: TopicPartition,
+        storage: LogStorage,
+        config: TopicConfig,
+        behaviour: Behaviour,
+        start_offset: int = 0,
+    ) -> Log:
+        from ..log.log import Log  # a cluster starts without any
+
         storage.directory.check()
         settings = self._settings_for(config, behaviour)
         self._load(topic_partition, storage, settings)
-        from ..log.log import Log  # a cluster starts without any
-
-        starts = storage.directory.checkpoints.get(LOG_START_OFFSET_CHECKPOINT)
-        log = Log(
-            topic_partition,
-            settings,
-            behaviour,
-            storage,
-            starts.get(topic_partition, 0) if starts else 0,
-        )
-        self.logs[topic_partition] = log
+        log = Log(topic_partition, settings, behaviour, storage, start_offset)
         self._preferred.pop(topic_partition, None)
         return log
 
@@ -379,15 +385,9 @@ class Disk(ABC):
                 )
             storage = self._create_future(topic_partition, self._directory(path))
             self._futures[topic_partition] = storage
-        storage.directory.check()
         behaviour = behaviour_of(config.kafka_version)
-        settings = self._settings_for(config, behaviour)
-        self._load(topic_partition, storage, settings)
-        from ..log.log import Log
-
-        log = Log(topic_partition, settings, behaviour, storage)
+        log = self._opened(topic_partition, storage, config, behaviour)
         self.future_logs[topic_partition] = log
-        self._preferred.pop(topic_partition, None)
         return log
 
     @abstractmethod
