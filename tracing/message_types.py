@@ -15,7 +15,6 @@ _OTHERS = (
     "zkfake.messages",
     "zkfake.server.quorum_messages",
     "statemachines.controller.events",
-    "actors.broker.broker_requests",
 )
 
 

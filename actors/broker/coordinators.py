@@ -6,14 +6,14 @@ both, and tells them afterwards when it started and when it heard first who lead
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from ...protocol.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ...protocol.names import broker_name
 from ...protocol.values import TopicPartition
 from ...replication.replica_manager import ReplicaManager
 from ..node import Node
-from .broker_requests import BrokerRequests
 from .producer_ids import ProducerIdSource
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Coordinators:
         self._behaviour = behaviour
         self._replica_manager = replica_manager
         self._producer_ids = producer_ids
-        self._requests = BrokerRequests(node, config["request.timeout.ms"])
+        self._requests = _BrokerRequests(node, config["request.timeout.ms"])
         self._started_ms: int = node.now_ms()
         self._first_told_ms: int | None = None
         """When this broker heard first who leads what."""
@@ -143,3 +143,23 @@ class Coordinators:
             self._groups.forget_past()
         if self._transactions is not None:
             self._transactions.forget_past()
+
+
+class _BrokerRequests:
+    """Carries requests from one broker to others; the broker itself is among them."""
+
+    __slots__ = ("_node", "_timeout_ms")
+
+    def __init__(self, node: Node, timeout_ms: int) -> None:
+        self._node = node
+        self._timeout_ms = timeout_ms
+
+    def send(self, broker_id: int, request: Any, answered: Callable[[Any], object]) -> None:
+        """Send a request; ``answered`` is called once, with None if no answer came."""
+        node = self._node
+
+        def settled(outcome: Any) -> None:
+            if not node.stopped:
+                answered(None if isinstance(outcome, BaseException) else outcome)
+
+        node.ask_then(broker_name(broker_id), request, self._timeout_ms, settled)

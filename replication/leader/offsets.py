@@ -34,7 +34,7 @@ from ..log.log import Log
 from ..log.lookups import legacy_fetch_offsets_before, offset_for_timestamp
 from ..partition.hosted_partitions import HostedPartitions
 from ..partition.partition import Partition
-from .delayed_delete_records import DelayedDeleteRecords
+from ..waiting.purgatory import DelayedOperation
 from .delayed_requests import DelayedRequests
 
 if TYPE_CHECKING:
@@ -290,3 +290,50 @@ class OffsetsHandler:
 def _epoch_at_start(log: Log) -> int:
     """The epoch in which the log's first record was written, as far as the history tells."""
     return log.epoch_at_log_start
+
+
+class DelayedDeleteRecords(DelayedOperation):
+    """Waits until the live replicas of each partition raised their log start."""
+
+    __slots__ = ("_handler", "_pending", "_respond", "_results")
+
+    def __init__(
+        self,
+        handler: OffsetsHandler,
+        timeout_ms: int,
+        results: list[tuple[TopicPartition, ErrorCode, int]],
+        pending: dict[int, int],
+        respond: Callable[[DeleteRecordsResponse], object],
+    ) -> None:
+        super().__init__(timeout_ms)
+        self._handler = handler
+        self._results = results
+        self._pending = pending
+        """Index into the results -> requested log start of partitions not deleted yet."""
+        self._respond = respond
+
+    def try_complete(self) -> bool:
+        for index, wanted_offset in tuple(self._pending.items()):
+            topic_partition = self._results[index][0]
+            error, low_watermark = self._handler.low_watermark_of(topic_partition)
+            if error is not _NONE:
+                self._results[index] = (topic_partition, error, -1)
+            elif low_watermark >= wanted_offset:
+                self._results[index] = (topic_partition, _NONE, low_watermark)
+            else:
+                continue
+            del self._pending[index]
+        return not self._pending and self.force_complete()
+
+    def waited_for(self) -> list[str]:
+        names: dict[str, None] = {}
+        for index, offset in self._pending.items():
+            names.update(dict.fromkeys(self._handler.keepers(self._results[index][0], offset)))
+        return list(names)
+
+    def on_complete(self) -> None:
+        for index in self._pending:
+            topic_partition = self._results[index][0]
+            self._results[index] = (topic_partition, ErrorCode.REQUEST_TIMED_OUT, -1)
+        self._pending = {}
+        self._respond(DeleteRecordsResponse(tuple(self._results)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ...protocol.config import BrokerConfig
 from ...protocol.data import (
     READ_COMMITTED,
+    AbortedTransaction,
     EpochEndOffset,
     FetchPartition,
     FetchPartitionResponse,
@@ -28,7 +29,6 @@ from ..partition.partition import Partition
 from ..partition.replica import Replica
 from ..replication_quotas import ReplicationQuota
 from .delayed_fetch import DelayedFetch
-from .fetch_responses import empty_response
 from .replica_selector import preferred_replica, replica_selector
 from .sessions import CachedPartition, FollowerFetch
 
@@ -96,7 +96,7 @@ class PartitionReader:
             )
             if preferred >= 0:
                 _leave_unread(operation, topic_partition)
-                response = empty_response(
+                response = _empty_response(
                     topic_partition,
                     log,
                     log.last_stable_offset,
@@ -109,7 +109,7 @@ class PartitionReader:
                 return FetchPartitionResponse(topic_partition, diverging), 0
             if diverging is not None:
                 stable = log.last_stable_offset
-                return empty_response(topic_partition, log, stable, diverging_epoch=diverging), 0
+                return _empty_response(topic_partition, log, stable, diverging_epoch=diverging), 0
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return FetchPartitionResponse(topic_partition, ErrorCode.OFFSET_OUT_OF_RANGE), 0
         return self._read_log(operation, spec, partition, log, bytes_max, is_first)
@@ -132,7 +132,7 @@ class PartitionReader:
         last_stable_offset = log.last_stable_offset if is_told else -1
         if fetch_offset >= bound:
             none = () if read_committed else None
-            return empty_response(spec.topic_partition, log, last_stable_offset, none), 0
+            return _empty_response(spec.topic_partition, log, last_stable_offset, none), 0
         # Fetch v0 to v2 return no batch beyond the limits: the first is cut as well.
         has_hard_limits = 0 <= operation.api_version <= 2
         limit = min(spec.max_bytes, bytes_max)
@@ -147,7 +147,7 @@ class PartitionReader:
                 self.on_storage_failure(spec.topic_partition, error)
             return FetchPartitionResponse(spec.topic_partition, error.code), 0
         if self._throttled_topics and self.holds_back(partition, request.replica_id):
-            return empty_response(spec.topic_partition, log, last_stable_offset), 0
+            return _empty_response(spec.topic_partition, log, last_stable_offset), 0
         aborted = None
         if read_committed:
             whole = whole_batches(read.batches)
@@ -213,7 +213,7 @@ class PartitionReader:
                 ErrorCode.UNKNOWN_LEADER_EPOCH if has_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER,
             )
         _leave_unread(operation, topic_partition)
-        return empty_response(topic_partition, log, log.last_stable_offset)
+        return _empty_response(topic_partition, log, log.last_stable_offset)
 
     # -- waiting ----------------------------------------------------------------------------
 
@@ -304,3 +304,25 @@ def _check_divergence(
     if end.leader_epoch < last_fetched_epoch or end.end_offset < fetch_offset:
         return end
     return None
+
+
+def _empty_response(
+    topic_partition: TopicPartition,
+    log: Log,
+    last_stable_offset: int,
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = None,
+    preferred_read_replica: int = -1,
+    diverging_epoch: EpochEndOffset | None = None,
+) -> FetchPartitionResponse:
+    """No records: there is nothing new, or the fetcher has to go elsewhere or to cut its log."""
+    return FetchPartitionResponse(
+        topic_partition,
+        _NONE,
+        log.high_watermark,
+        last_stable_offset,
+        log.log_start_offset,
+        (),
+        aborted_transactions,
+        preferred_read_replica,
+        diverging_epoch,
+    )
