@@ -100,8 +100,6 @@ class ReplicationQuota:
 class ReplicationQuotas:
     """Both sides of one broker, and how they follow the configurations of topics."""
 
-    __slots__ = ("_broker_id", "follower", "leader")
-
     def __init__(self, broker_id: int, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
         self._broker_id = broker_id
         self.leader: ReplicationQuota = ReplicationQuota(config, LEADER_THROTTLED_RATE, now_ms)

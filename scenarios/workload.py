@@ -49,8 +49,6 @@ class OpenLoop:
     hide an outage.
     """
 
-    __slots__ = ("_interval_us", "_runtime", "_send", "arrivals", "running")
-
     def __init__(self, runtime: Runtime, interval_us: int, send: Callable[[int], Node]) -> None:
         self._runtime = runtime
         self._interval_us = interval_us
@@ -80,8 +78,6 @@ class ClosedLoop:
 
     The sender reports each answer with ``answered``.
     """
-
-    __slots__ = ("_in_flight", "_producers", "_runtime", "_send", "running")
 
     def __init__(
         self,

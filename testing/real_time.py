@@ -45,8 +45,6 @@ def _stood_still() -> str:
 class RealTimeCluster(RunningCluster):
     """The running part of a ``Cluster``: its threads run by themselves, and waits poll."""
 
-    __slots__ = ("_runtime", "_stopped", "_waiting")
-
     def __init__(
         self,
         runtime: LiveRuntime | ThreadedRuntime,

@@ -40,8 +40,6 @@ class RunningCluster(abc.ABC):
     is stopped and started again has a new one; the handles of the old one refuse every call.
     """
 
-    __slots__ = ("_renaming", "admin", "processes", "zookeepers")
-
     unit_of_seconds = "s"
     """The name that errors have for the seconds of a wait."""
 

@@ -36,8 +36,6 @@ class Holder(Protocol):
 class RequestMemory:
     """Counts what each connection holds; oldest holders come first."""
 
-    __slots__ = ("_held", "_limit_bytes", "_loop", "_released_s", "_since_s", "_timer", "total")
-
     def __init__(self, loop: asyncio.AbstractEventLoop, limit_bytes: int) -> None:
         """A limit of 0 or less stands for ``UNSET_LIMIT_BYTES``."""
         self._loop = loop

@@ -28,8 +28,6 @@ class KnownController:
     another controller (``NodeToControllerRequestThread.doWork``).
     """
 
-    __slots__ = ("_find", "_name")
-
     def __init__(self, find: Callable[[], str | None]) -> None:
         self._find = find
         self._name: str | None = None
@@ -46,8 +44,6 @@ class KnownController:
 
 class ControllerChannel:
     """Asks the controller that the broker's metadata name."""
-
-    __slots__ = ("_controller", "_node", "_request_timeout_ms", "_retry_timeout_ms")
 
     def __init__(
         self,

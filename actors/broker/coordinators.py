@@ -148,8 +148,6 @@ class Coordinators:
 class _BrokerRequests:
     """Carries requests from one broker to others; the broker itself is among them."""
 
-    __slots__ = ("_node", "_timeout_ms")
-
     def __init__(self, node: Node, timeout_ms: int) -> None:
         self._node = node
         self._timeout_ms = timeout_ms

@@ -136,8 +136,6 @@ class PrefetchedProducerIds:
 class BlocksFromController:
     """Asks the controller for blocks (KIP-730)."""
 
-    __slots__ = ("_broker_epoch", "_channel")
-
     def __init__(self, channel: ControllerChannel, broker_epoch: Callable[[], int]) -> None:
         self._channel = channel
         self._broker_epoch = broker_epoch

@@ -42,8 +42,6 @@ class Committing(Protocol):
 class CoordinatorLink:
     """Knows which broker coordinates the group, until that fails to answer."""
 
-    __slots__ = ("_asked", "_brokers", "_group_id", "_node", "_settings", "broker_id")
-
     def __init__(
         self,
         node: SimulatedClient,

@@ -34,8 +34,6 @@ def assign_to_uneven(
 class _Balance:
     """An assignment in the making."""
 
-    __slots__ = ("_counts", "_most", "_moves", "_owner", "_sizes", "readers")
-
     def __init__(self, topics: Mapping[str, tuple[str, ...]], counts: Mapping[str, int]) -> None:
         self._counts = counts
         self.readers: dict[str, list[str]] = {}

@@ -63,8 +63,6 @@ _Entry = tuple[_PendingTransaction, TransactionMarker]
 class _BrokerMarkers:
     """Markers for one broker: those queued, and the requests that wait for their turn."""
 
-    __slots__ = ("is_busy", "queued", "timer", "unsent")
-
     def __init__(self) -> None:
         self.queued: list[_Entry] = []
         self.unsent: deque[list[_Entry]] = deque()

@@ -13,8 +13,6 @@ _SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH
 class FetchSessionHandler:
     """The leader's session as the follower knows it, and the epoch of the next fetch."""
 
-    __slots__ = ("epoch", "forgotten", "is_used", "partitions", "session_id")
-
     def __init__(self, is_used: bool) -> None:
         self.is_used: bool = is_used
         """Whether the release has sessions."""

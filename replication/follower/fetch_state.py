@@ -93,15 +93,6 @@ class PartitionFetchState:
 class FetcherCallbacks:
     """Callbacks of fetchers; shared by all fetchers of a broker."""
 
-    __slots__ = (
-        "is_unclean_election_allowed",
-        "on_appended",
-        "on_failed",
-        "on_halt",
-        "on_storage_failure",
-        "verify_checksums",
-    )
-
     def __init__(self) -> None:
         self.on_failed: Callable[[TopicPartition, str], object] = lambda name, why: None
         """A partition was given up until the next LeaderAndIsr."""

@@ -70,36 +70,6 @@ _FETCHING = FetchStage.FETCHING
 class ReplicaFetcher:
     """Copies partitions from one leader; driven by its actor."""
 
-    __slots__ = (
-        "_backoff_ms",
-        "_behaviour",
-        "_broker_epoch",
-        "_busy",
-        "_callbacks",
-        "_delayed_until_ms",
-        "_dirty",
-        "_host",
-        "_max_bytes",
-        "_min_bytes",
-        "_partition_max_bytes",
-        "_quota",
-        "_removed_at",
-        "_restarted",
-        "_sends_epochs",
-        "_session",
-        "_states",
-        "_throttled_topics",
-        "_truncates_on_fetch",
-        "_wait_ms_max",
-        "_withheld",
-        "broker_id",
-        "fetcher_id",
-        "is_running",
-        "leader_id",
-        "name",
-        "on_wake",
-    )
-
     def __init__(
         self,
         *,

@@ -55,8 +55,6 @@ _NONE = ErrorCode.NONE
 class OffsetsHandler:
     """Looks up offsets and epochs, and raises log starts."""
 
-    __slots__ = ("_by_name", "_deletions", "_lookup_error", "behaviour")
-
     def __init__(self, hosted: HostedPartitions, delayed: DelayedRequests) -> None:
         self.behaviour: Behaviour = hosted.behaviour
         self._by_name = hosted.by_name

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class FetchSessionCache:
     """The sessions of one broker, at most ``slots`` of them; 0 switches sessions off."""
 
-    __slots__ = ("_rng", "_sessions", "_slots")
-
     def __init__(self, slots: int, rng: random.Random) -> None:
         self._slots = slots
         self._rng = rng

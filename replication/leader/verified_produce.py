@@ -72,8 +72,6 @@ def transactional_producer(records: Readable | None) -> tuple[int, int, int] | N
 class VerifiedProduce:
     """Has the coordinator asked for each partition where a transaction is to begin."""
 
-    __slots__ = ("_host", "_hosted", "_produce", "verify")
-
     def __init__(self, hosted: HostedPartitions, produce: ProduceHandler, host: Host) -> None:
         self._hosted = hosted
         self._produce = produce

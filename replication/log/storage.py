@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 class LogDirectory:
     """One log directory of a broker; fails as a whole."""
 
-    __slots__ = ("checkpoints", "is_offline", "is_real", "on_expiry", "path", "was_clean")
-
     def __init__(self, path: str) -> None:
         self.path: str = path
         self.is_offline: bool = False

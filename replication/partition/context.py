@@ -69,27 +69,6 @@ class TopicSettings:
 class PartitionContext:
     """State that all partitions of one broker share."""
 
-    __slots__ = (
-        "behaviour",
-        "broker_id",
-        "by_previous_fetch",
-        "frozen_under_min_isr",
-        "high_watermark_moved",
-        "host",
-        "isr_expands",
-        "isr_failed_updates",
-        "isr_shrinks",
-        "isr_updater",
-        "join_needs_epoch_start",
-        "joiner_must_be_eligible",
-        "lag_ms_max",
-        "metadata_cache",
-        "min_isr_at_most_replicas",
-        "open_log",
-        "released_sessions",
-        "waits_for_joiner",
-    )
-
     def __init__(
         self,
         *,

@@ -59,8 +59,6 @@ class TimerEntry:
 class HierarchicalTimingWheel:
     """Orders timer entries by time; moved by ``advance_clock`` only."""
 
-    __slots__ = ("_buckets", "_due", "_tick_ms", "_wheel_size", "current_ms")
-
     def __init__(self, tick_ms: int = 1, wheel_size: int = 20, start_ms: int = 0) -> None:
         self._tick_ms = tick_ms
         self._wheel_size = wheel_size
@@ -156,10 +154,6 @@ def _pop_first(bucket: Bucket) -> tuple[TimerEntry, None]:
 
 class WheelTimer:
     """A wheel on the host's clock: however many entries wait, the host keeps one timer."""
-
-    __slots__ = (
-        "_call_later_ms", "_host", "_host_timer", "_recent", "_wakes_at_ms", "causes", "wheel",
-    )  # fmt: skip
 
     def __init__(
         self,

@@ -61,8 +61,6 @@ class AdminClient:
     ``EmulatedCluster`` has the same methods for users, and says what they do.
     """
 
-    __slots__ = ("_running",)
-
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 

@@ -26,8 +26,6 @@ DEAD = "Dead"
 class Groups:
     """Groups as their coordinators have them now."""
 
-    __slots__ = ("_running",)
-
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 

@@ -48,8 +48,6 @@ class MessageFilter:
 class MessageGate:
     """Holds back chosen messages rule by rule; each can be let go, or lost, on its own."""
 
-    __slots__ = ("_network", "_rules", "_running")
-
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
         self._network = running.runtime.network

@@ -28,8 +28,6 @@ T = TypeVar("T")
 class Partitions:
     """Topics, partitions and stored records, as controller and brokers have them now."""
 
-    __slots__ = ("_running",)
-
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 

@@ -38,8 +38,6 @@ class RecordClient:
     ``EmulatedCluster`` has the same methods for users, and says what they do.
     """
 
-    __slots__ = ("_partitions", "_running")
-
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
         self._partitions = Partitions(running)

@@ -23,8 +23,6 @@ _SHOWN_MAX = 10
 class Waits:
     """Each method waits and returns what it waited for; ``WaitTimeout`` names the present state."""
 
-    __slots__ = ("_partitions", "_running")
-
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
         self._partitions = Partitions(running)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 class ClusterRecording:
     """A file with every event, or the last events in memory, or nothing."""
 
-    __slots__ = ("_header", "_keep", "_path", "_recorder")
-
     def __init__(self, trace: Any) -> None:
         self._path: Path | None = None
         self._keep: int | None = None

@@ -95,8 +95,6 @@ class BackendInFront:
 class BrokerTopicNames:
     """Topic ids and names as one broker of a backend knows them."""
 
-    __slots__ = ("_backend", "_broker_id")
-
     def __init__(self, backend: Backend, broker_id: int) -> None:
         self._backend = backend
         self._broker_id = broker_id

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class KafkaListener(AcceptingListener["Connection"]):
     """A broker's listener on TCP."""
 
-    __slots__ = ("service",)
-
     def __init__(
         self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: BrokerService
     ) -> None:

@@ -45,8 +45,6 @@ CODEC_RANGES: Mapping[int, VersionRange] = MappingProxyType(
 class _Codecs(dict[int, Api]):
     """API key -> its API; holds those that have been asked for."""
 
-    __slots__ = ()
-
     def __missing__(self, key: int) -> Api:
         module = import_module(f".apis.{_MODULE_OF[key]}", __package__)
         for api in vars(module).values():

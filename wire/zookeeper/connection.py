@@ -46,27 +46,6 @@ _CALLS_MAX = 1000
 class ZooKeeperConnection(asyncio.Protocol):
     """The server's end of one client connection."""
 
-    __slots__ = (
-        "_calls",
-        "_connect",
-        "_connect_timer",
-        "_frames",
-        "_is_connected",
-        "_is_over",
-        "_is_processing",
-        "_link",
-        "_listener",
-        "_peer",
-        "_reading_paused",
-        "_received",
-        "_sent",
-        "_service",
-        "_session_id",
-        "_transport",
-        "_writing_paused",
-        "_zxid",
-    )
-
     def __init__(
         self, listener: AcceptingListener[ZooKeeperConnection], service: ZooKeeperService
     ) -> None:

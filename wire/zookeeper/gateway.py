@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
     """A server's listener on TCP."""
 
-    __slots__ = ("service",)
-
     def __init__(
         self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: ZooKeeperService
     ) -> None:

@@ -27,8 +27,6 @@ with each of its packets, the second when it has died. On the loop's thread, as 
 class ZooKeeperService:
     """A ZooKeeper server as its connections see it: who answers, and within which limits."""
 
-    __slots__ = ("connect_timeout_ms", "max_packet_bytes", "memory", "open", "server_id")
-
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,

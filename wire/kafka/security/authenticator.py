@@ -51,20 +51,6 @@ class AuthenticationStep:
 class Authenticator:
     """Takes the frames of one connection until its client is known, and again when that expires."""
 
-    __slots__ = (
-        "_begun_again_at_ms",
-        "_codec",
-        "_expires_at_ms",
-        "_mechanism",
-        "_previous",
-        "_server",
-        "_settings",
-        "_state",
-        "_wraps_tokens",
-        "is_token_authenticated",
-        "principal",
-    )
-
     def __init__(self, settings: SaslSettings, codec: Codec) -> None:
         self._settings = settings
         self._codec = codec

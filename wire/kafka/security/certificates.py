@@ -63,8 +63,6 @@ class Certificate:
 class CertificateAuthority:
     """A certificate authority of its own, and what it signed, in a temporary folder."""
 
-    __slots__ = ("_certificate", "_count", "_folder", "_key", "name")
-
     def __init__(self, name: str = "fakekafka test authority") -> None:
         require_cryptography()
         from cryptography.hazmat.primitives.asymmetric import ec

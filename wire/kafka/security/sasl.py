@@ -85,8 +85,6 @@ class PlainServer:
     Kafka: ``PlainSaslServer``.
     """
 
-    __slots__ = ("_credentials", "_tells", "expires_at_ms", "is_complete", "user")
-
     is_token_authenticated = False
 
     def __init__(self, credentials: Credentials, *, tells_malformed: bool) -> None:
@@ -124,20 +122,6 @@ class ScramServer:
 
     Kafka: ``ScramSaslServer``, ``ScramMessages``.
     """
-
-    __slots__ = (
-        "_checks_nonce",
-        "_credential",
-        "_credentials",
-        "_first",
-        "_mechanism",
-        "_nonce",
-        "_server_first",
-        "expires_at_ms",
-        "is_complete",
-        "is_token_authenticated",
-        "user",
-    )
 
     def __init__(
         self, mechanism: str, credentials: Credentials, *, checks_nonce: bool = True
@@ -225,8 +209,6 @@ class OAuthBearerServer:
 
     Kafka: ``OAuthBearerSaslServer``, ``OAuthBearerClientInitialResponse``.
     """
-
-    __slots__ = ("_refusal", "_validate", "_wall_ms", "expires_at_ms", "is_complete", "user")
 
     is_token_authenticated = False
 

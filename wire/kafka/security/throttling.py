@@ -242,8 +242,6 @@ class RequestTimer:
     The time is that of the processor: waiting costs nothing.
     """
 
-    __slots__ = ("_broker", "_handled", "_now_ms", "_quotas")
-
     def __init__(self, broker: str, quotas: ClientQuotas, now_ms: Callable[[], int]) -> None:
         self._broker = broker
         self._quotas = quotas

@@ -38,8 +38,6 @@ class PrincipalRules:
     ``SslPrincipalMapper`` (KIP-371, since 2.2).
     """
 
-    __slots__ = ("_rules",)
-
     def __init__(self, text: str) -> None:
         """Raises ``UsageError`` for what is no list of rules."""
         self._rules: list[tuple[re.Pattern[str], str, str] | None] = []

@@ -116,8 +116,6 @@ def check_unsecured(token: str, now_ms: int, required_scope: Sequence[str] = ())
 class SignedTokens:
     """Checks tokens against a JSON Web Key Set."""
 
-    __slots__ = ("_audience", "_issuer", "_keys")
-
     def __init__(self, keys: Any, issuer: str | None, audience: Sequence[str]) -> None:
         """``keys`` is a key set as a dictionary or its JSON; raises ``UsageError``."""
         try:
