@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ..protocol.data import ACKS_ALL
 from ..protocol.errors import FakeKafkaError, UsageError
 from . import arguments
-from .handles.asking import Asking
 from .restart import is_restored, topics_are_back
 
 if TYPE_CHECKING:
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
     from ..protocol.admin import OngoingReassignment
     from ..protocol.awaiting import Pending
     from ..protocol.errors import ErrorCode
-    from ..protocol.values import TopicPartition
+    from ..protocol.values import Request, TopicPartition
     from ..tracing.reading.reader import Trace
     from .assembly import ClusterPlan
+    from .handles.admin import AdminClient
     from .handles.broker import BrokerHandle
     from .handles.controller import ControllerHandle
     from .handles.groups import Groups
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from .handles.records import RecordClient
     from .handles.waits import Waits
     from .handles.zookeeper import ZooKeeperHandle
+    from .running import RunningCluster
     from .views import ConsumerRecord, GroupView, PartitionView
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
-class EmulatedCluster(Asking):
+class EmulatedCluster(abc.ABC):
     """The common part of ``Cluster`` and ``Simulation``."""
 
     usual_latency = "0 ms"
@@ -103,6 +105,12 @@ class EmulatedCluster(Asking):
         """Write that recording as a trace file, such as ``run.fktrace``."""
 
     # -- what runs -----------------------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def running(self) -> RunningCluster:
+        """The running cluster; ``UsageError`` before the start, and after the stop of a
+        ``Cluster``."""
 
     @abc.abstractmethod
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
@@ -269,6 +277,12 @@ class EmulatedCluster(Asking):
         return NetworkHandle(self.running)
 
     @property
+    def _admin(self) -> AdminClient:
+        from .handles.admin import AdminClient
+
+        return AdminClient(self.running)
+
+    @property
     def _partitions(self) -> Partitions:
         from .handles.partitions import Partitions
 
@@ -408,6 +422,16 @@ class EmulatedCluster(Asking):
         ``UsageError`` when the partition does not exist.
         """
         return self._record_client.consume(topic, partition, offset)
+
+    def ask(self, broker: int | str, request: Request[R], timeout_s: float = 30) -> R:
+        """Send a broker any request of Kafka, as another broker would; return its response.
+
+        A ``FetchRequest`` of ``fakekafka.protocol.data`` gives a ``FetchResponse``, and so on for
+        those of ``admin``, ``control``, ``groups``, ``transactions`` and ``security`` beside it.
+        The result is None for a ``ProduceRequest`` with ``acks=0``, which has no response. Raises
+        ``Disconnected`` or ``RequestTimeout`` of ``fakekafka.protocol.awaiting``.
+        """
+        return self._admin.ask(broker, request, timeout_s)
 
     # -- interventions -------------------------------------------------------------------------
 
