@@ -14,7 +14,7 @@ from ..protocol.host import Timer
 from .clock import Clock, rescaled
 from .delivery import Delivery, Link
 from .network.network import Network
-from .surroundings import Resident, Surroundings
+from .surroundings import Named, Resident, Surroundings
 
 Handler = Callable[[Any, Delivery], Any]
 """Called with message and delivery; gives the reply, or None if it comes later."""
@@ -23,7 +23,7 @@ _NEVER_US = 1 << 62
 _NEVER_MS = float("inf")
 
 
-class Port:
+class Port(Named):
     """The requests of one node that wait for their answers, and whether it takes messages."""
 
     __slots__ = (
@@ -38,7 +38,6 @@ class Port:
         "is_stopped",
         "links",
         "machine",
-        "name",
         "network",
         "next_expiry_patience_ms",
         "node",

@@ -34,21 +34,79 @@ class TraceSink(Protocol):
         ...
 
 
-Row = tuple[int, str, str, str | None, str, int | None, object, int | None, str | None, int | None]
-"""An event as ``TraceSink.event`` takes it, with the name of the message's type after ``peer``;
-of a message that is a text, which is a name alone, there is no more."""
+class Row:
+    """An event as ``TraceSink.event`` takes it, with the name of the message's type.
+
+    Of a message that is a text, which is a name alone, there is no more.
+    """
+
+    __slots__ = (
+        "actor", "cause", "kind", "message", "message_id", "name", "of", "peer", "time_us", "why",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        name: str,
+        message_id: int | None,
+        message: object,
+        cause: int | None,
+        why: str | None,
+        of: int | None,
+    ) -> None:
+        self.time_us: int = time_us
+        self.kind: str = kind
+        self.actor: str = actor
+        self.peer: str | None = peer
+        self.name: str = name
+        self.message_id: int | None = message_id
+        self.message: object = message
+        self.cause: int | None = cause
+        self.why: str | None = why
+        self.of: int | None = of
 
 
-class Named(Protocol):
+class Named:
     """One end of a message."""
+
+    __slots__ = ("name",)
 
     name: str
 
 
-Sent = tuple[int, Named, Named, int, object, int | None, int | None, int, int]
-"""A sending as the virtual network writes it: time, sender, target, number of the message, the
-message, cause, ``of``, the event's own number and the time of arrival. At the place of another
-event it is its delivery."""
+class Sent:
+    """A sending as the virtual network writes it. At the place of another event it is its
+    delivery."""
+
+    __slots__ = (
+        "arrival_us", "cause", "message", "message_id", "of", "sender", "seq", "target", "time_us",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        time_us: int,
+        sender: Named,
+        target: Named,
+        message_id: int,
+        message: object,
+        cause: int | None,
+        of: int | None,
+        seq: int,
+        arrival_us: int,
+    ) -> None:
+        self.time_us: int = time_us
+        self.sender: Named = sender
+        self.target: Named = target
+        self.message_id: int = message_id
+        self.message: object = message
+        self.cause: int | None = cause
+        self.of: int | None = of
+        self.seq: int = seq
+        """Its own number."""
+        self.arrival_us: int = arrival_us
 
 
 class RowBuffer:

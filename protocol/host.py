@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import BuiltinMethodType
 from typing import Any, Protocol
 
 from .awaiting import Signal
@@ -23,12 +24,15 @@ StateListener = Callable[[str, Any, Any], object]
 """Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value."""
 
 
-class LogOffsets(Protocol):
+class LogOffsets:
     """A log as whoever records the run sees it."""
 
-    log_end_offset: int
-    high_watermark: int
+    __slots__ = ("high_watermark", "log_end_offset", "log_start_offset")
+
     log_start_offset: int
+    """log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset, always."""
+    high_watermark: int
+    log_end_offset: int
 
 
 LogListener = Callable[[LogOffsets], object]
@@ -110,7 +114,7 @@ def qualified_name(function: Any) -> str | None:
 
     A method that is compiled names the class of its object instead, which may inherit it.
     """
-    if not hasattr(function, "__code__"):
+    if type(function) is BuiltinMethodType or not hasattr(function, "__code__"):
         owner: Any = type(getattr(function, "__self__", None))
         name = _name_of_compiled(owner, getattr(function, "__name__", ""))
         if name is not None:

@@ -208,7 +208,7 @@ class VirtualRuntime(LoopRuntime):
     def _let_arrive(self, under_way: Message) -> None:
         """Hand a message that took the short way to its target, looking at all there is."""
         _, _, target, sender, message, correlation, is_reply, sent = under_way
-        number, event = (0, None) if sent is None else (sent[3], sent[7])
+        number, event = (0, None) if sent is None else (sent.message_id, sent.seq)
         self.network.arrive(
             Delivery(sender.node, target.node, message, correlation, is_reply, None, number, event)
         )
@@ -292,16 +292,18 @@ class VirtualRuntime(LoopRuntime):
                     under_way = heappop(messages)
                     self.now, _, target, sender, message, correlation, is_reply, sent = under_way
                     # What ``arrive`` and ``TraceSink.event`` do, in fewer steps.
-                    number, seq = 0, None
+                    number = 0
+                    seq: int | None = None
                     if sent is not None and (
                         target.takes_requests or (is_reply and not target.is_blocked)
                     ):
                         buffer: RowBuffer = self.row_buffer  # type: ignore[assignment]
                         rows = buffer.rows
-                        self.cause = seq = buffer.first + len(rows)
+                        arrived = buffer.first + len(rows)
                         rows.append(sent)
-                        number = sent[3]
-                        if seq == buffer.last_of_chunk:
+                        self.cause = seq = arrived
+                        number = sent.message_id
+                        if arrived == buffer.last_of_chunk:
                             buffer.cut()
                     try:
                         if is_reply and not target.is_blocked:
@@ -458,11 +460,12 @@ class VirtualPort(Port):
         correlation = request.correlation
         if not correlation or self.is_stopped:
             return
+        asker = request.sender
         if not request.message_id:  # it came by the short way
-            asker: Node = request.sender
-            self._posting.post(self, asker.port, response, correlation, True)
-        elif request.event is not None and (port := getattr(request.sender, "port", None)):
-            self._posting.post(self, port, response, correlation, True, request.event)
+            asking: Node = asker
+            self._posting.post(self, asking.port, response, correlation, True)
+        elif request.event is not None and isinstance(asker, Node):
+            self._posting.post(self, asker.port, response, correlation, True, request.event)
         else:
             self.network.reply(self.node, request, response)
 
@@ -549,7 +552,7 @@ class VirtualNetwork(Network):
             runtime.entries_made += 1
             rows = buffer.rows
             seq = buffer.first + len(rows)
-            sent = (runtime.now, sender, target, number, message, cause, of, seq, arrival_us)
+            sent = Sent(runtime.now, sender, target, number, message, cause, of, seq, arrival_us)
             rows.append(sent)
             if seq == buffer.last_of_chunk:
                 buffer.cut()
@@ -600,7 +603,7 @@ class VirtualNetwork(Network):
         # What is on its way gets the form in which it can be watched.
         messages, self._messages[:] = self._messages[:], ()
         for time, sequence, target, sender, message, correlation, is_reply, sent in messages:
-            number, event = (-sequence, None) if sent is None else (sent[3], sent[7])
+            number, event = (-sequence, None) if sent is None else (sent.message_id, sent.seq)
             delivery = Delivery(
                 sender.node, target.node, message, correlation, is_reply, None, number, event
             )

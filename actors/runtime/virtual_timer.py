@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from ...protocol.host import qualified_name
 from ..surroundings import Resident
@@ -39,7 +40,7 @@ def _name_in(qualified: str) -> str:
 
 def name_of(callback: Callable[[], object]) -> str:
     """Return the name of a timer in a recorded run."""
-    name = qualified_name(callback)
-    if name is None and isinstance(callback, functools.partial):
-        name = qualified_name(callback.func)
-    return _name_in(name or "timer")
+    function: Any = callback
+    if isinstance(function, functools.partial) and not hasattr(function, "__qualname__"):
+        function = function.func
+    return _name_in(qualified_name(function) or "timer")

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from ...protocol.config import TopicConfig
 from ...protocol.data import EpochEndOffset
 from ...protocol.errors import ErrorCode, KafkaError, invariant
+from ...protocol.host import LogOffsets
 from ...protocol.records.batch import PartialBatch, RecordBatch
 from ...protocol.records.format import Record
 from ...protocol.values import TopicPartition
@@ -30,7 +31,7 @@ from .settings import LogSettings
 from .storage import LogDirectory, LogStorage
 
 
-class Log:
+class Log(LogOffsets):
     """The log of one replica. Raises ``KafkaError`` KAFKA_STORAGE_ERROR once its directory failed.
 
     An instance belongs to one broker process; its ``storage`` outlives it.
@@ -39,11 +40,8 @@ class Log:
     __slots__ = (
         "_epochs",
         "active",
-        "high_watermark",
         "last_flush_ms",
         "latest_epoch",
-        "log_end_offset",
-        "log_start_offset",
         "producers",
         "recovery_point",
         "segments",
@@ -59,10 +57,6 @@ class Log:
     """Ascending by base offset; never empty. The list itself belongs to the storage."""
     active: Segment
     """The last segment."""
-    log_start_offset: int
-    """log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset, always."""
-    high_watermark: int
-    log_end_offset: int
     recovery_point: int
     """First offset not known to be flushed."""
     last_flush_ms: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..chunks import Chunk, ChunkTables, Snapshot
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVENTS = 4_000
 """Events between two snapshots of the state; more when the state is large."""
-_FOLLOWED = itemgetter(9, 7)
-"""Of a row: the event to whose operation it belongs, if that is known, and its cause."""
 
 
 class PlainValue:
@@ -94,17 +91,18 @@ class ChunkMaker:
         while pending.declared and pending.declared[0][0] < stop:
             _, name = pending.declared.pop(0)
             self.packer.schema.setdefault(name, self._declared[name])
-        rows = pending.whole_rows(first, stop)
+        columns = pending.columns(first, stop)
         assigned = self._operations.assigned
         known = len(assigned)
         self._operations.assign(
             first + known,
-            list(map(_FOLLOWED, rows[known:])),
+            columns.followed[known:],
+            columns.causes[known:],
             _within(pending.begun, first + known, stop),
             _within(pending.ended, first + known, stop),
         )
         unseen = _within(pending.unseen, first, stop)
-        return RowBatch(first, rows, unseen, assigned, state.settled)
+        return RowBatch(columns, unseen, assigned, state.settled)
 
     def _snapshot(self) -> Iterator[Snapshot]:
         """The state of this moment, from where readers begin: after whole chunks only."""

@@ -1,15 +1,16 @@
 """The intake of events while a run goes on, which does as little as possible.
 
-An event is a row, a tuple with the message itself in it, and a change of state is some items in
-another list. Messages are immutable, so all the rest waits (``chunk_maker``). The virtual network
-writes the rows of messages itself (``row_buffer``).
+An event is a row with the message itself in it; what is told of states is in another list. Messages
+are immutable, so all the rest waits (``chunk_maker``). The virtual network writes the rows of
+messages itself (``row_buffer``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...actors.surroundings import Row
 from ...protocol.declaring.native import mypyc_attr
 from ...protocol.errors import UsageError
 from ..chunk_codec import NO_TYPE
@@ -19,7 +20,16 @@ from ..packing import PayloadPacker
 from ..schema import is_message_type
 from .chunk_maker import ChunkMaker, PlainValue
 from .pending_events import PendingEvents
-from .recorded_state import NOT_LATELY, ActorState, LatestValues, told_lately
+from .recorded_state import (
+    NOT_LATELY,
+    ActorState,
+    Halted,
+    LatestValues,
+    NewOffsets,
+    NewValue,
+    Started,
+    told_lately,
+)
 
 if TYPE_CHECKING:
     from ...actors.surroundings import RowBuffer, Surroundings
@@ -106,7 +116,7 @@ class EventIntake:
             self._sent[message_id] = seq
         elif kind not in _ROWS_ALONE:
             self._note(kind, seq, actor, peer)
-        rows.append((time_us, kind, actor, peer, name, message_id, message, cause, why, of))
+        rows.append(Row(time_us, kind, actor, peer, name, message_id, message, cause, why, of))
         if seq == pending.last_of_chunk:
             pending.cut()
         return seq
@@ -119,9 +129,9 @@ class EventIntake:
             pending.unseen.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
-            pending.told += (seq, self._maker.state.of(actor), None, None, True, None)
+            pending.told.append(Started(seq, self._maker.state.of(actor)))
         elif kind == "stop" and peer is not None:  # a node; without a peer a process
-            pending.told += (seq, self._maker.state.of(actor), None, None, False, None)
+            pending.told.append(Halted(seq, self._maker.state.of(actor)))
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Return the listener of changes of an actor's state."""
@@ -134,7 +144,7 @@ class EventIntake:
                 old = tagged(old)
             seq = runtime.cause
             if seq is not None and seq >= self._first:
-                pending.told += (seq, state, path, old, new, None)
+                pending.told.append(NewValue(seq, state, path, old, new))
             else:
                 self._state(seq, state, path, old, new, runtime.now_us())
 
@@ -145,12 +155,13 @@ class EventIntake:
     ) -> LogListener:
         """Return the listener of the offsets of an actor's log."""
         state, pending = self._maker.state.of(actor), self._pending
+        names: Sequence[str] = paths  # compiled, a tuple of three would be made for each move
 
         def moved(log: LogOffsets) -> None:
             seq = runtime.cause
             end, mark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
             if seq is not None and seq >= self._first:
-                pending.told += (seq, state, paths, end, mark, start)
+                pending.told.append(NewOffsets(seq, state, names, end, mark, start))
             else:
                 for path, offset in zip(paths, (end, mark, start), strict=True):
                     self._state(seq, state, path, None, offset, runtime.now_us())
@@ -185,10 +196,10 @@ class EventIntake:
             place = len(pending)
             pending.unseen.append(place)
             pending.rows.append(
-                (time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
+                Row(time_us, "state", state.name, None, NO_TYPE, None, None, seq, None, None)
             )
         assert place is not None
-        pending.told += (place, state, path, old, new, None)
+        pending.told.append(NewValue(place, state, path, old, new))
         if place is not seq and place == pending.last_of_chunk:
             pending.cut()
 

@@ -27,12 +27,13 @@ class Operations:
     def assign(
         self,
         first: int,
-        followed: Sequence[tuple[int | None, int | None]],
+        followed: Sequence[int | None],
+        causes: Sequence[int | None],
         begun: Sequence[int],
         ended: Sequence[int],
     ) -> None:
-        """Find the operations of events from a number on, by the two events that each follows:
-        that of the second one where the first has none. Some of them begin an operation, and at
+        """Find the operations of events from a number on, by what each follows: that of its cause
+        where the other is None or its operation not open. Some of them begin an operation, and at
         some the client has its answer."""
         self._by_event.update(zip(begun, begun, strict=True))
         self._open.update(dict.fromkeys(begun))
@@ -40,18 +41,20 @@ class Operations:
         assigned, opened = self.assigned, self._open
         for end in ended:
             stop = end + 1 - first
-            self._assign(first + start, followed[start:stop])
+            self._assign(first + start, followed[start:stop], causes[start:stop])
             opened.pop(assigned[-1], None)
             start = stop
-        self._assign(first + start, followed[start:])
+        self._assign(first + start, followed[start:], causes[start:])
 
-    def _assign(self, seq: int, followed: Sequence[tuple[int | None, int | None]]) -> None:
+    def _assign(
+        self, seq: int, followed: Sequence[int | None], causes: Sequence[int | None]
+    ) -> None:
         by_event, opened = self._by_event, self._open
         operation_of, add = by_event.get, self.assigned.append
-        for first, second in followed:
-            operation = operation_of(second if first is None else first)
-            if first is not None and operation not in opened:
-                operation = operation_of(second)
+        for one, cause in zip(followed, causes, strict=True):
+            operation = operation_of(cause if one is None else one)
+            if one is not None and operation not in opened:
+                operation = operation_of(cause)
             if operation is not None and operation in opened:
                 by_event[seq] = operation
                 add(operation)

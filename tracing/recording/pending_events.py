@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ...actors.surroundings import RowBuffer
+from ...actors.surroundings import RowBuffer, Sent
 from ..format import CHUNK_EVENTS
+from .event_columns import EventColumns
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Row, Sent
-    from .recorded_state import Told
-
-_SENT_SIZE = 9
+    from ...actors.surroundings import Row
+    from .recorded_state import News
 
 
 class PendingEvents(RowBuffer):
@@ -28,9 +27,9 @@ class PendingEvents(RowBuffer):
 
     def _begin(self) -> None:
         self.rows: list[Row | Sent] = []
-        self.rows_whole: int = 0
-        """So many of them, from the first on, are each a ``Row``."""
-        self.told: Told = []
+        self._columns: EventColumns = EventColumns(self.first)
+        """The first of those that are in no chunk."""
+        self.told: list[News] = []
         """Changes of state in the order in which they were told."""
         self.told_settled: int = 0
         """So many of them are in the state already."""
@@ -61,17 +60,21 @@ class PendingEvents(RowBuffer):
         """Of the last event, which may be forgotten already."""
         if not self.rows:
             return self._forgotten_us
-        return _whole_rows(self.rows[-1:], len(self) - 1)[0][0]
+        row = self.rows[-1]
+        if isinstance(row, Sent) and row.seq != len(self) - 1:
+            return row.arrival_us
+        return row.time_us
 
-    def whole_rows(self, first: int, stop: int) -> list[Row]:
-        """The events from one on, before another, each as a ``Row``."""
-        begin, end = first - self.first, stop - self.first
-        rows = self.rows
-        if self.rows_whole < end:
-            known = self.rows_whole
-            rows[known:end] = _whole_rows(rows[known:end], self.first + known)
-            self.rows_whole = end
-        return rows[begin:end]  # type: ignore[return-value]
+    def columns(self, first: int, stop: int) -> EventColumns:
+        """The events from one on, before another. More of them may be asked for later: what was
+        looked at is not looked at again."""
+        columns = self._columns
+        if columns.first != first:
+            columns = self._columns = EventColumns(first)
+        known = first + len(columns)
+        if known < stop:
+            columns.take(self.rows[known - self.first : stop - self.first])
+        return columns
 
     def forget(self, stop: int) -> None:
         """Drop the events before a number; their changes of state are settled."""
@@ -82,29 +85,9 @@ class PendingEvents(RowBuffer):
             self._begin()
             return
         del self.rows[:count]
-        self.rows_whole = max(self.rows_whole - count, 0)
+        self._columns = EventColumns(stop)
         del self.told[: self.told_settled]
         self.told_settled = 0
         for numbers in (self.unseen, self.begun, self.ended):
             numbers[:] = [seq for seq in numbers if seq >= stop]
         self.declared[:] = [one for one in self.declared if one[0] >= stop]
-
-
-def _whole_rows(rows: Iterable[Any], first: int) -> list[Row]:
-    """Events by number from one on, each as a ``Row``."""
-    whole: list[Row] = []
-    add = whole.append
-    for seq, row in enumerate(rows, first):
-        if len(row) != _SENT_SIZE:
-            add(row)
-            continue
-        time_us, sender, target, number, message, cause, of, sent_as, arrival_us = row
-        name = message.__class__.__name__
-        if seq == sent_as:
-            add((time_us, "send", sender.name, target.name, name, number, message, cause, None, of))
-        else:
-            add(
-                (arrival_us, "deliver", target.name, sender.name, name, number, message, sent_as,
-                 None, None)
-            )  # fmt: skip
-    return whole

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-Told = list[Any]
-"""What cores tell, six items for each change, as a tuple for each would take twice the memory:
-the event at which it happened, whose ``ActorState``, path, old value, new value, None.
-
-With three paths there are three new values instead, some of which may not be new. Without a path it
-is news of the actor: it starts and knows nothing (new is True), or it halts and what it knew goes
-with it.
-"""
 Change = tuple[int, str, Any, Any]
 """Event, path, old value, new value; None is no value."""
-_ITEMS = 6
-
-
-def _changes(told: Told, start: int, end: int) -> Iterator[tuple[Any, ...]]:
-    items = iter(told[start:end])
-    return zip(items, items, items, items, items, items, strict=True)
 
 
 class _WholePaths(dict[str, str]):
@@ -53,6 +39,60 @@ class ActorState(dict[str, tuple[int, Any]]):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
+class News:
+    """What a core tells of an actor's state."""
+
+    __slots__ = ("seq", "state")
+
+    def __init__(self, seq: int, state: ActorState) -> None:
+        self.seq: int = seq
+        """The event at which it happened."""
+        self.state: ActorState = state
+
+
+class NewValue(News):
+    """A path has another value; None is no value."""
+
+    __slots__ = ("new", "old", "path")
+
+    def __init__(self, seq: int, state: ActorState, path: str, old: Any, new: Any) -> None:
+        super().__init__(seq, state)
+        self.path: str = path
+        self.old: Any = old
+        self.new: Any = new
+
+
+class NewOffsets(News):
+    """The offsets of a log, of which some may be what they were."""
+
+    __slots__ = ("end", "mark", "paths", "start")
+
+    def __init__(
+        self, seq: int, state: ActorState, paths: Sequence[str], end: int, mark: int, start: int
+    ) -> None:
+        super().__init__(seq, state)
+        self.paths: Sequence[str] = paths
+        """Of end, high watermark and start."""
+        self.end: int = end
+        self.mark: int = mark
+        self.start: int = start
+
+    def values(self) -> tuple[int, int, int]:
+        return self.end, self.mark, self.start
+
+
+class Started(News):
+    """The actor starts and knows nothing."""
+
+    __slots__ = ()
+
+
+class Halted(News):
+    """The actor halts, and what it knew goes with it."""
+
+    __slots__ = ()
+
+
 class RecordedState:
     """Values by actor and path. A change is checked against what is known, so that every change
     can be undone; an actor that halts loses its state.
@@ -74,23 +114,24 @@ class RecordedState:
             state = self._actors[actor] = ActorState(actor)
         return state
 
-    def settle(self, told: Told, start: int, stop: int) -> int:
+    def settle(self, told: Sequence[News], start: int, stop: int) -> int:
         """Take what was told from a place on of the events before ``stop``, which is the end of a
         chunk or beyond all; gives the place of the rest. What is known goes before what is said of
         the old value."""
-        seqs = range(start, len(told), _ITEMS)
-        end = start + _ITEMS * bisect_left(seqs, True, key=lambda place: told[place] >= stop)
-        change = self._change
-        for seq, state, path, old, new, third in _changes(told, start, end):
-            if path.__class__ is tuple:
-                for one, number in zip(path, (old, new, third), strict=True):
-                    known = state.get(one)
-                    if known is None or known[1] != number:  # most are not new
-                        change(seq, state, one, None, number)
-            elif path is None:
-                self._begin_or_halt(seq, state, new)
+        end = bisect_left(told, True, start, key=lambda news: news.seq >= stop)
+        for news in told[start:end]:
+            seq, state = news.seq, news.state
+            if isinstance(news, NewOffsets):
+                for path, offset in zip(news.paths, news.values(), strict=True):
+                    known = state.get(path)
+                    if known is None or known[1] != offset:  # most are not new
+                        self._change(seq, state, path, None, offset)
+            elif isinstance(news, NewValue):
+                self._change(seq, state, news.path, news.old, news.new)
+            elif isinstance(news, Started):
+                state.is_born = True
             else:
-                change(seq, state, path, old, new)
+                self._halt(seq, state)
         return end
 
     def _change(self, seq: int, state: ActorState, path: str, old: Any, new: Any) -> None:
@@ -107,10 +148,7 @@ class RecordedState:
         elif known is not None:
             del state[path]
 
-    def _begin_or_halt(self, seq: int, state: ActorState, begins: bool) -> None:
-        if begins:
-            state.is_born = True
-            return
+    def _halt(self, seq: int, state: ActorState) -> None:
         whole_paths = state.whole_paths
         self.settled.extend((seq, whole_paths[path], old, None) for path, (_, old) in state.items())
         state.clear()
@@ -127,20 +165,20 @@ NOT_LATELY = object()
 _LATELY = 2_000
 
 
-def told_lately(told: Told, state: ActorState, path: str) -> Any:
+def told_lately(told: Sequence[News], state: ActorState, path: str) -> Any:
     """The value that the path of an actor has by the last changes that were told: most that is
     told was told a moment ago, too. ``NOT_LATELY`` where they do not say."""
-    for place in range(len(told), max(len(told) - _LATELY * _ITEMS, 0), -_ITEMS):
-        if told[place - 5] is not state:
+    for place in range(len(told) - 1, max(len(told) - _LATELY, 0) - 1, -1):
+        news = told[place]
+        if news.state is not state:
             continue
-        told_path, *values = told[place - 4 : place]
-        value = values[1]
-        if told_path == path:
-            return value
-        if isinstance(told_path, tuple):
-            if path in told_path:
-                return values[told_path.index(path)]
-        elif told_path is None and not value:
+        if isinstance(news, NewOffsets):
+            if path in news.paths:
+                return news.values()[news.paths.index(path)]
+        elif isinstance(news, NewValue):
+            if news.path == path:
+                return news.new
+        elif isinstance(news, Halted):
             return None
     return NOT_LATELY
 
@@ -155,23 +193,23 @@ class LatestValues:
         self._halted: set[ActorState] = set()
         self._seen = 0
 
-    def look(self, told: Told) -> None:
+    def look(self, told: Sequence[News]) -> None:
         """Take what is new in the changes that were told."""
         values, seen = self._values, self._seen
         self._seen = len(told)
-        for _, state, path, first_value, value, third_value in _changes(told, seen, len(told)):
-            if path is None:
-                if not value:
-                    self._halted.add(state)
-                    values.pop(state, None)
+        for news in told[seen:]:
+            state = news.state
+            if isinstance(news, Halted):
+                self._halted.add(state)
+                values.pop(state, None)
                 continue
             known = values.get(state)
             if known is None:
                 known = values[state] = {}
-            if isinstance(path, tuple):
-                known.update(zip(path, (first_value, value, third_value), strict=True))
-            else:
-                known[path] = value
+            if isinstance(news, NewOffsets):
+                known.update(zip(news.paths, news.values(), strict=True))
+            elif isinstance(news, NewValue):
+                known[news.path] = news.new
 
     def of(self, state: ActorState, path: str) -> Any:
         """The value of an actor's path; None is no value."""

@@ -54,7 +54,7 @@ class Recorder(EventIntake):
     """
 
     waiting_max = 200_000
-    """So many events may wait for their chunks in memory, where each takes some 600 bytes."""
+    """So many events may wait for their chunks in memory, where each takes some 400 bytes."""
 
     def __init__(
         self,
@@ -149,9 +149,9 @@ class Recorder(EventIntake):
         """Return what ``Fingerprint`` gives for the same run: the order of events, no payloads."""
         self._make_full()
         outline = self._maker.outline.copy()
-        for row in self._pending.whole_rows(self._pending.first, len(self)):
-            if row[1] not in UNSEEN_KINDS:
-                outline.append(row[:6])
+        for head in self._pending.columns(self._pending.first, len(self)).heads:
+            if head[1] not in UNSEEN_KINDS:
+                outline.append(head)
         return outline.fingerprint()
 
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:

@@ -14,38 +14,36 @@ from ..chunk_codec import NO_TYPE, ChunkColumns
 from ..chunks import Chunk, ChunkTables, Contents
 from ..events import INTERESTING_KINDS, KIND_CODES
 from ..format import CHUNK_BYTES
+from .event_columns import EventColumns
 from .recorded_state import Change
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import Row
     from ..fingerprint import Fingerprint
 
 
 class RowBatch(NamedTuple):
-    """Rows with all that belongs to them."""
+    """Events with all that belongs to them."""
 
-    first: int
-    rows: Sequence[Row]
+    columns: EventColumns
     unseen: Sequence[int]
     """Events that are no part of the outline."""
     operations: Sequence[int | None]
     changes: Sequence[Change]
 
     def halves(self) -> tuple[Self, Self]:
-        middle = len(self.rows) // 2
-        border = self.first + middle
+        columns = self.columns
+        middle = len(columns) // 2
+        border = columns.first + middle
         kind = type(self)
         return (
             kind(
-                self.first,
-                self.rows[:middle],
+                columns.part(0, middle),
                 [seq for seq in self.unseen if seq < border],
                 self.operations[:middle],
                 [change for change in self.changes if change[0] < border],
             ),
             kind(
-                border,
-                self.rows[middle:],
+                columns.part(middle, len(columns)),
                 [seq for seq in self.unseen if seq >= border],
                 self.operations[middle:],
                 [change for change in self.changes if change[0] >= border],
@@ -55,34 +53,35 @@ class RowBatch(NamedTuple):
 
 def pack_rows(tables: ChunkTables, outline: Fingerprint, batch: RowBatch) -> Iterator[Chunk]:
     """The chunks of rows: one, or more where it would be too large."""
-    payloads = _payloads(tables, batch)
-    if len(payloads) <= CHUNK_BYTES or len(batch.rows) == 1:
+    payloads = _payloads(tables, batch.columns)
+    if len(payloads) <= CHUNK_BYTES or len(batch.columns) == 1:
         yield _chunk(tables, outline, batch, payloads)
     else:
         for half in batch.halves():
             yield from pack_rows(tables, outline, half)
 
 
-def _payloads(tables: ChunkTables, batch: RowBatch) -> bytes:
+def _payloads(tables: ChunkTables, columns: EventColumns) -> bytes:
     """Fields of all messages; a message that is in the row of its cause, too, is told there."""
-    first = batch.first
+    first, messages, causes = columns.first, columns.messages, columns.causes
     extractors = tables.packer.extractors
-    messages = [row[6] for row in batch.rows]
-    payloads = [
-        None
-        if message is None
-        or ((cause := row[7]) is not None and cause >= first and messages[cause - first] is message)
-        else extractors[message.__class__](message)
-        for row, message in zip(batch.rows, messages, strict=True)
-    ]
+    payloads: list[Any] = []
+    for place, message in enumerate(messages):
+        payload: Any = None
+        if message is not None:
+            cause = causes[place]
+            if cause is None or cause < first or messages[cause - first] is not message:
+                payload = extractors[type(message)](message)
+        payloads.append(payload)
     return tables.packer.pack(payloads)
 
 
 def _chunk(tables: ChunkTables, outline: Fingerprint, batch: RowBatch, payloads: bytes) -> Chunk:
-    first, rows = batch.first, batch.rows
+    events = batch.columns
+    first, count = events.first, len(events)
     pack, numbers = tables.packer.pack, tables.strings
-    _, kinds, actors, peers, types, _, _, causes, whys, _ = zip(*rows, strict=True)
-    heads: list[Any] = [row[:6] for row in rows]
+    times, kinds, actors, peers, types, _ = zip(*events.heads, strict=True)
+    heads = events.heads[:]
     unseen = [(seq - first, *heads.pop(seq - first)) for seq in reversed(batch.unseen)]
     unseen.reverse()
     packed_heads = pack(heads)
@@ -105,9 +104,9 @@ def _chunk(tables: ChunkTables, outline: Fingerprint, batch: RowBatch, payloads:
         interesting = [seq for seq, kind in enumerate(kinds, first) if kind in INTERESTING_KINDS]
     contents = Contents(
         first,
-        first + len(rows) - 1,
-        len(rows),
-        (rows[0][0], rows[-1][0]),
+        first + count - 1,
+        count,
+        (times[0], times[-1]),
         Counter({KIND_CODES[kind]: count for kind, count in kind_counts.items()}),
         interesting,
         actors_in,  # type: ignore[arg-type]
@@ -119,9 +118,9 @@ def _chunk(tables: ChunkTables, outline: Fingerprint, batch: RowBatch, payloads:
         None,
         packed_heads,
         unseen,
-        causes,
+        events.causes,
         payloads,
-        {place: why for place, why in enumerate(whys) if why is not None},
+        events.whys,
         batch.operations,
         columns,  # type: ignore[arg-type]
     )

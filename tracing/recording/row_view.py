@@ -36,17 +36,19 @@ class RowView:
         deltas: dict[int, list[Any]] = {}
         for seq, path, old, new in batch.changes[known:]:
             deltas.setdefault(seq, []).append([strings[path], old, new])
-        self._next_seq = batch.first + len(batch.rows)
+        columns = batch.columns
+        self._next_seq = columns.first + len(columns)
         self._settled = len(batch.changes)
         raws: list[Any] = []
-        for place in range(first - batch.first, len(batch.rows)):
-            time_us, kind, actor, peer, name, message_id, message, cause, why, _ = batch.rows[place]
-            seq = batch.first + place
+        for place in range(first - columns.first, len(columns)):
+            time_us, kind, actor, peer, name, message_id = columns.heads[place]
+            seq = columns.first + place
             raws.append(
                 [
                     seq, time_us * 1000, KIND_CODES[kind], strings[actor], strings[peer],
-                    None if name == NO_TYPE else strings[name], message_id, cause, None, message,
-                    deltas.get(seq, ()), why, batch.operations[place],
+                    None if name == NO_TYPE else strings[name], message_id, columns.causes[place],
+                    None, columns.messages[place], deltas.get(seq, ()), columns.whys.get(place),
+                    batch.operations[place],
                 ]
             )  # fmt: skip
         return raws

@@ -1,0 +1,69 @@
+"""Events of one chunk, column by column, as they are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from ...actors.surroundings import Sent
+
+if TYPE_CHECKING:
+    from ...actors.surroundings import Row
+
+
+class EventColumns:
+    """Events by number from ``first`` on."""
+
+    __slots__ = ("causes", "first", "followed", "heads", "messages", "whys")
+
+    def __init__(self, first: int) -> None:
+        self.first: int = first
+        self.heads: list[Any] = []
+        """Of each event: time in us, kind, actor, peer, type of the message, its number."""
+        self.messages: list[object] = []
+        self.causes: list[int | None] = []
+        self.followed: list[int | None] = []
+        """The event to whose operation it belongs, if that is not its cause's."""
+        self.whys: dict[int, str] = {}
+        """By place among the events; most have none."""
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def take(self, rows: Sequence[Row | Sent]) -> None:
+        """Take the events that come next."""
+        heads, messages, causes, followed = self.heads, self.messages, self.causes, self.followed
+        seq = self.first + len(heads)
+        for row in rows:
+            message = row.message
+            messages.append(message)
+            if isinstance(row, Sent):
+                name = type(message).__name__
+                sender, target = row.sender.name, row.target.name
+                if seq == row.seq:
+                    heads.append((row.time_us, "send", sender, target, name, row.message_id))
+                    causes.append(row.cause)
+                    followed.append(row.of)
+                else:
+                    heads.append((row.arrival_us, "deliver", target, sender, name, row.message_id))
+                    causes.append(row.seq)
+                    followed.append(None)
+            else:
+                heads.append((row.time_us, row.kind, row.actor, row.peer, row.name, row.message_id))
+                causes.append(row.cause)
+                followed.append(row.of)
+                if row.why is not None:
+                    self.whys[seq - self.first] = row.why
+            seq += 1
+
+    def part(self, start: int, stop: int) -> Self:
+        """The events from a place on, before another."""
+        part = type(self)(self.first + start)
+        part.heads = self.heads[start:stop]
+        part.messages = self.messages[start:stop]
+        part.causes = self.causes[start:stop]
+        part.followed = self.followed[start:stop]
+        part.whys = {
+            place - start: why for place, why in self.whys.items() if start <= place < stop
+        }
+        return part
