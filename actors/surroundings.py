@@ -111,8 +111,7 @@ class Sent:
 
 class RowBuffer:
     """Rows of a trace. The virtual network, where every step counts, writes messages into them by
-    itself: a sink may have such a buffer as its ``row_buffer``. The next event has the number
-    ``first + len(rows)``."""
+    itself. The next event has the number ``first + len(rows)``."""
 
     def __init__(self, cut: Callable[[], object], last_of_chunk: int) -> None:
         self.first: int = 0
@@ -120,6 +119,32 @@ class RowBuffer:
         self.last_of_chunk: int = last_of_chunk
         """Whoever writes the event of this number calls ``cut``."""
         self.cut: Callable[[], object] = cut
+
+
+class EventSink:
+    """A ``TraceSink`` as a runtime calls it. A recorder may have one as its ``intake``: events then
+    go there without passing the recorder."""
+
+    __slots__ = ("row_buffer",)
+
+    def __init__(self, row_buffer: RowBuffer | None = None) -> None:
+        self.row_buffer: RowBuffer | None = row_buffer
+        """Where events may be written, if there is such a place."""
+
+    def event(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        message: object | None,
+        message_id: int | None,
+        cause: int | None,
+        why: str | None = None,
+        of: int | None = None,
+    ) -> int:
+        """``TraceSink.event``."""
+        raise NotImplementedError
 
 
 class StateObserver(Protocol):
@@ -250,7 +275,7 @@ class Surroundings(Protocol):
     def network(self) -> Carrier: ...
 
     @property
-    def recorder(self) -> TraceSink | None: ...
+    def recorder(self) -> EventSink | None: ...
 
     @property
     def row_buffer(self) -> RowBuffer | None:

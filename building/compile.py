@@ -48,6 +48,7 @@ COMPILED = (
     "replication",
     "actors",
     "tracing/fingerprint.py",
+    "tracing/packing.py",
     "tracing/recording",
     "tracing/story/outages.py",
     "wire/kafka/api.py",

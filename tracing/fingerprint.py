@@ -14,6 +14,8 @@ from typing import Any, Self
 
 import msgpack
 
+from ..actors.surroundings import EventSink
+
 UNSEEN_KINDS = frozenset(
     {"client_invoke", "client_retry", "client_ok", "client_fail", "expire", "state"}
 )
@@ -26,12 +28,13 @@ def array_header_bytes(count: int) -> int:
     return 1 if count < 16 else 3 if count < 65536 else 5
 
 
-class Fingerprint:
+class Fingerprint(EventSink):
     """A trace sink that only feeds a digest; costs well under a microsecond per event."""
 
     __slots__ = ("_buffer", "_digest", "_pack", "_seq", "append")
 
     def __init__(self) -> None:
+        super().__init__()
         self._seq = -1
         self._digest = hashlib.blake2b(digest_size=32)
         self._buffer: list[Any] = []

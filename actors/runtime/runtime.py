@@ -24,7 +24,7 @@ from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
 from ..silence import Silence, Waited, words_of_wait
-from ..surroundings import Process, Resident, RowBuffer, StateObserver, TraceSink
+from ..surroundings import EventSink, Process, Resident, RowBuffer, StateObserver, TraceSink
 from .timer_chains import TimerChains
 from .virtual_timer import name_of
 
@@ -59,6 +59,30 @@ def _silent_since(process: Process, since_us: int) -> int | None:
     return process.silenced_by if ended_us is None or ended_us > since_us else None
 
 
+class _OtherSink(EventSink):
+    """A sink of somebody else's class."""
+
+    __slots__ = ("_sink",)
+
+    def __init__(self, sink: TraceSink) -> None:
+        super().__init__()
+        self._sink = sink
+
+    def event(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        message: object | None,
+        message_id: int | None,
+        cause: int | None,
+        why: str | None = None,
+        of: int | None = None,
+    ) -> int:
+        return self._sink.event(time_us, kind, actor, peer, message, message_id, cause, why, of)
+
+
 class Runtime(abc.ABC):
     """Base of the runtimes; ``seed`` fixes every random draw."""
 
@@ -81,7 +105,7 @@ class Runtime(abc.ABC):
         self._correlation = 0
         self._incarnation = 0
         self.network: Network = self._create_network()
-        self.recorder: TraceSink | None = None
+        self.recorder: EventSink | None = None
         self._observer: TraceSink | StateObserver | None = None
         self.row_buffer: RowBuffer | None = None
         self.timer_chains: TimerChains = TimerChains()
@@ -335,8 +359,13 @@ class Runtime(abc.ABC):
         made.
         """
         self._observer = recorder
-        events: Any = recorder
-        self.recorder = events if hasattr(events, "event") else None
+        sink: Any = getattr(recorder, "intake", None)
+        if sink is None and hasattr(recorder, "event"):
+            sink = recorder
+            if not isinstance(sink, EventSink):
+                sink = _OtherSink(sink)
+        self.recorder = sink
+        self.row_buffer = None if sink is None else sink.row_buffer
         self.network.watchers_changed()
 
     def begin_step(self) -> int | None:

@@ -103,9 +103,8 @@ class VirtualRuntime(LoopRuntime):
         return VirtualPort(self, network, node, machine, handlers)
 
     def record(self, recorder: TraceSink | StateObserver | None) -> None:
-        self.is_recorded = hasattr(recorder, "event")
-        self.row_buffer: RowBuffer | None = getattr(recorder, "row_buffer", None)
         super().record(recorder)
+        self.is_recorded = self.recorder is not None
 
     def now_us(self) -> int:
         return self.now

@@ -90,11 +90,11 @@ class Log(LogOffsets):
             add_segment(storage, log_start_offset, 0)
         self.active = self.segments[-1]
         first_base = self.segments[0].base_offset
-        self.log_start_offset = max(log_start_offset, first_base)
-        self.log_end_offset = self.active.next_offset
+        self.log_start_offset: int = max(log_start_offset, first_base)
+        self.log_end_offset: int = self.active.next_offset
         if self.log_end_offset < self.log_start_offset:
             self._restart_segments_at(self.log_start_offset)
-        self.high_watermark = self.log_start_offset
+        self.high_watermark: int = self.log_start_offset
         self.recovery_point = self.log_end_offset
         self.last_flush_ms = 0
         self._epochs = None

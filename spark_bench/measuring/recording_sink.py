@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...actors.surroundings import RowBuffer
+from ...actors.surroundings import EventSink
 from ...tracing.fingerprint import UNSEEN_KINDS
 from ...tracing.format import CHUNK_EVENTS
 from ...tracing.recording.recorder import Recorder
@@ -19,11 +19,11 @@ class RecordingSink(Recorder):
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
-        self.row_buffer: RowBuffer | None = None  # every event passes ``event``
+        self.intake: EventSink | None = None  # every event passes ``event``
         self.watch: LeadershipWatch = LeadershipWatch()
         self.outlined = 0
         """Events of the outline so far: those that a ``Sink`` is told."""
-        record = self.event
+        record = self._intake.event
         watch = self.watch.see
         most_events, most_us = limits(budget)
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakekafka import Simulation
@@ -27,7 +28,17 @@ class Waiting(Recorder):
     waiting_max = 3000
 
 
-def recorded(recorder: Recorder, version: str = "3.9") -> Recorder:
+class Passing:
+    """A sink of a class of its own, which hands all that it is told to a recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.event = recorder.event
+        self.state_listener = recorder.state_listener
+        self.log_listener = recorder.log_listener
+        self.close = recorder.close
+
+
+def recorded(recorder: Any, version: str = "3.9") -> Any:
     """A short run with a kill, a restart and a new topic."""
     with Simulation(
         3, seed=3, topics={"orders": 3}, recorder=recorder, trace=False, kafka_version=version
@@ -60,6 +71,14 @@ def test_memory_holds_the_same_whenever_its_chunks_are_made(version: str) -> Non
         ]
         assert one.trace().snapshots == other.trace().snapshots
         assert (one.fingerprint(), one.outline()) == (other.fingerprint(), other.outline())
+
+
+@pytest.mark.parametrize("version", ["0.10", "3.9"])
+def test_a_sink_of_another_class_is_told_each_event(version: str) -> None:
+    """Event by event it makes the trace for which the network writes rows by itself."""
+    recorder = Recorder()
+    recorded(Passing(recorder), version)
+    assert recorded(Recorder(), version).fingerprint() == recorder.fingerprint()
 
 
 def test_a_file_that_is_saved_at_the_end_is_the_one_that_is_written_meanwhile(

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...actors.surroundings import Row
-from ...protocol.declaring.native import mypyc_attr
+from ...actors.surroundings import EventSink, Row
 from ...protocol.errors import UsageError
 from ..chunk_codec import NO_TYPE
 from ..events import KIND_CODES, KINDS
@@ -32,7 +31,7 @@ from .recorded_state import (
 )
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import RowBuffer, Surroundings
+    from ...actors.surroundings import Surroundings
     from ...protocol.host import LogListener, LogOffsets, StateListener
 
 _OF_OPERATIONS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
@@ -57,27 +56,23 @@ class _Tagger(PayloadPacker):
             pending.declared += [(len(pending), name) for name in list(self.schema)[known:]]
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class EventIntake:
+class EventIntake(EventSink):
     """Takes events and changes of state, and keeps them for whoever makes chunks of them."""
 
     def __init__(self, cut: Callable[[], None], record_bytes_limit: int) -> None:
         """``cut`` is called whenever there are rows for another chunk."""
-        self.record_bytes_limit: int = record_bytes_limit
-        self._pending: PendingEvents = PendingEvents(cut)
-        self.row_buffer: RowBuffer | None = self._pending
-        self._tagger: _Tagger = _Tagger(record_bytes_limit, self._pending)
-        self._maker: ChunkMaker = ChunkMaker(record_bytes_limit, self._tagger.schema)
-        self._first: int = 0
+        pending = PendingEvents(cut)
+        super().__init__(pending)
+        self.pending: PendingEvents = pending
+        self._tagger: _Tagger = _Tagger(record_bytes_limit, pending)
+        self.maker: ChunkMaker = ChunkMaker(record_bytes_limit, self._tagger.schema)
+        self.first: int = 0
         """Number of the first event of the chunk that is not full yet."""
         self._sent: dict[int | None, int] = {}
         """Number of a message under way to the event of its sending."""
         self._born: set[str] = set()
         """Actors that started in this recording."""
-        self._latest: LatestValues = LatestValues()
-
-    def __len__(self) -> int:
-        return len(self._pending)
+        self.latest: LatestValues = LatestValues()
 
     def event(
         self,
@@ -91,11 +86,7 @@ class EventIntake:
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """Record one event; gives its number, dense from 0.
-
-        ``message`` is a protocol message, or a string that names the type by itself (a timer);
-        ``of`` is an event to whose operation this one belongs, when it is not its cause.
-        """
+        """``Recorder.event``."""
         cls = message.__class__
         if cls is str:
             name: Any = message
@@ -105,7 +96,7 @@ class EventIntake:
             if message is not None and not (is_message_type(cls) or issubclass(cls, BaseException)):
                 self._tagger.declare(cls)
                 message = PlainValue((self._tagger.tagged(message),))
-        pending = self._pending
+        pending = self.pending
         rows = pending.rows
         seq = pending.first + len(rows)
         if kind in _OF_OPERATIONS:
@@ -124,18 +115,18 @@ class EventIntake:
     def _note(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
         """Begin an actor, or end it with its state; leave an event out of the outline."""
         KIND_CODES[kind]  # refuses what is no kind
-        pending = self._pending
+        pending = self.pending
         if kind in UNSEEN_KINDS:
             pending.unseen.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
-            pending.told.append(Started(seq, self._maker.state.of(actor)))
+            pending.told.append(Started(seq, self.maker.state.of(actor)))
         elif kind == "stop" and peer is not None:  # a node; without a peer a process
-            pending.told.append(Halted(seq, self._maker.state.of(actor)))
+            pending.told.append(Halted(seq, self.maker.state.of(actor)))
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
         """Return the listener of changes of an actor's state."""
-        state, pending, tagged = self._maker.state.of(actor), self._pending, self._tagger.tagged
+        state, pending, tagged = self.maker.state.of(actor), self.pending, self._tagger.tagged
 
         def changed(path: str, old: Any, new: Any) -> None:
             if type(new) is not int and type(new) not in _AS_THEY_ARE:
@@ -143,7 +134,7 @@ class EventIntake:
             if old is not None and type(old) not in _AS_THEY_ARE:
                 old = tagged(old)
             seq = runtime.cause
-            if seq is not None and seq >= self._first:
+            if seq is not None and seq >= self.first:
                 pending.told.append(NewValue(seq, state, path, old, new))
             else:
                 self._state(seq, state, path, old, new, runtime.now_us())
@@ -154,13 +145,13 @@ class EventIntake:
         self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
     ) -> LogListener:
         """Return the listener of the offsets of an actor's log."""
-        state, pending = self._maker.state.of(actor), self._pending
+        state, pending = self.maker.state.of(actor), self.pending
         names: Sequence[str] = paths  # compiled, a tuple of three would be made for each move
 
         def moved(log: LogOffsets) -> None:
             seq = runtime.cause
             end, mark, start = log.log_end_offset, log.high_watermark, log.log_start_offset
-            if seq is not None and seq >= self._first:
+            if seq is not None and seq >= self.first:
                 pending.told.append(NewOffsets(seq, state, names, end, mark, start))
             else:
                 for path, offset in zip(paths, (end, mark, start), strict=True):
@@ -168,27 +159,20 @@ class EventIntake:
 
         return moved
 
-    def state(
-        self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
-    ) -> None:
-        """A state change made while handling event ``seq``: ``broker-1/orders-0/isr``, old, new.
-
-        It joins that event; when the event's chunk is full already it becomes an event of
-        its own, caused by that one. So does a change outside of any event (``seq`` None). What is
-        known of the path goes before ``old``.
-        """
-        if seq is not None and not 0 <= seq < len(self):
+    def state_at(self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None) -> None:
+        """``Recorder.state``."""
+        if seq is not None and not 0 <= seq < len(self.pending):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         actor, _, rest = path.partition("/")
         old, new = self._tagger.tagged(old), self._tagger.tagged(new)
-        self._state(seq, self._maker.state.of(actor), rest, old, new, time_us)
+        self._state(seq, self.maker.state.of(actor), rest, old, new, time_us)
 
     def _state(
         self, seq: int | None, state: ActorState, path: str, old: Any, new: Any, time_us: int | None
     ) -> None:
-        pending = self._pending
+        pending = self.pending
         place = seq
-        if seq is None or seq < self._first:
+        if seq is None or seq < self.first:
             if not self._would_change(state, path, old, new):
                 return
             if time_us is None:
@@ -205,11 +189,11 @@ class EventIntake:
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
         """Return whether this is news."""
-        told = self._pending.told
+        told = self.pending.told
         known = told_lately(told, state, path)
         if known is NOT_LATELY:
-            self._latest.look(told)
-            known = self._latest.of(state, path)
+            self.latest.look(told)
+            known = self.latest.of(state, path)
         if known is not None:
             return bool(known != new)
         return bool(new is not None if state.name in self._born else old != new)

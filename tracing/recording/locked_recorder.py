@@ -12,7 +12,7 @@ from .recorder import Recorder
 from .writer import TraceWriter
 
 if TYPE_CHECKING:
-    from ...actors.surroundings import RowBuffer, Surroundings
+    from ...actors.surroundings import EventSink, Surroundings
     from ...protocol.host import LogListener, LogOffsets, StateListener
 
 
@@ -24,7 +24,7 @@ class LockedRecorder(Recorder):
     def __init__(self, writer: TraceWriter | None = None, keep: int | None = None) -> None:
         self._lock = threading.RLock()
         super().__init__(writer, keep)
-        self.row_buffer: RowBuffer | None = None
+        self.intake: EventSink | None = None  # every event passes ``event``
 
     def event(self, *args: Any, **kwargs: Any) -> int:
         with self._lock:

@@ -29,6 +29,11 @@ from .writer import TraceWriter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ...actors.surroundings import EventSink, Surroundings
+    from ...protocol.host import LogListener, StateListener
+    from .chunk_maker import ChunkMaker
+    from .pending_events import PendingEvents
+
 
 RECORD_BYTES_LIMIT = 64
 
@@ -45,7 +50,7 @@ def _cut_of(recorder: Recorder) -> Callable[[], None]:
     return cut
 
 
-class Recorder(EventIntake):
+class Recorder:
     """Records the events of one run: to a file, in memory, or both.
 
     With a ``writer`` chunks go to its file; without one, or with ``keep``, they stay in memory:
@@ -62,7 +67,13 @@ class Recorder(EventIntake):
         keep: int | None = None,
         record_bytes_limit: int = RECORD_BYTES_LIMIT,
     ) -> None:
-        super().__init__(_cut_of(self), record_bytes_limit)
+        intake = EventIntake(_cut_of(self), record_bytes_limit)
+        self._intake = intake
+        self.intake: EventSink | None = intake
+        """Takes what a runtime tells; None where all of it has to pass ``event``."""
+        self._pending: PendingEvents = intake.pending
+        self._maker: ChunkMaker = intake.maker
+        self.record_bytes_limit: int = record_bytes_limit
         self.writer = writer
         self._keep = keep
         self._in_memory = writer is None or keep is not None
@@ -76,25 +87,70 @@ class Recorder(EventIntake):
         self._closed = False
         self._view = RowView()
 
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    # -- a sink --------------------------------------------------------------------------------
+
+    def event(
+        self,
+        time_us: int,
+        kind: str,
+        actor: str,
+        peer: str | None,
+        message: object | None,
+        message_id: int | None,
+        cause: int | None,
+        why: str | None = None,
+        of: int | None = None,
+    ) -> int:
+        """Record one event; gives its number, dense from 0.
+
+        ``message`` is a protocol message, or a string that names the type by itself (a timer);
+        ``of`` is an event to whose operation this one belongs, when it is not its cause.
+        """
+        return self._intake.event(time_us, kind, actor, peer, message, message_id, cause, why, of)
+
+    def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
+        """Return the listener of changes of an actor's state."""
+        return self._intake.state_listener(runtime, actor)
+
+    def log_listener(
+        self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
+    ) -> LogListener:
+        """Return the listener of the offsets of an actor's log."""
+        return self._intake.log_listener(runtime, actor, paths)
+
+    def state(
+        self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
+    ) -> None:
+        """A state change made while handling event ``seq``: ``broker-1/orders-0/isr``, old, new.
+
+        It joins that event; when the event's chunk is full already it becomes an event of
+        its own, caused by that one. So does a change outside of any event (``seq`` None). What is
+        known of the path goes before ``old``.
+        """
+        self._intake.state_at(seq, path, old, new, time_us)
+
     # -- chunks --------------------------------------------------------------------------------
 
     def _cut(self) -> None:
         """There are rows enough for another chunk."""
-        self._first += CHUNK_EVENTS
+        self._intake.first += CHUNK_EVENTS
         self._pending.last_of_chunk += CHUNK_EVENTS
-        if self._first >= self._maker.first + self._due_every:
+        if self._intake.first >= self._maker.first + self._due_every:
             self._make_full()
 
     def _make_full(self) -> None:
         """Make all chunks that are full."""
-        if self._maker.first < self._first:
+        if self._maker.first < self._intake.first:
             with no_cyclic_collection():
-                self._put_all(self._maker.make(self._pending, self._first))
+                self._put_all(self._maker.make(self._pending, self._intake.first))
             self._forget_made()
 
     def _forget_made(self) -> None:
         self._pending.forget(self._maker.first)
-        self._latest = LatestValues()
+        self._intake.latest = LatestValues()
         self._view.cut(self._maker.first)
 
     def _put_all(self, made: Iterable[Made | Snapshot]) -> None:
@@ -180,7 +236,7 @@ class Recorder(EventIntake):
         """Events from a number on in the order of ``EVENT_FIELDS``, strings by their number in
         ``strings``; those in no chunk yet with the message itself as payload, at little cost."""
         self._make_full()
-        view, begin = self._view, self._first
+        view, begin = self._view, self._intake.first
         batch = self._maker.batch(self._pending, len(self))
         if first >= begin:
             return view.of_rows(batch, first)
@@ -211,7 +267,7 @@ class Recorder(EventIntake):
             maker = self._maker
             self._put_all(maker.make_last(self._pending))
             self._forget_made()
-            self._first = maker.first
+            self._intake.first = maker.first
             tables = maker.tables
             self.writer.close(
                 tables.strings.ordered, tables.schema(), tables.digest(), self.outline()
