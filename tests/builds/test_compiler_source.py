@@ -115,6 +115,14 @@ def test_a_message_with_inherited_fields_is_refused() -> None:
         with_native_messages(MESSAGES + "@message\nclass Space(Point):\n    z: int\n")
 
 
+def test_a_request_says_what_answers_it() -> None:
+    """Its base has no fields, and stays."""
+    asked = '@message\nclass Ask(Request["Answer"]):\n    z: int\n'
+    text = with_native_messages(MESSAGES + asked)
+    assert 'class Ask(Request["Answer"]):' in text
+    assert "def __init__(self, z: int)" in text
+
+
 def test_a_module_without_messages_is_as_it_was() -> None:
     text = "class Plain:\n    x: int = 1\n"
     assert with_native_messages(text) == text
