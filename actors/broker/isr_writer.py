@@ -16,7 +16,9 @@ def zookeeper_isr_updater(node: Node, zk: KafkaZkClient) -> ZooKeeperIsrManager:
     writer = _IsrWriter(node, zk)
     manager = ZooKeeperIsrManager(
         host=node,
-        write=writer.write,
+        write=lambda where, state, epoch, done: node.start_task(
+            writer.write(where, state, epoch, done)
+        ),
         publish=lambda partitions: node.start_task(writer.publish(manager, partitions)),
     )
     return manager
@@ -29,18 +31,7 @@ class _IsrWriter:
         self._node = node
         self._zk = zk
 
-    def write(
-        self,
-        topic_partition: TopicPartition,
-        leader_and_isr: LeaderAndIsr,
-        controller_epoch: int,
-        callback: Callable[[int | None], object],
-    ) -> None:
-        self._node.start_task(
-            self._write(topic_partition, leader_and_isr, controller_epoch, callback)
-        )
-
-    async def _write(
+    async def write(
         self,
         topic_partition: TopicPartition,
         leader_and_isr: LeaderAndIsr,
