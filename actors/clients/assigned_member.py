@@ -113,8 +113,7 @@ class AssignedMember(Membership):
             await self._refused(response.error)
             return False
         self._says_all, self._told = False, owned
-        self.member_id = response.member_id or self.member_id
-        self.generation = response.member_epoch
+        self._be(response.member_id or self.member_id, response.member_epoch)
         self._interval_ms = response.heartbeat_interval_ms
         if response.assignment is not None:
             await self._learn(response.assignment)
@@ -142,13 +141,12 @@ class AssignedMember(Membership):
         """Do what an error of the coordinator asks for before the next heartbeat."""
         self._says_all = True
         if error in _FENCED:
-            self.generation = NO_GENERATION
+            self._be(self.member_id, NO_GENERATION)
             self._target = None
             self._give_up(self.owned, is_lost=True)
             return
         if error in _FATAL:
-            self.failure = error
-            self._give_up(self.owned, is_lost=True)
+            self._end(error)
         elif error in ELSEWHERE:
             self._link.broker_id = None
         await sleep(self._node, RETRY_BACKOFF_MS)

@@ -122,14 +122,13 @@ class GroupMember(Membership):
         if response is None or self.has_left:
             return False
         if response.error is ErrorCode.MEMBER_ID_REQUIRED:
-            self.member_id = response.member_id
+            self._be(response.member_id, self.generation, self.is_leader)
             return False
         if response.error is not _NONE:
             await self._refused(response.error)
             return False
-        self.member_id = response.member_id
-        self.generation = response.generation
-        self.is_leader = response.leader == response.member_id
+        leads = response.leader == response.member_id
+        self._be(response.member_id, response.generation, leads)
         assignments: tuple[tuple[str, bytes], ...] = ()
         if self.is_leader and not response.skip_assignment:
             assignments = await self._assign(response)
@@ -189,14 +188,12 @@ class GroupMember(Membership):
     async def _refused(self, error: ErrorCode) -> None:
         """Do what an error of the coordinator asks for before the next attempt."""
         if error in _FATAL:
-            self.failure = error
-            self._give_up(self.owned, is_lost=True)
+            self._end(error)
         elif error in ELSEWHERE:
             self._link.broker_id = None
         elif error in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
-            if error is ErrorCode.UNKNOWN_MEMBER_ID:
-                self.member_id = NO_MEMBER
-            self.generation = NO_GENERATION
+            is_unknown = error is ErrorCode.UNKNOWN_MEMBER_ID
+            self._be(NO_MEMBER if is_unknown else self.member_id, NO_GENERATION, self.is_leader)
             self._give_up(self.owned, is_lost=True)
             return
         elif error is ErrorCode.REBALANCE_IN_PROGRESS:

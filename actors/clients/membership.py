@@ -96,6 +96,15 @@ class Membership(ABC):
     def _farewell(self) -> Any:
         """The request by which it leaves; None if there is nothing to say."""
 
+    def _be(self, member_id: str, generation: int, is_leader: bool = False) -> None:
+        """Be what the coordinator says, or what an error of it leaves."""
+        self.member_id, self.generation, self.is_leader = member_id, generation, is_leader
+
+    def _end(self, failure: ErrorCode) -> None:
+        """The group takes this member no more."""
+        self.failure = failure
+        self._give_up(self.owned, is_lost=True)
+
     def _give_up(self, partitions: Partitions, *, is_lost: bool) -> None:
         if partitions:
             self.owned = tuple(p for p in self.owned if p not in partitions)
