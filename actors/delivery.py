@@ -4,17 +4,44 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..protocol.declaring.native import mypyc_attr
 from ..protocol.values import message
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Endpoint:
+    """One end of a message: a node, or the asker of a request that came over TCP."""
+
+    __slots__ = ()
+    name: str
+    """Its name, in traces and in the network."""
+    machine: str
+    """The machine it is on; rules of the network are for machines."""
+    blocked: bool
+    """While stopped or paused: what arrives is refused or waits."""
+    stopped: bool
+    is_paced_elsewhere: bool
+    """Whether the delays of a link concern the bytes of a connection, and not its messages."""
+    is_carried_elsewhere: bool
+    """Whether cuts and losses concern these bytes, too."""
+
+    def receive(self, delivery: Delivery) -> None:
+        """Take one message that has arrived."""
+        raise NotImplementedError
+
+    def is_waiting_for(self, correlation: int) -> bool:
+        """Return whether an answer to this request would still be taken."""
+        raise NotImplementedError
 
 
 @message
 class Delivery:
     """A message on its way."""
 
-    sender: Any
-    """Who sent it; has a ``name`` and the ``machine`` it is on."""
-    target: Any
-    """Who gets it; has a ``name`` and a ``machine``, too."""
+    sender: Endpoint
+    """Who sent it."""
+    target: Endpoint
+    """Who gets it."""
     message: Any
     """A request, a response, or the error that a request failed with."""
     correlation: int = 0

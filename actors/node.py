@@ -30,7 +30,7 @@ from ..protocol.host import Causes, LogListener, StateListener, Timer
 from .causes import NodeCauses
 from .delivery import Delivery
 from .port import Handler, Port
-from .surroundings import Process, Surroundings
+from .surroundings import Process, Resident, Surroundings
 
 T = TypeVar("T")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -51,15 +51,11 @@ def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Node(pykka.Actor):
+class Node(Resident, pykka.Actor):
     """An actor of the cluster, the same on every runtime."""
 
     handles_one_at_a_time: ClassVar[bool] = False
     """True: a parked coroutine holds further messages back; replies still arrive."""
-    is_paced_elsewhere: ClassVar[bool] = False
-    is_carried_elsewhere: ClassVar[bool] = False
-    """As those who ask over TCP are: the delays of a link, and its cuts and losses, concern the
-    bytes of their connection."""
 
     def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
         self.runtime = runtime
@@ -74,6 +70,7 @@ class Node(pykka.Actor):
         self._now_us: Callable[[], int] = runtime.now_us
         self.blocked: bool = False  # True while stopped or paused: deliveries take the slow path
         self.stopped: bool = False
+        self.is_paced_elsewhere = self.is_carried_elsewhere = False
         self._has_own_handle = type(self).handle is not Node.handle
         self._handlers: dict[type, Handler] = {}  # each made ready when its first message comes
         self._registered: dict[type, Handler] = {}  # most of these never come to most nodes
@@ -211,7 +208,7 @@ class Node(pykka.Actor):
     def _receive_any(self, message: Any) -> None:
         if type(message) is Delivery:
             try:
-                self.runtime.network.arrive(message)
+                self.port.network.arrive(message)
             except Exception as error:  # Pykka would end the actor
                 self.runtime.report_failure(self, error)
         elif not self.stopped:

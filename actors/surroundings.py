@@ -5,13 +5,15 @@ The runtimes stand above all of these; here is what those below them may know.
 
 from __future__ import annotations
 
+import abc
 import random
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ..protocol.declaring.native import mypyc_attr
 from ..protocol.host import LogListener, StateListener, Timer
 from .clock import Clock
-from .delivery import Delivery
+from .delivery import Delivery, Endpoint
 from .silence import Silence
 
 
@@ -162,52 +164,38 @@ class StateObserver(Protocol):
         ...
 
 
-class Resident(Protocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Resident(Endpoint):
     """A node as its process, its network and its runtime see it."""
 
-    name: str
-    machine: str
+    __slots__ = ()
     process: Process
-    blocked: bool
-    """While stopped or paused: what arrives is refused or waits."""
-    stopped: bool
-
-    @property
-    def actor_ref(self) -> Any:
-        """Pykka's: takes what is told to a node that has a thread of its own."""
-        ...
-
-    def receive(self, delivery: Delivery) -> None:
-        """Take one message that has arrived."""
-        ...
+    actor_ref: Any
+    """Pykka's: takes what is told to a node that has a thread of its own."""
 
     def find_handler(self, message_type: type) -> Callable[[Any, Delivery], Any]:
         """Make ready what handles messages of a type from now on."""
-        ...
+        raise NotImplementedError
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
         """Tell the asker of an error."""
-        ...
+        raise NotImplementedError
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
         """Connections to the nodes of a dead process broke."""
-        ...
-
-    def is_waiting_for(self, correlation: int) -> bool:
-        """Return whether an answer to this request would still be taken."""
-        ...
+        raise NotImplementedError
 
     def block(self, blocked: bool) -> None:
         """Hold messages back or refuse them from now on, or take them again."""
-        ...
+        raise NotImplementedError
 
     def follow_clock(self) -> None:
         """Go by the clock of its process as that was set: its wall clock, or its rate."""
-        ...
+        raise NotImplementedError
 
     def halt(self) -> None:
         """Stop at once."""
-        ...
+        raise NotImplementedError
 
 
 class Process:
@@ -237,152 +225,134 @@ class Letter(Protocol):
         ...
 
 
-class Carrier(Protocol):
-    """A network as the nodes see it."""
-
-    def arrive(self, delivery: Delivery) -> None:
-        """Hand a delivery to its target; called inside the target."""
-        ...
-
-    def post_to_self(
-        self, node: Resident, message: object, letter: Letter
-    ) -> tuple[Delivery, bool]:
-        """Number and record what a node sends to itself; whether it is held back."""
-        ...
-
-    def withdraw(self, delivery: Delivery, why: str) -> None:
-        """Record that a message was sent and will not be delivered."""
-        ...
-
-    def work(self, machine: str, kind: str, amount: int) -> None:
-        """Take the time for something a process does beside sending."""
-        ...
-
-
-class Surroundings(Protocol):
+class Surroundings(abc.ABC):
     """A runtime as the nodes and the network see it."""
 
     id: int
     rng: random.Random
-    cause: int | None
-    """Sequence number of the event that is being handled, when the run is traced."""
-
-    def begin_step(self) -> int | None:
-        """Begin an act from outside of the cluster; it is the cause of what follows."""
-        ...
-
-    @property
-    def network(self) -> Carrier: ...
-
-    @property
-    def recorder(self) -> EventSink | None: ...
-
-    @property
-    def row_buffer(self) -> RowBuffer | None:
-        """Of the recorder, if it has one and events may be written there."""
-        ...
-
-    def state_listener(self, actor: str) -> StateListener | None:
-        """Return the listener of an actor's changes of state; None without a recorder."""
-        ...
-
-    def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
-        """Return the listener of the offsets of an actor's log; None without a recorder."""
-        ...
-
-    def now_us(self) -> int:
-        """Microseconds since the runtime started."""
-        ...
-
-    def now_ms(self) -> int:
-        """Milliseconds by the runtime's clock: see ``Host``."""
-        ...
-
-    def wall_ms(self) -> int:
-        """Milliseconds since the Unix epoch: see ``Host``."""
-        ...
-
-    def now_ms_ahead(self, ahead_us: int) -> int:
-        """``now_ms`` of a clock that is so far ahead, or behind below 0."""
-        ...
-
-    def wall_ms_ahead(self, ahead_us: int) -> int:
-        """``wall_ms`` of a clock that is so far ahead, or behind below 0."""
-        ...
-
-    def call_later(
-        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
-    ) -> Timer:
-        """Call back after a delay, inside ``node`` unless that is None."""
-        ...
-
-    def come_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """``call_later`` for what comes to a node from elsewhere: no clock of its machine measures
-        the delay."""
-        ...
-
-    def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """``call_later`` for a timer that serves many: each that it serves is an event, itself it
-        is one only if nobody is due."""
-        ...
-
-    def serve(self, actor: str, name: str, cause: int | None) -> None:
-        """Note that what is done now follows from what set an entry of a shared timer."""
-        ...
-
-    def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
-        """An actor has waited for others in vain; what is done now follows from that."""
-        ...
-
-    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
-        """Bring a delivery to ``network.arrive`` inside its target after a delay."""
-        ...
-
-    def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
-        """``enqueue`` after a delay, but not before a time; gives when it will arrive."""
-        ...
-
-    def next_incarnation(self) -> int:
-        """A number that no other node of this runtime has."""
-        ...
-
-    def create_port(self, node: Any, machine: str, handlers: Any) -> Any:
-        """A ``Port`` of the kind that the runtime's network takes."""
-        ...
-
-    def create_inbox(self, node: Any) -> Any: ...
-
-    def create_future(self) -> Any: ...
-
-    def start_actor_loop(self, node: Any) -> None: ...
-
-    def spawn(self, node_class: type[Any], name: str, process: Process, *args: Any) -> Any:
-        """Create and start a node; returns the node itself."""
-        ...
-
-    def discard(self, node: Any) -> None:
-        """Forget a halted node."""
-        ...
-
-    def report_failure(self, node: Resident | None, error: BaseException) -> None:
-        """A handler raised what no handler may."""
-        ...
-
-    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
-        """A user's observer or filter raised."""
-        ...
-
-    def log(self, name: str, level: str, text: str) -> None:
-        """Write a line of a core's log, under the node's name."""
-        ...
-
-    def note(self, kind: str, actor: str, text: str) -> None:
-        """Write a fault or a note into the trace."""
-        ...
-
+    recorder: EventSink | None
+    row_buffer: RowBuffer | None
+    """Of the recorder, if it has one and events may be written there."""
     owners: dict[int | str, str]
     """Whose ZooKeeper sessions and transactions these are, while the run is recorded."""
 
+    _cause: int | None
+
+    @property
+    def cause(self) -> int | None:
+        """Sequence number of the event that is being handled, when the run is traced."""
+        return self._cause
+
+    @cause.setter
+    def cause(self, seq: int | None) -> None:
+        self._cause = seq
+
+    @abc.abstractmethod
+    def begin_step(self) -> int | None:
+        """Begin an act from outside of the cluster; it is the cause of what follows."""
+
+    @abc.abstractmethod
+    def state_listener(self, actor: str) -> StateListener | None:
+        """Return the listener of an actor's changes of state; None where nobody hears of them."""
+
+    @abc.abstractmethod
+    def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
+        """Return the listener of the offsets of an actor's log, where somebody hears of them."""
+
+    @abc.abstractmethod
+    def now_us(self) -> int:
+        """Microseconds since the runtime started."""
+
+    @abc.abstractmethod
+    def now_ms(self) -> int:
+        """Milliseconds by the runtime's clock, which began at the Unix epoch: see ``Host``."""
+
+    @abc.abstractmethod
+    def wall_ms(self) -> int:
+        """Milliseconds since the Unix epoch: see ``Host``."""
+
+    @abc.abstractmethod
+    def now_ms_ahead(self, ahead_us: int) -> int:
+        """``now_ms`` of a clock that is so far ahead, or behind below 0."""
+
+    @abc.abstractmethod
+    def wall_ms_ahead(self, ahead_us: int) -> int:
+        """``wall_ms`` of a clock that is so far ahead, or behind below 0."""
+
+    @abc.abstractmethod
+    def call_later(
+        self, node: Endpoint | None, delay_us: int, callback: Callable[[], object]
+    ) -> Timer:
+        """Call back after a delay, inside ``node`` unless that is None."""
+
+    @abc.abstractmethod
+    def come_later(self, node: Endpoint, delay_us: int, callback: Callable[[], object]) -> Timer:
+        """``call_later`` for what comes to a node from elsewhere: no clock of its machine measures
+        the delay."""
+
+    @abc.abstractmethod
+    def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
+        """``call_later`` for a timer that serves many, each of which calls ``serve`` or
+        ``waited``: the firing itself is an event only if none is due."""
+
+    @abc.abstractmethod
+    def serve(self, actor: str, name: str, cause: int | None) -> None:
+        """An entry of a timer that serves many is due; what is done now follows from ``cause``."""
+
+    @abc.abstractmethod
+    def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
+        """An actor has waited for others in vain, since event ``cause``: because of a crash, a
+        pause, a cut, a loss or a slow link, if one of these lasted into the wait."""
+
+    @abc.abstractmethod
+    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
+        """Bring a delivery to ``network.arrive`` inside its target after a delay."""
+
+    @abc.abstractmethod
+    def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
+        """``enqueue`` after a delay, but not before a time; gives when it will arrive."""
+
+    @abc.abstractmethod
+    def next_incarnation(self) -> int:
+        """A number that no other node of this runtime has."""
+
+    @abc.abstractmethod
+    def create_port(self, node: Any, machine: str, handlers: Any) -> Any:
+        """The end of the network at which a node sends and takes messages: a ``Port``."""
+
+    @abc.abstractmethod
+    def create_inbox(self, node: Any) -> Any: ...
+
+    @abc.abstractmethod
+    def create_future(self) -> Any: ...
+
+    @abc.abstractmethod
+    def start_actor_loop(self, node: Any) -> None: ...
+
+    @abc.abstractmethod
+    def spawn(self, node_class: type[Any], name: str, process: Process, *args: Any) -> Any:
+        """Create and start a node; returns the node itself."""
+
+    @abc.abstractmethod
+    def discard(self, node: Any) -> None:
+        """Forget a halted node."""
+
+    @abc.abstractmethod
+    def report_failure(self, node: Endpoint | None, error: BaseException) -> None:
+        """A handler raised what no handler may: remember it and say so."""
+
+    @abc.abstractmethod
+    def outsider_failed(self, what: str, function: object, error: Exception) -> None:
+        """A user's observer or filter raised."""
+
+    @abc.abstractmethod
+    def log(self, name: str, level: str, text: str) -> None:
+        """Write a line of a core's log, under the node's name."""
+
+    @abc.abstractmethod
+    def note(self, kind: str, actor: str, text: str) -> None:
+        """Write a fault or a note into the trace."""
+
+    @abc.abstractmethod
     def report_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
         """An actor gives a silent peer up; what follows is due to what silenced it."""
-        ...

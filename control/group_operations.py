@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..actors.clients.assignors import decode_assignment
 from ..protocol.awaiting import Disconnected, RequestTimeout
-from ..protocol.errors import ErrorCode, KafkaError, NotThereYet, UsageError, did_you_mean
+from ..protocol.errors import (
+    ClientError,
+    ErrorCode,
+    KafkaError,
+    NotThereYet,
+    UsageError,
+    did_you_mean,
+)
 from ..protocol.groups import (
     CONSUMER_PROTOCOL,
     CONSUMER_PROTOCOL_TYPE,
@@ -158,7 +164,7 @@ def assigned_partitions(data: bytes) -> list[list[Any]] | None:
     """(topic, partition) pairs of a consumer's assignment; None for what is none."""
     try:
         return [[topic, number] for topic, number in decode_assignment(data)]
-    except (struct.error, UnicodeDecodeError):
+    except ClientError:
         return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..actors.broker.spec import PORT
 from ..protocol.config import CONSUMER_PROTOCOL, BrokerConfig
@@ -46,14 +46,6 @@ class Security(Protocol):
         ...
 
 
-class _ProgramRequest(ClientRequest):
-    """The asker of one request of a program."""
-
-    __slots__ = ()
-    is_carried_elsewhere: ClassVar[bool] = True
-    """Delays, cuts and losses act on the bytes of the connection."""
-
-
 class ProgramGateway(Gateway):
     """The ``Backend`` of brokers' listeners, for which each client is a program."""
 
@@ -69,7 +61,7 @@ class ProgramGateway(Gateway):
         return program
 
     def _asker(self, client: str, respond: Respond) -> ClientRequest:
-        return _ProgramRequest(client, client, respond)
+        return ClientRequest(client, client, respond, is_carried_elsewhere=True)
 
 
 class _Listener(KafkaListener):

@@ -55,22 +55,22 @@ class ControllerActor(SessionNode):
         return self.broker_info
 
     def _work(self, kind: str, amount: int) -> None:
-        self.runtime.network.work(self.machine, kind, amount)
+        self.port.network.work(self.machine, kind, amount)
 
     # -- the mailbox of events -----------------------------------------------------------------
 
     def post(self, queued: QueuedEvent) -> bool:
         """Number and record an event; False if a rule of the network holds it back."""
-        queued.letter, is_held = self.runtime.network.post_to_self(self, queued.event, queued)
+        queued.letter, is_held = self.port.network.post_to_self(self, queued.event, queued)
         return not is_held
 
     def deliver(self, queued: QueuedEvent) -> None:
         """Deliver an event as any other message."""
-        self.runtime.network.arrive(queued.letter)
+        self.port.network.arrive(queued.letter)
 
     def withdraw(self, queued: QueuedEvent) -> None:
         """Record that the event was preempted."""
-        self.runtime.network.withdraw(queued.letter, "preempted")
+        self.port.network.withdraw(queued.letter, "preempted")
 
     # -- receiving -----------------------------------------------------------------------------
 

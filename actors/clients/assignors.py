@@ -7,14 +7,13 @@ as in Kafka, where static members are sorted by their instance id before the oth
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ...coordinators.consumer_groups import embedded_protocol
 from ...protocol.values import TopicPartition
 
 _VERSION = 1
-_NO_USER_DATA = b"\xff\xff\xff\xff"
 
 Partitions = tuple[TopicPartition, ...]
 
@@ -139,61 +138,32 @@ def _of(topic: str, numbers: Iterable[int]) -> list[TopicPartition]:
 
 def encode_subscription(topics: Sequence[str], owned: Iterable[TopicPartition]) -> bytes:
     """Version 1 of the consumer protocol: topics, no user data, owned partitions."""
-    names = b"".join(map(_string, topics))
-    head = struct.pack(">hi", _VERSION, len(topics))
-    return head + names + _NO_USER_DATA + _topic_partitions(owned)
+    return embedded_protocol.encode_subscription(topics, _by_topic(owned), _VERSION)
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None = None) -> Subscription:
-    """Decode the subscription of a member of this package."""
-    version, count = struct.unpack_from(">hi", data)
-    at = 6
-    topics = []
-    for _ in range(count):
-        topic, at = _read_string(data, at)
-        topics.append(topic)
-    at += 4 + max(struct.unpack_from(">i", data, at)[0], 0)
-    owned = _read_topic_partitions(data, at) if version >= 1 else ()
-    return Subscription(tuple(topics), owned, group_instance_id)
+    """Decode the subscription of a member; raises ``ClientError`` for what is none."""
+    told = embedded_protocol.decode_subscription(data)
+    return Subscription(told.topics, _partitions(told.owned), group_instance_id)
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
     """Encode the assignment that the leader gives a member."""
-    return struct.pack(">h", _VERSION) + _topic_partitions(partitions) + _NO_USER_DATA
+    return embedded_protocol.encode_assignment(_by_topic(partitions), _VERSION)
 
 
 def decode_assignment(data: bytes) -> Partitions:
-    """Decode the assignment of a member; empty for no bytes."""
-    return _read_topic_partitions(data, 2) if data else ()
+    """Decode the assignment of a member; empty for no bytes. Raises ``ClientError`` for what is
+    none."""
+    return _partitions(embedded_protocol.decode_assignment(data))
 
 
-def _string(text: str) -> bytes:
-    return struct.pack(">h", len(text.encode())) + text.encode()
-
-
-def _read_string(data: bytes, at: int) -> tuple[str, int]:
-    end = at + 2 + struct.unpack_from(">h", data, at)[0]
-    return data[at + 2 : end].decode(), end
-
-
-def _topic_partitions(partitions: Iterable[TopicPartition]) -> bytes:
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, tuple[int, ...]]]:
     by_topic: dict[str, list[int]] = {}
     for partition in partitions:
         by_topic.setdefault(partition.topic, []).append(partition.partition)
-    parts = [struct.pack(">i", len(by_topic))]
-    for topic, numbers in by_topic.items():
-        parts.append(_string(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers))
-    return b"".join(parts)
+    return [(topic, tuple(numbers)) for topic, numbers in by_topic.items()]
 
 
-def _read_topic_partitions(data: bytes, at: int) -> Partitions:
-    (count,) = struct.unpack_from(">i", data, at)
-    at += 4
-    partitions: list[TopicPartition] = []
-    for _ in range(count):
-        topic, at = _read_string(data, at)
-        (size,) = struct.unpack_from(">i", data, at)
-        numbers = struct.unpack_from(f">{size}i", data, at + 4)
-        partitions += _of(topic, numbers)
-        at += 4 + 4 * size
-    return tuple(partitions)
+def _partitions(by_topic: Iterable[tuple[str, tuple[int, ...]]]) -> Partitions:
+    return tuple(TopicPartition(topic, number) for topic, numbers in by_topic for number in numbers)

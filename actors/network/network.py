@@ -11,11 +11,11 @@ import functools
 import math
 import random
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ...protocol.awaiting import Disconnected
 from ...protocol.names import machine_of
-from ..delivery import Delivery, Link
+from ..delivery import Delivery, Endpoint, Link
 from ..silence import Silence
 from ..surroundings import Letter, Resident, Surroundings
 from .latency import LatencyModel
@@ -33,14 +33,14 @@ Interceptor = Callable[[Delivery], bool]
 class Attempt(NamedTuple):
     """A request to a process that does not listen, over a link that lets no refusal through."""
 
-    sender: Any
+    sender: Endpoint
     destination: str
     message: Any
     correlation: int
 
     def is_wanted(self) -> bool:
         """Return whether its asker still waits for an answer."""
-        return bool(self.sender.is_waiting_for(self.correlation))
+        return self.sender.is_waiting_for(self.correlation)
 
 
 def _no_delay(_rng: random.Random) -> int:
@@ -50,13 +50,13 @@ def _no_delay(_rng: random.Random) -> int:
 def _is_paced_elsewhere(delivery: Delivery) -> bool:
     """Return whether it crosses a TCP connection whose bytes are delayed before and after."""
     asker = delivery.target if delivery.is_reply else delivery.sender
-    return asker.is_paced_elsewhere  # type: ignore[no-any-return]
+    return asker.is_paced_elsewhere
 
 
 def _is_carried_elsewhere(delivery: Delivery) -> bool:
     """Return whether cuts and losses, too, concern the bytes of its connection."""
     asker = delivery.target if delivery.is_reply else delivery.sender
-    return asker.is_carried_elsewhere  # type: ignore[no-any-return]
+    return asker.is_carried_elsewhere
 
 
 class Network:
@@ -140,7 +140,12 @@ class Network:
     # -- sending -------------------------------------------------------------------------------
 
     def send(
-        self, sender: Any, destination: str, message: Any, correlation: int = 0, context: Any = None
+        self,
+        sender: Endpoint,
+        destination: str,
+        message: Any,
+        correlation: int = 0,
+        context: Any = None,
     ) -> None:
         target = self.nodes.get(destination)
         if target is None:
@@ -148,7 +153,7 @@ class Network:
         else:
             self.transmit(self._deliver_to(target, sender, message, correlation, False, context))
 
-    def reply(self, sender: Any, request: Delivery, response: Any) -> None:
+    def reply(self, sender: Endpoint, request: Delivery, response: Any) -> None:
         answer = self._deliver_to(request.sender, sender, response, request.correlation, True)
         if request.event is not None:
             answer = answer.following(request.event)
@@ -156,8 +161,8 @@ class Network:
 
     def _deliver_to(
         self,
-        target: Any,
-        sender: Any,
+        target: Endpoint,
+        sender: Endpoint,
         message: Any,
         correlation: int,
         is_reply: bool,
@@ -279,7 +284,7 @@ class Network:
     def work(self, machine: str, kind: str, amount: int) -> None:
         """Something a process does beside sending; only a cost model takes time for it."""
 
-    def refuse(self, sender: Any, destination: str, message: Any, correlation: int) -> None:
+    def refuse(self, sender: Endpoint, destination: str, message: Any, correlation: int) -> None:
         """No process listens there: a connection attempt is refused after the usual delay.
 
         Over a cut link neither attempt nor refusal comes through. TCP tries again until it is
@@ -302,7 +307,7 @@ class Network:
                 Delivery(sender, sender, error, correlation, True, runtime.cause), self.latency_us
             )
 
-    def _trace_refusal(self, sender: Any, destination: str, message: Any, why: str) -> None:
+    def _trace_refusal(self, sender: Endpoint, destination: str, message: Any, why: str) -> None:
         runtime = self._runtime
         if runtime.recorder is not None:
             runtime.recorder.event(
@@ -344,7 +349,8 @@ class Network:
         runtime = self._runtime
         if target.blocked:
             if not target.stopped:
-                target.process.held.append(lambda: self._arrive_late(delivery))
+                node = cast(Resident, target)  # an asker over TCP is never blocked
+                node.process.held.append(lambda: self._arrive_late(delivery))
                 return
             refused_by = self._trace(delivery, "drop", "stopped")
             if delivery.correlation and not delivery.is_reply and not delivery.sender.stopped:
@@ -656,7 +662,8 @@ class Network:
         for delivery, delay_us, _ in freed:
             self._trace(delivery, "release")
             if delivery.sender is delivery.target:
-                self._runtime.call_later(delivery.target, 0, delivery.context.arrive)
+                node = cast(Resident, delivery.target)
+                self._runtime.call_later(node, 0, delivery.context.arrive)
                 continue
             link = self._link(delivery.sender.machine, delivery.target.machine)
             link.free_at_us = max(now + delay_us, link.free_at_us)

@@ -39,7 +39,8 @@ class _Garbage:
 
     @contextmanager
     def looking_rarely(self) -> Iterator[None]:
-        """While a cluster starts: what it makes lives as long as it does, so none is garbage."""
+        """While a cluster starts, or a run of a batch goes on from its start to its verdict: what
+        is made there lives to the end, so none of it is garbage."""
         with self._lock:
             self._starts += 1
             if self._starts == 1:

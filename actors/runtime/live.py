@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ...protocol.errors import UsageError
 from ..clock import rescaled
-from ..delivery import Delivery
+from ..delivery import Delivery, Endpoint
 from ..surroundings import Process, Resident
 from .runtime import LoopRuntime
 from .virtual_timer import name_of
@@ -128,7 +128,7 @@ class LiveTimer:
 
     def __init__(
         self,
-        node: Resident | None,
+        node: Endpoint | None,
         callback: Callable[[], object],
         due_us: int,
         stalled_ns: int,
@@ -139,7 +139,7 @@ class LiveTimer:
         """When the cluster's clock makes it due."""
         self.stalled_ns: int = stalled_ns
         """What the clock had left out when the loop was last told when to fire it."""
-        self.node: Resident | None = node
+        self.node: Endpoint | None = node
         self.cause: int | None = None
         """Seq of the event that armed it, while the run is recorded."""
         self.serves_many: bool = False
@@ -213,7 +213,7 @@ class LiveRuntime(LoopRuntime):
         return (self._epoch_ns + (self.now_us() + ahead_us) * 1000) // 1_000_000
 
     def call_later(
-        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
+        self, node: Endpoint | None, delay_us: int, callback: Callable[[], object]
     ) -> LiveTimer:
         waiting = self._waiting
         timer = LiveTimer(node, callback, self.now_us() + delay_us, self._stalled_ns, waiting)
@@ -231,7 +231,7 @@ class LiveRuntime(LoopRuntime):
         now_us = self.now_us()
         for timer in list(self._waiting):
             if (
-                timer.node is not None
+                isinstance(timer.node, Resident)
                 and timer.node.process is process
                 and timer.handle is not None
                 and not timer.comes_from_elsewhere
@@ -253,7 +253,7 @@ class LiveRuntime(LoopRuntime):
                 timer.handle = self.loop.call_later(early_us / 1e6, self._fire, timer)
                 return
         self._waiting.pop(timer, None)
-        if node is not None and node.blocked:
+        if isinstance(node, Resident) and node.blocked:
             if not node.stopped:
                 node.process.held.append(lambda: self._fire_late(timer))
             return

@@ -19,12 +19,20 @@ import pykka
 from ...protocol.host import LogListener, StateListener, Timer
 from ...protocol.names import TCP_CLIENTS, machine_of
 from ..clock import USUAL_PPM
-from ..delivery import Delivery
+from ..delivery import Delivery, Endpoint
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
 from ..silence import Silence, Waited, words_of_wait
-from ..surroundings import EventSink, Process, Resident, RowBuffer, StateObserver, TraceSink
+from ..surroundings import (
+    EventSink,
+    Process,
+    Resident,
+    RowBuffer,
+    StateObserver,
+    Surroundings,
+    TraceSink,
+)
 from .timer_chains import TimerChains
 from .virtual_timer import name_of
 
@@ -83,7 +91,7 @@ class _OtherSink(EventSink):
         return self._sink.event(time_us, kind, actor, peer, message, message_id, cause, why, of)
 
 
-class Runtime(abc.ABC):
+class Runtime(Surroundings):
     """Base of the runtimes; ``seed`` fixes every random draw."""
 
     name: str
@@ -121,53 +129,20 @@ class Runtime(abc.ABC):
             self._torn_writes = random.Random(seed)
         return self._torn_writes
 
-    @property
-    def cause(self) -> int | None:
-        """Seq of the event that is being handled."""
-        return self._cause
-
-    @cause.setter
-    def cause(self, seq: int | None) -> None:
-        self._cause = seq
-
     # -- time ----------------------------------------------------------------------------------
 
-    @abc.abstractmethod
-    def now_us(self) -> int:
-        """Microseconds since the runtime started."""
-
-    @abc.abstractmethod
-    def now_ms(self) -> int:
-        """Milliseconds by the runtime's clock, which began at the Unix epoch: see ``Host``."""
-
     def wall_ms(self) -> int:
-        """Milliseconds since the Unix epoch: see ``Host``."""
         return time.time_ns() // 1_000_000
 
-    @abc.abstractmethod
-    def now_ms_ahead(self, ahead_us: int) -> int:
-        """``now_ms`` of a clock that is so far ahead, or behind below 0."""
-
     def wall_ms_ahead(self, ahead_us: int) -> int:
-        """``wall_ms`` of a clock that is so far ahead, or behind below 0."""
         return (time.time_ns() + ahead_us * 1000) // 1_000_000
 
-    @abc.abstractmethod
-    def call_later(
-        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
-    ) -> Timer:
-        """Call back after a delay, inside ``node`` unless that is None."""
-
     def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """``call_later`` for a timer that serves many, each of which calls ``serve`` or
-        ``waited``: the firing itself is an event only if none is due."""
         timer: Any = self.call_later(node, delay_us, callback)
         timer.serves_many = True
         return timer  # type: ignore[no-any-return]
 
-    def come_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """``call_later`` for what comes to a node from elsewhere: no clock of its machine measures
-        the delay."""
+    def come_later(self, node: Endpoint, delay_us: int, callback: Callable[[], object]) -> Timer:
         timer: Any = self.call_later(node, delay_us, callback)
         timer.comes_from_elsewhere = True
         return timer  # type: ignore[no-any-return]
@@ -178,12 +153,7 @@ class Runtime(abc.ABC):
 
     # -- messages ------------------------------------------------------------------------------
 
-    @abc.abstractmethod
-    def enqueue(self, delivery: Delivery, delay_us: int) -> None:
-        """Bring a delivery to ``network.arrive`` inside its target after a delay."""
-
     def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
-        """``enqueue`` after a delay, but not before a time; gives when it will arrive."""
         now_us = self.now_us()
         arrival_us = max(now_us + delay_us, earliest_us)
         self.enqueue(delivery, arrival_us - now_us)
@@ -200,17 +170,7 @@ class Runtime(abc.ABC):
     # -- actors --------------------------------------------------------------------------------
 
     def create_port(self, node: Node, machine: str, handlers: dict[type, Handler]) -> Port:
-        """The end of the network at which a node sends and takes messages."""
         return Port(self, self.network, node, machine, handlers)
-
-    @abc.abstractmethod
-    def create_inbox(self, node: Node) -> Any: ...
-
-    @abc.abstractmethod
-    def create_future(self) -> Any: ...
-
-    @abc.abstractmethod
-    def start_actor_loop(self, node: Node) -> None: ...
 
     def create_lock(self) -> Any:
         """Lock of a process; None where handlers cannot run side by side."""
@@ -304,7 +264,7 @@ class Runtime(abc.ABC):
 
     # -- failures ------------------------------------------------------------------------------
 
-    def report_failure(self, node: Resident | None, error: BaseException) -> None:
+    def report_failure(self, node: Endpoint | None, error: BaseException) -> None:
         """A handler raised what no handler may: remember it and say so."""
         name = node.name if node is not None else "runtime"
         self.failures.append((name, error))
@@ -402,14 +362,13 @@ class Runtime(abc.ABC):
         self._blamed = (self.cause, before)
 
     def nobody_served(
-        self, node: Resident | None, callback: Callable[[], object], cause: int | None
+        self, node: Endpoint | None, callback: Callable[[], object], cause: int | None
     ) -> None:
         """A timer that serves many has fired, and nobody was due."""
         if self.recorder is not None and node is not None:
             self.record_firing(node.name, name_of(callback), cause)
 
     def serve(self, actor: str, name: str, cause: int | None) -> None:
-        """An entry of a timer that serves many is due; what is done now follows from ``cause``."""
         if self.recorder is not None:
             if cause is None:
                 cause = self.begin_step()
@@ -418,8 +377,6 @@ class Runtime(abc.ABC):
             )
 
     def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
-        """An actor has waited for others in vain, since event ``cause``: because of a crash, a
-        pause, a cut, a loss or a slow link, if one of these lasted into the wait."""
         if self.recorder is None:
             return
         if cause is None:

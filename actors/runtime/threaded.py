@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pykka
 
 from ..clock import rescaled
-from ..delivery import Delivery
+from ..delivery import Delivery, Endpoint
 from ..node import Node
 from ..surroundings import Process, Resident
 from .live import LoopThread
@@ -32,13 +32,13 @@ class ThreadedTimer:
     def __init__(
         self,
         runtime: ThreadedRuntime,
-        node: Resident | None,
+        node: Endpoint | None,
         callback: Callable[[], object],
         *,
         serves_many: bool = False,
     ) -> None:
         self._runtime = runtime
-        self.node: Resident | None = node
+        self.node: Endpoint | None = node
         self._cause = None if runtime.recorder is None else runtime.begin_step()
         self._serves_many = serves_many
         self.comes_from_elsewhere: bool = False
@@ -53,7 +53,7 @@ class ThreadedTimer:
         node = self.node
         if self._callback is None:
             return
-        if node is None:
+        if not isinstance(node, Resident):
             self._runtime.loop.call_soon_threadsafe(self.fire)
         elif not node.stopped:
             with contextlib.suppress(pykka.ActorDeadError):
@@ -69,7 +69,7 @@ class ThreadedTimer:
         callback, node = self._callback, self.node
         if callback is None:
             return
-        if node is not None and node.blocked:
+        if isinstance(node, Resident) and node.blocked:
             if not node.stopped:
                 node.process.held.append(self._due_late)
             return
@@ -114,7 +114,7 @@ class _TimerThread(threading.Thread):
             for place, (due_s, number, due, timer) in enumerate(self._heap):
                 if (
                     timer is not None
-                    and timer.node is not None
+                    and isinstance(timer.node, Resident)
                     and timer.node.process is process
                     and not timer.comes_from_elsewhere
                 ):
@@ -195,7 +195,7 @@ class ThreadedRuntime(Runtime):
         return threading.RLock()
 
     def call_later(
-        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
+        self, node: Endpoint | None, delay_us: int, callback: Callable[[], object]
     ) -> ThreadedTimer:
         return self._set(ThreadedTimer(self, node, callback), delay_us)
 
@@ -215,7 +215,7 @@ class ThreadedRuntime(Runtime):
         self._timers.move(process, before_ppm, after_ppm)
 
     def fires(
-        self, node: Resident | None, callback: Callable[[], object], cause: int | None
+        self, node: Endpoint | None, callback: Callable[[], object], cause: int | None
     ) -> None:
         """Note that what this thread does now is due to a timer."""
         if self.recorder is not None and node is not None:

@@ -19,11 +19,11 @@ import gc
 from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, cast
 
 from ...protocol.errors import UsageError
 from ..clock import rescaled
-from ..delivery import Delivery, Link
+from ..delivery import Delivery, Endpoint, Link
 from ..network.network import Network
 from ..node import Node
 from ..port import Handler, Port
@@ -122,7 +122,7 @@ class VirtualRuntime(LoopRuntime):
         return self.now_ms_ahead(ahead_us)
 
     def call_later(
-        self, node: Resident | None, delay_us: int, callback: Callable[[], object]
+        self, node: Endpoint | None, delay_us: int, callback: Callable[[], object]
     ) -> VirtualTimer:
         if self.recorder is None:
             timer = VirtualTimer(node, callback)
@@ -140,7 +140,7 @@ class VirtualRuntime(LoopRuntime):
         for place, (time, sequence, item) in enumerate(entries):
             if (
                 type(item) is VirtualTimer
-                and item.node is not None
+                and isinstance(item.node, Resident)
                 and item.node.process is process
                 and not item.comes_from_elsewhere
             ):
@@ -347,6 +347,7 @@ class VirtualRuntime(LoopRuntime):
             self.handled += count
 
     def _clock_stands(self, item: VirtualTimer | Delivery) -> UsageError:
+        node: Endpoint | None
         if type(item) is VirtualTimer:
             node, what = item.node, f"a call of {getattr(item.callback, '__qualname__', '?')}"
         else:
@@ -362,7 +363,7 @@ class VirtualRuntime(LoopRuntime):
         callback, node = timer.callback, timer.node
         if callback is None:
             return  # cancelled while its process was paused
-        if node is not None and node.blocked:
+        if isinstance(node, Resident) and node.blocked:
             if not node.stopped:
                 self._hold(timer, node)
             return
@@ -461,7 +462,7 @@ class VirtualPort(Port):
             return
         asker = request.sender
         if not request.message_id:  # it came by the short way
-            asking: Node = asker
+            asking = cast(Node, asker)
             self._posting.post(self, asking.port, response, correlation, True)
         elif request.event is not None and isinstance(asker, Node):
             self._posting.post(self, asker.port, response, correlation, True, request.event)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...protocol.host import qualified_name
-from ..surroundings import Resident
+from ..delivery import Endpoint
 
 
 class VirtualTimer:
@@ -16,7 +16,7 @@ class VirtualTimer:
     __slots__ = ("callback", "cause", "comes_from_elsewhere", "node", "serves_many")
 
     def __init__(
-        self, node: Resident | None, callback: Callable[[], object], cause: int | None = None
+        self, node: Endpoint | None, callback: Callable[[], object], cause: int | None = None
     ) -> None:
         self.node = node
         self.cause: int | None = cause

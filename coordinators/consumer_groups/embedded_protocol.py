@@ -7,13 +7,14 @@ Raises ``ClientError`` for what is not of that form.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...protocol.errors import ClientError
-from ..record_fields import Cursor
+from ..record_fields import Cursor, string
 
 _NEWEST = 3
+_NO_USER_DATA = b"\xff\xff\xff\xff"
 
 
 class EmbeddedSubscription(NamedTuple):
@@ -72,10 +73,21 @@ def decode_assignment(data: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 def encode_assignment(partitions: Iterable[tuple[str, tuple[int, ...]]], version: int) -> bytes:
     """An assignment in the version that the consumer speaks."""
+    return struct.pack(">h", version) + _written_partitions(partitions) + _NO_USER_DATA
+
+
+def encode_subscription(
+    topics: Sequence[str], owned: Iterable[tuple[str, tuple[int, ...]]], version: int
+) -> bytes:
+    """A subscription of version 0 or 1 without user data."""
+    names = b"".join(map(string, topics))
+    written = struct.pack(">hi", version, len(topics)) + names + _NO_USER_DATA
+    return written + _written_partitions(owned) if version >= 1 else written
+
+
+def _written_partitions(partitions: Iterable[tuple[str, tuple[int, ...]]]) -> bytes:
     pairs = list(partitions)
-    written = [struct.pack(">hi", version, len(pairs))]
+    written = [struct.pack(">i", len(pairs))]
     for topic, numbers in pairs:
-        name = topic.encode()
-        written.append(struct.pack(">h", len(name)) + name)
-        written.append(struct.pack(f">i{len(numbers)}i", len(numbers), *numbers))
-    return b"".join((*written, b"\xff\xff\xff\xff"))
+        written.append(string(topic) + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers))
+    return b"".join(written)

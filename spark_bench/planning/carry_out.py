@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...actors.runtime.garbage import garbage
 from ...testing.running import WaitTimeout
 from ..measuring.budget import BudgetExceeded, WallTimeExceeded, limited
 from ..measuring.run import Run
@@ -46,7 +47,7 @@ def carry_out_in(run: Run, plan: BatchPlan, spec: RunSpec) -> Outcome:
     """Carry out a run in a ``Run`` that the caller has made and keeps."""
     status, problems = "ok", ""
     try:
-        with limited(plan.budget):
+        with limited(plan.budget), garbage.looking_rarely():
             plan.suite.play(run, dict(spec.parameters))
         if run.problems:
             status, problems = "violation", "; ".join(run.problems)

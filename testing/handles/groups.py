@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import struct
 from typing import TYPE_CHECKING
 
 from ...actors.clients.assignors import decode_assignment
 from ...coordinators.consumer_groups.coordinator import ConsumerGroupCoordinator
+from ...protocol.errors import ClientError
 from ...protocol.groups import CONSUMER_PROTOCOL_TYPE
 from ...protocol.internal_topics import OFFSETS_TOPIC
 from ...protocol.values import TopicPartition
@@ -134,5 +134,5 @@ def _assigned(group: Group, assignment: bytes) -> tuple[TopicPartition, ...]:
         return ()
     try:
         return decode_assignment(assignment)
-    except (struct.error, UnicodeDecodeError):
+    except ClientError:
         return ()

@@ -5,13 +5,12 @@ It is read only once something is wrong, as it has all that happened.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...actors.clients.assignors import decode_assignment
 from ...protocol.data import ProduceRequest
-from ...protocol.errors import ErrorCode
+from ...protocol.errors import ClientError, ErrorCode
 from ...protocol.groups import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -213,5 +212,5 @@ def _assigned(assignment: Any) -> frozenset[TopicPartition]:
         return frozenset()
     try:
         return frozenset(decode_assignment(assignment))
-    except (struct.error, UnicodeDecodeError):
+    except ClientError:
         return frozenset()

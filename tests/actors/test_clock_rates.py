@@ -15,9 +15,11 @@ from fakekafka.actors.runtime.runtime import Runtime
 from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.actors.surroundings import Process
 from fakekafka.protocol.awaiting import RequestTimeout
+from fakekafka.protocol.names import TCP_CLIENTS
 from fakekafka.protocol.values import message
 from fakekafka.tests.support.examples import examples
 from fakekafka.tests.support.runtimes import Settle
+from fakekafka.wire.kafka.gateway import ClientRequest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -232,3 +234,20 @@ def test_a_wait_is_never_cut_short(before_ppm: int, after_ppm: int, span_us: int
     lasts_us = clock.lasts_us(span_us)
     assert clock.ahead_us(17 + lasts_us) + lasts_us >= span_us
     assert rescaled(lasts_us, before_ppm, after_ppm) * after_ppm >= lasts_us * before_ppm
+
+
+def test_what_waits_for_a_client_over_tcp_goes_by_no_machine_of_the_cluster(
+    runtime: Runtime, settle: Settle
+) -> None:
+    """Such as an answer that an injection delays."""
+    peer = spawn(runtime, "a")
+    asker = ClientRequest("client", TCP_CLIENTS, peer.take, is_carried_elsewhere=False)
+
+    def act() -> None:
+        runtime.come_later(asker, 20_000, peer.note)
+        runtime.call_later(asker, 20_000, peer.note)
+        set_rate(runtime, peer, SLOW)
+
+    runtime.run_in(peer.process, act)
+    settle(lambda: len(peer.seen_us) == 2)
+    assert not runtime.failures

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ...protocol.data import RequestContext
+from ...protocol.declaring.native import mypyc_attr
 from ...protocol.values import message
 
 Respond = Callable[[Any], None]
@@ -55,6 +56,7 @@ class Backend(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BackendInFront:
     """A ``Backend`` that looks at requests before another one gets them."""
 

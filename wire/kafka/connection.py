@@ -15,6 +15,7 @@ A client that sends nonsense is disconnected with one line in the log, whatever 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import socket
 from collections import deque
@@ -71,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         "_last_active_s",
         "_leaving",
         "_listener",
+        "_loop",
         "_mute_timer",
         "_peer",
         "_principal",
@@ -88,6 +90,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, listener: AcceptingListener[Connection], service: BrokerService) -> None:
         self._listener = listener
+        self._loop = listener.loop
         self._service = service
         self._transport: asyncio.Transport | None = None
         self.name: str = ""
@@ -144,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
         transport_socket = transport.get_extra_info("socket")
         if transport_socket is not None:
             transport_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._last_active_s = self._listener.loop.time()
+        self._last_active_s = self._loop.time()
         if not self._listener.on_connection_made(self):
             self.close()
             return
@@ -166,7 +169,7 @@ class Connection(asyncio.BufferedProtocol):
         """Its address has connected too often: it is closed, but not at once (KIP-612)."""
         self._closed = True
         transport.pause_reading()
-        self._failure_timer = self._listener.loop.call_later(delay_ms / 1000, self.close)
+        self._failure_timer = self._loop.call_later(delay_ms / 1000, self.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._failure_timer is not None:
@@ -197,7 +200,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._closed:
             return
-        self._last_active_s = self._listener.loop.time()
+        self._last_active_s = self._loop.time()
         frame = self._frame
         if frame is not None:
             self._frame_view = self._frame_view[nbytes:]
@@ -407,7 +410,7 @@ class Connection(asyncio.BufferedProtocol):
             end()
             return
         transport.pause_reading()
-        self._failure_timer = self._listener.loop.call_later(delay_ms / 1000, end)
+        self._failure_timer = self._loop.call_later(delay_ms / 1000, end)
 
     def _submit_parts(
         self, split: SplitRequest, context: RequestContext, exchange: Exchange
@@ -417,7 +420,7 @@ class Connection(asyncio.BufferedProtocol):
         def submit(request: Any, respond: Callable[[Any], None]) -> None:
             service.backend.submit(service.broker_id, name, request, context, respond)
 
-        submit_parts(split, exchange, submit, self._listener.loop)
+        submit_parts(split, exchange, submit, self._loop)
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
         """Send the answer to the request in processing; any other one comes too late."""
@@ -434,7 +437,8 @@ class Connection(asyncio.BufferedProtocol):
         if type(response) is not Throttled:
             self._answer(exchange, response, 0)
         elif response.is_held_back:
-            self._mute(response.throttle_ms, lambda: self._answer_late(exchange, response))
+            answer_late = functools.partial(self._answer_late, exchange, response)
+            self._mute(response.throttle_ms, answer_late)
         else:
             self._mute(response.throttle_ms, self._unmute)
             self._answer(exchange, response.response, response.throttle_ms)
@@ -462,7 +466,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _mute(self, throttle_ms: int, end: Callable[[], None]) -> None:
         """Take no request for a throttle time in milliseconds, and do something at its end."""
-        loop = self._listener.loop
+        loop = self._loop
         if self._mute_timer is not None:
             self._mute_timer.cancel()
         self._mute_timer = loop.call_later(throttle_ms / 1000, end)
@@ -488,7 +492,7 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None:
             return
-        self._last_active_s = self._listener.loop.time()
+        self._last_active_s = self._loop.time()
         self._write(transport, parts)
 
     def _write(self, transport: asyncio.Transport, parts: Sequence[Buffer]) -> None:
@@ -595,7 +599,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch_idleness(self) -> None:
         """Close after ``connections.max.idle.ms`` without traffic; one timer, not one a frame."""
-        loop = self._listener.loop
+        loop = self._loop
         idle_max_s = self._service.idle_ms / 1000
         if idle_max_s <= 0:
             return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
+from ...actors.delivery import Delivery, Endpoint
 from ...protocol.data import RequestContext
 from ...protocol.declaring.native import mypyc_attr
 from ...protocol.names import TCP_CLIENTS, broker_name
@@ -14,29 +15,36 @@ from .operations import TcpOperation
 if TYPE_CHECKING:
     from ...actors.broker.broker import Broker
     from ...actors.broker.security import BrokerSecurity
-    from ...actors.delivery import Delivery
     from ...actors.network.network import Network
     from ...actors.runtime.runtime import Runtime
     from ...statemachines.security.authorizer import Authorizer
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class ClientRequest:
+class ClientRequest(Endpoint):
     """The asker of one request that came over a connection: takes the reply there."""
 
-    __slots__ = ("_respond", "blocked", "machine", "name", "stopped")
-    is_paced_elsewhere: ClassVar[bool] = True
-    """The delay of its link is that of the connection's bytes."""
-    is_carried_elsewhere: ClassVar[bool] = False
+    __slots__ = (
+        "_respond",
+        "blocked",
+        "is_carried_elsewhere",
+        "is_paced_elsewhere",
+        "machine",
+        "name",
+        "stopped",
+    )
 
-    def __init__(self, name: str, machine: str, respond: Respond) -> None:
+    def __init__(
+        self, name: str, machine: str, respond: Respond, *, is_carried_elsewhere: bool
+    ) -> None:
         self.name: str = name
         self.machine: str = machine
         self.blocked: bool = False
         self.stopped: bool = False
+        self.is_paced_elsewhere: bool = True
+        self.is_carried_elsewhere: bool = is_carried_elsewhere
         self._respond = respond
 
-    def is_waiting_for(self, _correlation: int) -> bool:
+    def is_waiting_for(self, correlation: int) -> bool:
         return True
 
     def receive(self, delivery: Delivery) -> None:
@@ -98,7 +106,7 @@ class Gateway:
         return None if broker is None else broker.security
 
     def _asker(self, client: str, respond: Respond) -> ClientRequest:
-        return ClientRequest(client, TCP_CLIENTS, respond)
+        return ClientRequest(client, TCP_CLIENTS, respond, is_carried_elsewhere=False)
 
     def _client_of(self, connection_name: str, request: object, context: RequestContext) -> str:
         """The name of the client that sent a request."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..request_memory import RequestMemory
@@ -74,6 +73,7 @@ class BrokerService:
         self._kafka_version = backend.kafka_version
         self._topic_names = BrokerTopicNames(backend, broker_id)
         self._has_consumer_groups = has_consumer_groups
+        self._codec: Codec | None = None
         self.connection_delay_ms: Callable[[str], int] = _taken_at_once
         """After how many milliseconds a new connection from an address is closed; 0 takes it."""
         self.memory: RequestMemory = RequestMemory(loop, queued_bytes_max)
@@ -81,17 +81,19 @@ class BrokerService:
         """Where all connections receive, one at a time; made for the first one."""
         self._connection_count = 0
 
-    @cached_property
+    @property
     def codec(self) -> Codec:
         """What the connections' bytes mean; made for the first connection."""
-        from .codec import Codec
+        if self._codec is None:
+            from .codec import Codec
 
-        return Codec(
-            self._kafka_version,
-            self._topic_names,
-            self.listener_name,
-            has_consumer_groups=self._has_consumer_groups,
-        )
+            self._codec = Codec(
+                self._kafka_version,
+                self._topic_names,
+                self.listener_name,
+                has_consumer_groups=self._has_consumer_groups,
+            )
+        return self._codec
 
     def limit_connections(self, delay_ms: Callable[[str], int] | None) -> None:
         """Ask this before a connection is taken; None takes all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...actors.surroundings import Resident
 from ...protocol.names import TCP_CLIENTS, zookeeper_client_name
 from ...zkfake.messages import ConnectionClosed
 
@@ -17,12 +18,8 @@ _FIRST_CONNECTION_ID = 1 << 62
 """Clients that are nodes number their connections below this."""
 
 
-class ZooKeeperPort:
+class ZooKeeperPort(Resident):
     """A TCP connection as a member of the network."""
-
-    machine = TCP_CLIENTS
-    is_paced_elsewhere = False
-    is_carried_elsewhere = False
 
     def __init__(
         self,
@@ -35,14 +32,18 @@ class ZooKeeperPort:
         self.name: str = zookeeper_client_name(index)
         self.connection_id: int = _FIRST_CONNECTION_ID + index
         """Unique among all connections to the server, over its restarts."""
+        self.machine: str = TCP_CLIENTS
         self.blocked: bool = False
         self.stopped: bool = False
+        self.is_paced_elsewhere = self.is_carried_elsewhere = False
+        self.actor_ref = self
+        """The threaded runtime tells timers of nodes to their actors; a port lives on the loop."""
         self._runtime = runtime
         self._server_name = server_name
         self._server_told = False  # that there is a connection with this id
         self._on_message = on_message
         self._on_lost = on_lost
-        runtime.network.add(self)  # type: ignore[arg-type]
+        runtime.network.add(self)
 
     def send(self, message: Any) -> None:
         """Hand the server a packet of ``zkfake.messages``."""
@@ -56,7 +57,7 @@ class ZooKeeperPort:
         if self._server_told:
             self.send(ConnectionClosed(self.connection_id))
         self.blocked = self.stopped = True
-        self._runtime.network.remove(self)  # type: ignore[arg-type]
+        self._runtime.network.remove(self)
 
     # Called by the network and the runtime.
 
@@ -71,11 +72,6 @@ class ZooKeeperPort:
         if self._server_name in names and not self.stopped:
             self._server_told = False
             self._on_lost()
-
-    @property
-    def actor_ref(self) -> ZooKeeperPort:
-        """The threaded runtime tells timers of nodes to their actors; a port lives on the loop."""
-        return self
 
     def tell(self, timer: Any) -> None:
         self._runtime.loop.call_soon_threadsafe(timer.fire)

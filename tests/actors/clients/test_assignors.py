@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from fakekafka.actors.clients.assignors import (
     ASSIGNORS,
@@ -17,6 +19,7 @@ from fakekafka.actors.clients.assignors import (
     sticky_assignor,
 )
 from fakekafka.coordinators.groups.records import subscribed_topics
+from fakekafka.protocol.errors import ClientError
 from fakekafka.protocol.values import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,3 +108,18 @@ def test_subscriptions_come_back_and_coordinators_read_their_topics(
     found = decode_subscription(data)
     assert found.topics == subscription.topics == subscribed_topics(data)
     assert sorted(found.owned) == sorted(subscription.owned)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        struct.pack(">hih", 1, 2**31 - 1, -8),  # the name would end before it begins
+        struct.pack(">hih", 1, 1, 30),
+        struct.pack(">hi", 1, 1),
+        struct.pack(">hih1si", 1, 1, 1, b"\xff", 0),
+        struct.pack(">hih1si", 1, 1, 1, b"a", 2**31 - 1),
+    ],
+)
+def test_what_is_no_assignment_is_refused_however_much_it_announces(data: bytes) -> None:
+    with pytest.raises(ClientError):
+        decode_assignment(data)

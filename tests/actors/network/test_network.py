@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
 import pytest
@@ -276,3 +278,10 @@ def test_the_clock_moves_to_the_limit_and_no_further() -> None:
     assert (runtime.now_us(), fired) == (999, [])
     assert runtime.run(2000) == 1
     assert (runtime.now_us(), fired) == (2000, [1000])
+
+
+def test_lognormal_delays_are_drawn_as_python_draws_them() -> None:
+    """So that runs of before stay the same; Python promises it of ``random()`` alone."""
+    model, ours, theirs = Lognormal(3, 0.7), random.Random(5), random.Random(5)
+    drawn = [model.draw_us(ours) for _ in range(500)]
+    assert drawn == [round(theirs.lognormvariate(math.log(3000), 0.7)) for _ in range(500)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fakekafka import Simulation
 from fakekafka.actors.delivery import Delivery
+from fakekafka.actors.node import Node
 from fakekafka.actors.runtime import virtual
 from fakekafka.actors.runtime.virtual import VirtualRuntime
 from fakekafka.protocol.errors import UsageError
@@ -65,6 +66,6 @@ def test_many_events_at_different_times_are_no_loop() -> None:
 
 def test_a_delivery_is_told_by_its_message() -> None:
     runtime = VirtualRuntime()
-    message = "the message"
-    error = runtime._clock_stands(Delivery(None, None, message, 0, False))
-    assert "next is str." in str(error)
+    node = runtime.spawn(Node, "a", runtime.process("a"))
+    error = runtime._clock_stands(Delivery(node, node, "the message", 0, False))
+    assert "next is str at a." in str(error)
