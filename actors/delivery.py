@@ -39,9 +39,9 @@ class Delivery:
     """A message on its way."""
 
     sender: Endpoint
-    """Who sent it."""
+    """Who sent it; has a ``name`` and the ``machine`` it is on."""
     target: Endpoint
-    """Who gets it."""
+    """Who gets it; has a ``name`` and a ``machine``, too."""
     message: Any
     """A request, a response, or the error that a request failed with."""
     correlation: int = 0

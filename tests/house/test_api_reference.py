@@ -37,8 +37,6 @@ USERS_OWN = {
 OF_ANY_KIND = {
     "BrokerHandle.metrics": "a number, or of a timer several: a union would be in the way",
     "ControllerHandle.metrics": "a number, or of a timer several",
-    "Delivery.sender": "an actor or a connection of a client: more than users are to see",
-    "Delivery.target": "as its sender",
     "Delivery.message": "a message of any kind",
     "Delivery.context": "what the sender told of itself",
     "Event.delta": "values of the state, of any kind",
@@ -53,6 +51,7 @@ OF_ANY_KIND = {
 """Where recorded or measured values of many kinds are given."""
 ANYTHING = USERS_OWN | OF_ANY_KIND
 NAMED_ELSEWHERE = {
+    "Endpoint": "who sends or takes a message: its name and machine are told where it stands",
     "Acl": "Kafka's words for a rule, in protocol/security/acls.py",
     "ErrorCode": "named on the page",
     "EventList": "a sequence of events",
