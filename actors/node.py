@@ -196,6 +196,10 @@ class Node(Resident, pykka.Actor):
 
     # -- receiving -----------------------------------------------------------------------------
 
+    def hand_over(self, item: Any) -> None:
+        """Put a delivery or a timer into the inbox."""
+        self.actor_ref.tell(item)
+
     def on_receive(self, message: Any) -> None:
         """Pykka's entry: the threaded runtime tells deliveries and timers to the inbox."""
         lock = self.process.lock

@@ -170,8 +170,10 @@ class Resident(Endpoint):
 
     __slots__ = ()
     process: Process
-    actor_ref: Any
-    """Pykka's: takes what is told to a node that has a thread of its own."""
+
+    def hand_over(self, item: Any) -> None:
+        """Take a delivery or a timer to the thread of the node, where it has one."""
+        raise NotImplementedError
 
     def find_handler(self, message_type: type) -> Callable[[Any, Delivery], Any]:
         """Make ready what handles messages of a type from now on."""

@@ -57,7 +57,7 @@ class ThreadedTimer:
             self._runtime.loop.call_soon_threadsafe(self.fire)
         elif not node.stopped:
             with contextlib.suppress(pykka.ActorDeadError):
-                node.actor_ref.tell(self)
+                node.hand_over(self)
 
     def _due_late(self) -> None:
         """The process goes on: that is why the timer fires now."""
@@ -232,9 +232,9 @@ class ThreadedRuntime(Runtime):
         target = delivery.target
         if target.stopped:
             self.network.arrive(delivery)
-        elif isinstance(target, pykka.Actor):
+        elif isinstance(target, Node):
             try:
-                target.actor_ref.tell(delivery)
+                target.hand_over(delivery)
             except pykka.ActorDeadError:  # it stopped this very moment
                 self.network.arrive(delivery)
         elif not self.loop.is_closed():

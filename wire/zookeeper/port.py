@@ -36,8 +36,6 @@ class ZooKeeperPort(Resident):
         self.blocked: bool = False
         self.stopped: bool = False
         self.is_paced_elsewhere = self.is_carried_elsewhere = False
-        self.actor_ref = self
-        """The threaded runtime tells timers of nodes to their actors; a port lives on the loop."""
         self._runtime = runtime
         self._server_name = server_name
         self._server_told = False  # that there is a connection with this id
@@ -73,5 +71,6 @@ class ZooKeeperPort(Resident):
             self._server_told = False
             self._on_lost()
 
-    def tell(self, timer: Any) -> None:
-        self._runtime.loop.call_soon_threadsafe(timer.fire)
+    def hand_over(self, item: Any) -> None:
+        """Let a timer fire on the loop, where a port lives."""
+        self._runtime.loop.call_soon_threadsafe(item.fire)
