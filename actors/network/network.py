@@ -662,8 +662,7 @@ class Network:
         for delivery, delay_us, _ in freed:
             self._trace(delivery, "release")
             if delivery.sender is delivery.target:
-                node = cast(Resident, delivery.target)
-                self._runtime.call_later(node, 0, delivery.context.arrive)
+                self._runtime.call_later(delivery.target, 0, delivery.context.arrive)
                 continue
             link = self._link(delivery.sender.machine, delivery.target.machine)
             link.free_at_us = max(now + delay_us, link.free_at_us)
