@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..protocol.declaring.native import mypyc_attr
+from ..protocol.declaring.native import WeaklyReferable, mypyc_attr
 from ..protocol.values import message
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Endpoint:
+class Endpoint(WeaklyReferable):
     """One end of a message: a node, or the asker of a request that came over TCP."""
 
     __slots__ = ()

@@ -11,3 +11,8 @@ else:
 
     def mypyc_attr(**_said: bool) -> Callable[[type], type]:
         return lambda cls: cls
+
+
+class WeaklyReferable:
+    """Base of compiled classes to whose objects weak references exist, as Pykka keeps one to each
+    actor. The compiler takes that from the base alone, and only of one that is not compiled."""
