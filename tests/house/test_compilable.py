@@ -18,7 +18,9 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
+from fakekafka.actors.node import Node
 from fakekafka.building.compile import COMPILED, FOLDERS, INTERPRETED, modules_to_compile
+from fakekafka.protocol.declaring.native import WeaklyReferable
 
 WORDS_OF_C = ("_asm", "_complex", "_imag", "_inline", "_real", "_thread")
 
@@ -303,3 +305,13 @@ def imported_names(node: ast.AST, package: str) -> list[str]:
 
 def normalised(name: str) -> str:
     return name.lower().replace("_", "-")
+
+
+def test_actors_take_weak_references_from_a_base_that_is_not_compiled() -> None:
+    """Pykka refers to them so. From Python 3.12 on only the first of the bases gives it on."""
+    bases = []
+    base: type | None = Node
+    while base is not None:
+        bases.append(base)
+        base = base.__base__
+    assert WeaklyReferable in bases
