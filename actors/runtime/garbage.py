@@ -33,8 +33,8 @@ class _Garbage:
         self._is_refused = False  # the program around has its own way
         self._due_s = 0.0
         self._looked_s = 0.0
-        self._starts = 0  # clusters that start now
-        self._before_start = (0, 0, 0)
+        self._rarely = 0  # blocks of ``looking_rarely`` that go on now
+        self._before_rarely = (0, 0, 0)
         self._lock = threading.Lock()
 
     @contextmanager
@@ -42,16 +42,16 @@ class _Garbage:
         """While a cluster starts, or a run of a batch goes on from its start to its verdict: what
         is made there lives to the end, so none of it is garbage."""
         with self._lock:
-            self._starts += 1
-            if self._starts == 1:
-                self._before_start = self.look_rarely(is_recorded=False)
+            self._rarely += 1
+            if self._rarely == 1:
+                self._before_rarely = self.look_rarely(is_recorded=False)
         try:
             yield
         finally:
             with self._lock:
-                self._starts -= 1
-                if not self._starts:
-                    gc.set_threshold(*self._before_start)
+                self._rarely -= 1
+                if not self._rarely:
+                    gc.set_threshold(*self._before_rarely)
 
     def look_rarely(self, *, is_recorded: bool) -> tuple[int, int, int]:
         """Raise the thresholds for a part of a run; gives what they were.

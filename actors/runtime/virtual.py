@@ -32,9 +32,7 @@ from ..surroundings import (
     Resident,
     RowBuffer,
     Sent,
-    StateObserver,
     Surroundings,
-    TraceSink,
 )
 from .garbage import garbage
 from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
@@ -90,7 +88,6 @@ class VirtualRuntime(LoopRuntime):
         self.condition_held: bool = False  # of the last run
         self.after_each: Callable[[], object] | None = None
         """Called after every event, between it and the next."""
-        self.is_recorded: bool = False
         super().__init__(seed)
 
     def _create_network(self) -> Network:
@@ -101,10 +98,6 @@ class VirtualRuntime(LoopRuntime):
         if not isinstance(network, VirtualNetwork):
             return super().create_port(node, machine, handlers)
         return VirtualPort(self, network, node, machine, handlers)
-
-    def record(self, recorder: TraceSink | StateObserver | None) -> None:
-        super().record(recorder)
-        self.is_recorded = self.recorder is not None
 
     def now_us(self) -> int:
         return self.now
@@ -443,7 +436,7 @@ class VirtualPort(Port):
         correlation = self.correlation + 1
         self.correlation: int = correlation
         clock, cause = network.clock, None
-        if clock.is_recorded:
+        if clock.recorder is not None:
             cause = clock.cause
             if cause is None:
                 cause = clock.begin_step()

@@ -466,10 +466,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _mute(self, throttle_ms: int, end: Callable[[], None]) -> None:
         """Take no request for a throttle time in milliseconds, and do something at its end."""
-        loop = self._loop
         if self._mute_timer is not None:
             self._mute_timer.cancel()
-        self._mute_timer = loop.call_later(throttle_ms / 1000, end)
+        self._mute_timer = self._loop.call_later(throttle_ms / 1000, end)
 
     def _unmute(self) -> None:
         self._mute_timer = None
