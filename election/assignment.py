@@ -16,12 +16,12 @@ BrokerRack = tuple[int, str | None]
 
 
 class RackAwareMode(Enum):
-    """Treatment of racks when some brokers have none."""
+    """How to treat racks when some brokers have none."""
 
     DISABLED = "disabled"
     """Ignore racks."""
     ENFORCED = "enforced"
-    """Use racks; an error if only some brokers have one. The default."""
+    """Use racks, and fail if only some brokers have one. The default."""
     SAFE = "safe"
     """Use racks only if every broker has one."""
 
@@ -31,10 +31,10 @@ def broker_metadatas(
     rack_aware_mode: RackAwareMode = RackAwareMode.ENFORCED,
     broker_list: Iterable[int] | None = None,
 ) -> list[BrokerRack]:
-    """Brokers to assign to, sorted by id, with or without racks as the mode says.
+    """Return the brokers to assign to, sorted by id, with or without racks depending on the mode.
 
-    ``broker_list`` restricts the choice. Raises ``KafkaError`` (UNKNOWN_SERVER_ERROR, as Kafka's
-    ``AdminOperationException`` maps) in ``ENFORCED`` mode when only some brokers have racks.
+    ``broker_list`` restricts the choice. Raises ``KafkaError`` in ``ENFORCED`` mode when only some
+    brokers have racks (UNKNOWN_SERVER_ERROR, the code for Kafka's ``AdminOperationException``).
     """
     wanted = None if broker_list is None else set(broker_list)
     chosen = sorted(
@@ -57,11 +57,11 @@ def assign_replicas_to_brokers(
     start_partition_id: int = -1,
     rng: random.Random | None = None,
 ) -> dict[int, tuple[int, ...]]:
-    """Spread replicas so that leaders and followers are even over brokers (and racks).
+    """Spread leaders and followers evenly over the brokers (and racks).
 
     ``brokers`` is used in the order given when no broker has a rack. With ``fixed_start_index``
     below zero the start and the shift are drawn from ``rng`` (both are 0 without one). Returns
-    replicas by partition number, counted from ``start_partition_id``.
+    the replicas of each partition, numbered from ``start_partition_id``.
 
     Raises ``KafkaError``: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or
     UNKNOWN_SERVER_ERROR when some but not all brokers have racks; checked in this order.
@@ -99,12 +99,13 @@ def assign_replicas_to_brokers(
 def assign_added_partitions(
     existing: Mapping[int, Sequence[int]], brokers: Sequence[BrokerRack], new_partition_count: int
 ) -> dict[int, tuple[int, ...]]:
-    """Replicas of partitions added to a topic, so that leaders go on where they stopped.
+    """Return the replicas of partitions added to a topic, continuing its rotation of leaders.
 
-    ``existing`` is the topic's assignment, ``brokers`` sorted by id, ``new_partition_count`` how
-    many partitions are added. The start (and the shift) is the first broker whose id is not
-    below the leader replica of partition 0 (docs/kafka/topics.md#expansion). Raises ``KafkaError``:
-    UNKNOWN_SERVER_ERROR if there is no partition 0, and what assigning raises.
+    ``existing`` is the topic's assignment, ``brokers`` is sorted by id, and ``new_partition_count``
+    partitions are added. The start (and the shift) is the index of the first broker whose id is not
+    below the first replica of partition 0 (docs/kafka/topics.md#expansion). Raises ``KafkaError``:
+    UNKNOWN_SERVER_ERROR if there is no partition 0, and all that ``assign_replicas_to_brokers``
+    raises.
     """
     first_replicas = existing.get(0)
     if first_replicas is None:
@@ -121,9 +122,9 @@ def assign_added_partitions(
 
 
 def rack_alternated_list(brokers: Iterable[BrokerRack]) -> list[int]:
-    """Broker ids such that neighbours are in different racks where that is possible.
+    """Return broker ids in an order in which neighbours are in different racks where possible.
 
-    Racks by name, brokers of a rack by id, one of each rack in turn.
+    Takes one broker of each rack in turn: racks by name, the brokers of a rack by id.
     """
     by_rack: dict[str, list[int]] = {}
     for broker_id, rack in sorted(brokers, key=lambda broker: broker[0]):
@@ -177,7 +178,7 @@ def _assign_rack_aware(
         first = (number + start) % count
         replicas = [ids[first]]
         racks_used = {rack_of[ids[first]]}
-        tried = 0  # goes on from replica to replica: never reset within a partition
+        tried = 0  # grows from replica to replica: reset only between partitions
         while len(replicas) < replication_factor:
             offset = (shift * rack_count + tried) % (count - 1)
             broker_id = ids[(first + 1 + offset) % count]

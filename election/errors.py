@@ -1,4 +1,4 @@
-"""Why a leader election did not happen."""
+"""Errors that say why a leader election did not take place."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from ..protocol.errors import FakeKafkaError
 
 
 class StateChangeFailed(FakeKafkaError):
-    """A partition or replica could not be moved (Kafka: ``StateChangeFailedException``)."""
+    """A partition or replica could not change its state (Kafka: ``StateChangeFailedException``)."""
 
 
 class NoReplicaOnline(FakeKafkaError):
-    """No replica may lead (0.10: ``NoReplicaOnlineException``)."""
+    """No replica is eligible to lead (0.10: ``NoReplicaOnlineException``)."""
 
 
 class LeaderElectionNotNeeded(FakeKafkaError):
-    """The wanted leader leads already (0.10: ``LeaderElectionNotNeededException``)."""
+    """The preferred replica leads already (0.10: ``LeaderElectionNotNeededException``)."""

@@ -1,8 +1,9 @@
 """The leader selectors of Kafka 0.10 (docs/kafka/election.md#selectors), one partition at a time.
 
-A selector gives (new leadership, recipients of LeaderAndIsr) or raises. Log directories play no
-role: they could not fail singly before 1.0. Kafka's classes are ``OfflinePartitionLeaderSelector``
-and so on; ``NoOpLeaderSelector`` keeps what there is.
+A selector returns (new leadership, recipients of LeaderAndIsr) or raises. Log directories play no
+role: before 1.0 a broker could not lose a single one. Kafka's classes are
+``OfflinePartitionLeaderSelector`` and so on; ``NoOpLeaderSelector``, which keeps the current
+leadership, has no function here.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ def select_for_offline(
     live_ids: Collection[int],
     unclean_enabled: bool,
 ) -> Selection:
-    """First live assigned replica of the ISR; else, if the topic permits, the first live one.
+    """Select the first assigned replica that is live and in the ISR; else the first live one.
 
-    Raises ``NoReplicaOnline``: nothing assigned, ISR dead and unclean off, or all dead.
+    The latter requires unclean election to be enabled. Raises ``NoReplicaOnline`` if no replicas
+    are assigned, if the ISR is dead and unclean election is off, or if all replicas are dead.
     """
     if not assignment:
         raise NoReplicaOnline(f"no replicas are assigned to partition {topic_partition}")
@@ -53,7 +55,8 @@ def select_for_reassignment(
     reassigned: tuple[int, ...],
     live_ids: Collection[int],
 ) -> Selection:
-    """First of the reassigned replicas that is live and in the ISR; raises ``NoReplicaOnline``."""
+    """Select the first reassigned replica that is live and in the ISR; raises ``NoReplicaOnline``
+    if there is none."""
     for replica in reassigned:
         if replica in live_ids and replica in current.isr:
             return _selected(current, replica, current.isr), reassigned
@@ -75,10 +78,10 @@ def select_preferred(
     live_ids: Collection[int],
     cached_leader: int | None,
 ) -> Selection:
-    """The first assigned replica.
+    """Select the preferred replica, which is the first one assigned.
 
-    Raises ``LeaderElectionNotNeeded`` if it leads already as far as the controller remembers, or
-    ``StateChangeFailed``.
+    Raises ``LeaderElectionNotNeeded`` if that replica is the controller's cached leader, or
+    ``StateChangeFailed`` if it is dead or not in the ISR.
     """
     if not assignment:
         raise StateChangeFailed(f"no replicas are assigned to partition {topic_partition}")
@@ -102,7 +105,8 @@ def select_for_controlled_shutdown(
     live_or_shutting_down: Collection[int],
     shutting_down: Collection[int],
 ) -> Selection:
-    """First assigned replica of the ISR on a broker that stays; raises ``StateChangeFailed``."""
+    """Select the first assigned ISR member whose broker is not shutting down; raises
+    ``StateChangeFailed`` if there is none."""
     live_assigned = tuple(r for r in assignment if r in live_or_shutting_down)
     new_isr = tuple(r for r in current.isr if r not in shutting_down)
     for replica in live_assigned:

@@ -3,8 +3,8 @@
 Two levels, as in Kafka's ``Election`` and ``PartitionLeaderElectionAlgorithms``:
 
 * ``*_leader_election`` functions choose a leader from plain values;
-* ``leader_for_*`` functions run one of them for many partitions, asking the controller's memory
-  for replicas and for what is online, and also give the new ISR and who is to be told.
+* ``leader_for_*`` functions run one of these for many partitions, look up assignments and online
+  replicas through callables, and also return the new ISR and the recipients of LeaderAndIsr.
 
 Candidates are tried in the order of the assignment, never in the order of the ISR.
 """
@@ -19,10 +19,10 @@ from ..protocol.values import LeaderAndIsr, TopicPartition, frozen, message
 
 @frozen
 class OfflinePartition:
-    """Elect for a partition without a live leader (KIP-460 gave it the flag)."""
+    """Elect a leader for a partition without a live one (KIP-460 added ``allow_unclean``)."""
 
     allow_unclean: bool = False
-    """Permit a leader outside the ISR without asking the topic's configuration."""
+    """True to permit a leader outside the ISR whatever the topic's configuration says."""
 
     def __str__(self) -> str:
         return f"OfflinePartitionLeaderElectionStrategy({str(self.allow_unclean).lower()})"
@@ -38,7 +38,7 @@ class Reassign:
 
 @frozen
 class PreferredReplica:
-    """Elect the first assigned replica, and nobody else."""
+    """Elect the first assigned replica and no other."""
 
     def __str__(self) -> str:
         return "PreferredReplicaPartitionLeaderElectionStrategy"
@@ -46,7 +46,7 @@ class PreferredReplica:
 
 @frozen
 class ControlledShutdown:
-    """Move leadership off brokers that asked to leave."""
+    """Move leadership off brokers that are shutting down."""
 
     def __str__(self) -> str:
         return "ControlledShutdownPartitionLeaderElectionStrategy"
@@ -57,7 +57,7 @@ Strategy: TypeAlias = OfflinePartition | Reassign | PreferredReplica | Controlle
 
 ReplicasOf: TypeAlias = Callable[[TopicPartition], tuple[int, ...]]
 IsOnline: TypeAlias = Callable[[int, TopicPartition], bool]
-"""Whether a broker lives, and the log directory of its replica."""
+"""Return whether the given broker, and the log directory of its replica, are online."""
 PreferredOrReassigned: TypeAlias = Callable[
     [Sequence[int], Collection[int], Collection[int]], "int | None"
 ]
@@ -69,11 +69,12 @@ class ElectionResult:
 
     topic_partition: TopicPartition
     leader_and_isr: LeaderAndIsr | None
-    """The value to be written: leader epoch + 1, ``zk_version`` still as read. None: no leader."""
+    """Leadership to write, with the leader epoch raised by 1 and the ``zk_version`` that was read;
+    None if no leader could be elected."""
     live_replicas: tuple[int, ...]
-    """Brokers to be told with LeaderAndIsr."""
+    """Recipients of LeaderAndIsr."""
     unclean: bool = False
-    """The leader is not from the ISR: committed records may be lost."""
+    """True if the leader is not from the ISR, so that committed records may be lost."""
 
 
 def offline_partition_leader_election(
@@ -82,9 +83,10 @@ def offline_partition_leader_election(
     live_replicas: Collection[int],
     unclean_enabled: bool,
 ) -> tuple[int | None, bool]:
-    """First assigned replica that is live and in sync; else, if permitted, the first live one.
+    """Elect the first assigned replica that is live and in sync; else, if permitted, the first live
+    one.
 
-    Returns (leader or None, whether the choice is unclean).
+    Returns (leader or None, whether the election is unclean).
     """
     for replica in assignment:
         if replica in live_replicas and replica in isr:
@@ -99,7 +101,7 @@ def offline_partition_leader_election(
 def reassign_partition_leader_election(
     target: Sequence[int], isr: Collection[int], live_replicas: Collection[int]
 ) -> int | None:
-    """First target replica that is live and in sync."""
+    """Elect the first target replica that is live and in sync."""
     for replica in target:
         if replica in live_replicas and replica in isr:
             return replica
@@ -109,7 +111,7 @@ def reassign_partition_leader_election(
 def preferred_replica_partition_leader_election(
     assignment: Sequence[int], isr: Collection[int], live_replicas: Collection[int]
 ) -> int | None:
-    """The first assigned replica if it is live and in sync; never another one."""
+    """Elect the first assigned replica if it is live and in sync, and never another one."""
     if assignment and assignment[0] in live_replicas and assignment[0] in isr:
         return assignment[0]
     return None
@@ -121,9 +123,9 @@ def controlled_shutdown_partition_leader_election(
     live_replicas: Collection[int],
     shutting_down: Collection[int],
 ) -> int | None:
-    """First assigned replica that is live, in sync and stays.
+    """Elect the first assigned replica that is live, in sync and not shutting down.
 
-    ``live_replicas`` counts brokers that are shutting down as live.
+    ``live_replicas`` includes replicas on brokers that are shutting down.
     """
     for replica in assignment:
         if replica in live_replicas and replica in isr and replica not in shutting_down:
@@ -137,10 +139,10 @@ def leader_for_offline(
     is_online: IsOnline,
     unclean_leaders_recover: bool = False,
 ) -> list[ElectionResult]:
-    """Offline elections for (partition, stored state, unclean permitted) triples.
+    """Run offline elections for (partition, stored leadership, unclean permitted) triples.
 
-    A clean election drops every dead member from the ISR in the same write; an unclean one
-    leaves the new leader alone in it, marked as recovering where ``unclean_leaders_recover``.
+    A clean election also drops every dead member from the ISR. An unclean one makes the new leader
+    the only member, marked as recovering if ``unclean_leaders_recover`` is set.
     """
     results = []
     for topic_partition, current, unclean_enabled in partitions:
@@ -155,7 +157,7 @@ def leader_for_offline(
             else:
                 new_isr = tuple(r for r in isr if is_online(r, topic_partition))
                 if new_isr == isr:
-                    new_isr = isr  # share the tuple: most elections keep the ISR
+                    new_isr = isr  # share the tuple to save memory: most elections keep the ISR
             recovers = unclean and unclean_leaders_recover
             new_value = _decided(current, leader, new_isr, recovers)
         results.append(ElectionResult(topic_partition, new_value, live, unclean))
@@ -167,7 +169,7 @@ def leader_for_reassign(
     target_of: ReplicasOf,
     is_online: IsOnline,
 ) -> list[ElectionResult]:
-    """Elections among target replicas; the ISR stays, every target replica is told."""
+    """Elect among target replicas. The ISR stays, and every target replica gets LeaderAndIsr."""
     return _leader_in_isr(reassign_partition_leader_election, partitions, target_of, is_online)
 
 
@@ -176,7 +178,7 @@ def leader_for_preferred_replica(
     assignment_of: ReplicasOf,
     is_online: IsOnline,
 ) -> list[ElectionResult]:
-    """Elections of the first assigned replica; the ISR stays, every assigned replica is told."""
+    """Elect the first assigned replica. The ISR stays; all assigned replicas get LeaderAndIsr."""
     elect = preferred_replica_partition_leader_election
     return _leader_in_isr(elect, partitions, assignment_of, is_online)
 
@@ -203,10 +205,10 @@ def leader_for_controlled_shutdown(
     is_online: IsOnline,
     shutting_down: Collection[int],
 ) -> list[ElectionResult]:
-    """Elections that move leadership off leaving brokers and drop them all from the ISR.
+    """Elect leaders on brokers that stay, and drop all that are shutting down from the ISR.
 
-    Leaving brokers are told if they count as online. In Kafka 1.1 only the replicas that stay
-    were told.
+    LeaderAndIsr goes to the replicas for which ``is_online`` is true. In Kafka 1.1 and 2.0 it did
+    not go to brokers that were shutting down.
     """
     results = []
     for topic_partition, current in partitions:
@@ -224,7 +226,7 @@ def leader_for_controlled_shutdown(
 def _decided(
     current: LeaderAndIsr, leader: int, isr: tuple[int, ...], recovers: bool = False
 ) -> LeaderAndIsr:
-    """The next leadership; the mark of a recovering leader stays until an ISR is proposed."""
+    """Return the next leadership; a mark as recovering stays until an ISR change is proposed."""
     return LeaderAndIsr(
         leader,
         current.leader_epoch + 1,

@@ -1,6 +1,6 @@
-"""The controller's decision logic: its memory of the cluster, the partition and replica state
-machines, topic deletion, reassignment and the batches of requests that tell the brokers.
+"""The control plane's decision logic: the controller with its state machines, Kafka's ZooKeeper
+client, the admin APIs, brokers' dynamic configuration, and the stores of ACLs, quotas and users.
 
-Nothing here knows of actors or sockets: ZooKeeper is reached through ``KafkaZkClient`` and
+Nothing here depends on actors or sockets: ZooKeeper is reached through ``KafkaZkClient`` and
 brokers through the small ``BrokerChannels`` interface.
 """

@@ -1,1 +1,1 @@
-"""The controller's memory, and the state machines of partitions and replicas that work on it."""
+"""The controller's context, and the state machines of partitions and replicas that act on it."""

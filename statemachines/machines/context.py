@@ -1,10 +1,10 @@
-"""The controller's memory (docs/kafka/controller-state.md).
+"""The controller's context, its view of the cluster in memory (docs/kafka/controller-state.md).
 
-Theory of operation. The memory is filled at failover, kept up by the event handlers and forgotten
-at resignation. Two kinds of state meet here and must be kept in step:
+Theory of operation. The context is loaded at failover, kept current by the event handlers and
+cleared at resignation. It holds two kinds of state that must be kept in step:
 
-* what ZooKeeper says: registered brokers, and the topics with assignments and leadership;
-* states of the two state machines, which decide what may happen next.
+* what ZooKeeper stores: registered brokers, and topics with their assignments and leadership;
+* the states of the two state machines, which decide which transitions are legal.
 
 Source: Kafka's ``ControllerContext``; names are Kafka's in snake case.
 """
@@ -19,23 +19,23 @@ from .registered_brokers import RegisteredBrokers
 
 
 class ControllerContext:
-    """The controller's memory, in three parts; ``reset_context`` empties it."""
+    """The controller's context, in three parts: brokers, topics, and machine states."""
 
     def __init__(self, behaviour: Behaviour, state_listener: StateListener | None = None) -> None:
         self.behaviour: Behaviour = behaviour
         self.state_listener: StateListener | None = state_listener
         self.epoch: int = 0
-        """Controller epoch of this tenure; 0 when not controller."""
+        """Controller epoch of this tenure; 0 while this broker is not the controller."""
         self.epoch_zk_version: int = 0
-        """Version of ``/controller_epoch`` this tenure's writes are guarded by."""
+        """Version of ``/controller_epoch`` that this tenure's writes to ZooKeeper check."""
         self.unclean_leader_elections: int = 0
-        """Elections of a leader outside the ISR, ever (``UncleanLeaderElectionsPerSec``)."""
+        """Total number of unclean elections in all tenures (``UncleanLeaderElectionsPerSec``)."""
         self.brokers: RegisteredBrokers = RegisteredBrokers()
         self.topics: KnownTopics = KnownTopics(behaviour, self.brokers, state_listener)
         self.states: MachineStates = MachineStates(behaviour, self.topics, state_listener)
 
     def reset_context(self) -> None:
-        """Forget everything except the count of unclean elections (at resignation)."""
+        """Clear everything except the count of unclean elections, when the controller resigns."""
         self.epoch = 0
         self.epoch_zk_version = 0
         self.brokers.forget()

@@ -1,8 +1,8 @@
-"""The topics the controller knows: their assignments, leadership, and deletions asked for.
+"""The topics the controller knows: their assignments, leadership and requested deletions.
 
 They mirror ZooKeeper as of the last reads and of the controller's own writes. Per-broker indexes
-follow assignments and leadership, so that what one broker's failure concerns is found without
-looking at every partition. All containers iterate in insertion order.
+of assignments and leadership find the partitions that a broker's failure affects without a scan
+of all partitions. All containers iterate in insertion order.
 """
 
 from __future__ import annotations
@@ -44,26 +44,29 @@ class KnownTopics:
         """Base64 id by topic name."""
         self.partitions_being_reassigned: OrderedSet[TopicPartition] = OrderedSet()
         self.topics_to_be_deleted: OrderedSet[str] = OrderedSet()
-        """Queued topics: a superset of those started and of those ineligible."""
+        """Topics queued for deletion, including started and ineligible ones."""
         self.topics_told_as_deleted: OrderedSet[str] = OrderedSet()
-        """Queued topics that are not deleted, though brokers are told so (KAFKA-3175)."""
+        """Topics that are announced to brokers as being deleted, though deletion is disabled
+        (KAFKA-3175)."""
         self.topics_with_deletion_started: OrderedSet[str] = OrderedSet()
         self.topics_ineligible_for_deletion: OrderedSet[str] = OrderedSet()
         self.preferred_replica_imbalance_count: int = 0
-        """Partitions not led by their first replica, topics queued for deletion left out."""
+        """Number of partitions not led by their preferred (first) replica, without those of topics
+        queued for deletion."""
         self._assignments: dict[TopicPartition, ReplicaAssignment] = {}
         self._partitions: dict[str, TopicPartition | list[TopicPartition]] = {}
-        """Assigned partitions by topic: the only one, or several in the order they came."""
+        """Assigned partitions by topic: a single one as itself, several as a list in the order in
+        which they were added."""
         self._leadership: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         self._hosted: dict[int, dict[TopicPartition, None]] = {}
-        """Partitions by broker in the full replica list."""
+        """Partitions by the id of each broker in their full replica list."""
         self._led: dict[int, dict[TopicPartition, None]] = {}
-        """Partitions by leader id, -1 included: the index of ``_leadership``."""
+        """Partitions by leader id, including -1; an index of ``_leadership``."""
 
     # --- topics
 
     def set_all_topics(self, topics: Sequence[str]) -> None:
-        """Replace the known topics, given sorted; states and assignments are not touched."""
+        """Replace the known topics by a sorted list; states and assignments are not touched."""
         self.all_topics = SortedNames(topics)
 
     def add_topic_id(self, topic: str, topic_id: str) -> None:
@@ -74,7 +77,7 @@ class KnownTopics:
         self.topic_ids[topic] = topic_id
 
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic that is gone from ZooKeeper.
+        """Forget a topic that was removed from ZooKeeper.
 
         Partition and replica states stay, as in Kafka: orderly deletion has removed them before.
         """
@@ -114,7 +117,7 @@ class KnownTopics:
     def update_partition_full_replica_assignment(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> None:
-        """Set a partition's replicas; also adjusts the imbalance count and the index."""
+        """Set a partition's replicas, and update the imbalance count and the index."""
         old = self._assignments.get(topic_partition)
         if old is None:
             self._add_partition(topic_partition)
@@ -137,11 +140,11 @@ class KnownTopics:
     def partition_full_replica_assignment(
         self, topic_partition: TopicPartition
     ) -> ReplicaAssignment:
-        """Replicas with what a reassignment adds and removes; empty if unknown."""
+        """Return the replicas, with those a reassignment adds and removes; empty if unknown."""
         return self._assignments.get(topic_partition, _UNASSIGNED)
 
     def partition_replica_assignment(self, topic_partition: TopicPartition) -> tuple[int, ...]:
-        """All replicas, preferred leader first; empty if unknown."""
+        """Return all replicas, preferred leader first; empty if unknown."""
         return self._assignments.get(topic_partition, _UNASSIGNED).replicas
 
     def partition_full_replica_assignment_for_topic(
@@ -153,12 +156,12 @@ class KnownTopics:
         return topic_partition in self._assignments
 
     def all_partitions(self) -> Iterator[TopicPartition]:
-        """Every assigned partition; do not change assignments while iterating."""
+        """Yield every assigned partition; do not change assignments while iterating."""
         for topic in self._partitions:
             yield from self._partitions_of(topic)
 
     def all_assignments(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
-        """Every assigned partition with its replicas."""
+        """Yield every assigned partition with its replicas."""
         for topic_partition in self.all_partitions():
             yield topic_partition, self._assignments[topic_partition].replicas
 
@@ -171,7 +174,7 @@ class KnownTopics:
     def replicas_for_partitions(
         self, partitions: Iterable[TopicPartition]
     ) -> list[PartitionReplica]:
-        """Every replica of some partitions (Kafka: ``replicasForPartition``)."""
+        """Return every replica of the given partitions (Kafka: ``replicasForPartition``)."""
         return [
             PartitionReplica(tp.topic, tp.partition, broker_id)
             for tp in partitions
@@ -181,7 +184,7 @@ class KnownTopics:
     def partitions_by_replica(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[int, list[TopicPartition]]:
-        """The same by broker, in the order the brokers are first met."""
+        """Return the given partitions by broker of each replica; brokers in order of occurrence."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for topic_partition in partitions:
             for broker_id in self.partition_replica_assignment(topic_partition):
@@ -193,7 +196,7 @@ class KnownTopics:
         return by_broker
 
     def partitions_on_broker(self, broker_id: int) -> list[TopicPartition]:
-        """Partitions that have the broker in their full replica list."""
+        """Return the partitions that have the broker in their full replica list."""
         return list(self._hosted.get(broker_id, ()))
 
     def replicas_on_brokers(self, broker_ids: Iterable[int]) -> list[PartitionReplica]:
@@ -206,7 +209,7 @@ class KnownTopics:
     def online_and_offline_replicas(
         self,
     ) -> tuple[dict[int, list[TopicPartition]], dict[int, list[TopicPartition]]]:
-        """Every assigned replica by its broker: those online, and those not."""
+        """Return (online, offline): the assigned partitions by broker of each replica."""
         online: dict[int, list[TopicPartition]] = {}
         offline: dict[int, list[TopicPartition]] = {}
         for topic_partition, replicas in self.all_assignments():
@@ -224,7 +227,7 @@ class KnownTopics:
     def put_partition_leadership_info(
         self, topic_partition: TopicPartition, leadership: LeaderIsrAndControllerEpoch
     ) -> None:
-        """Remember leadership; also adjusts the imbalance count and the index."""
+        """Set a partition's leadership, and update the imbalance count and the index."""
         old = self._leadership.get(topic_partition)
         self._leadership[topic_partition] = leadership
         leader = leadership.leader_and_isr.leader
@@ -250,12 +253,12 @@ class KnownTopics:
 
     @property
     def partitions_leadership_info(self) -> Mapping[TopicPartition, LeaderIsrAndControllerEpoch]:
-        """All leadership known; read only."""
+        """All known leadership; read only."""
         return self._leadership
 
     def leader_epoch(self, topic_partition: TopicPartition) -> int:
-        """Leader epoch for StopReplica: -2 while deleting, -1 if unknown
-        (docs/kafka/control-requests.md#stopreplica)."""
+        """Return the leader epoch for StopReplica: -2 if the topic is queued for deletion, -1 if
+        unknown (docs/kafka/control-requests.md#stopreplica)."""
         if topic_partition.topic in self.topics_to_be_deleted:
             return -2
         leadership = self._leadership.get(topic_partition)
@@ -267,16 +270,17 @@ class KnownTopics:
         self.preferred_replica_imbalance_count = 0
 
     def partitions_with_leaders(self) -> list[TopicPartition]:
-        """Partitions with leadership info, even if the leader is -1, not queued for deletion."""
+        """Return partitions with known leadership, even if the leader is -1, except those of
+        topics queued for deletion."""
         deleting = self.topics_to_be_deleted
         if not deleting:
             return list(self._leadership)
         return [tp for tp in self._leadership if tp.topic not in deleting]
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
-        """Partitions whose known leader is not online, not queued for deletion.
+        """Return partitions with an offline leader, except those of topics queued for deletion.
 
-        Includes those without a leader and those led by a broker that is shutting down.
+        Includes partitions without a leader and those led by a broker that is shutting down.
         """
         deleting = self.topics_to_be_deleted
         live = self._brokers.live_broker_ids
@@ -290,7 +294,8 @@ class KnownTopics:
         return offline
 
     def partitions_led_by(self, broker_ids: Iterable[int]) -> list[TopicPartition]:
-        """Partitions whose known leader is one of some brokers, not queued for deletion."""
+        """Return partitions led by one of the brokers, except those of topics queued for
+        deletion."""
         deleting = self.topics_to_be_deleted
         return [
             tp
@@ -300,9 +305,10 @@ class KnownTopics:
         ]
 
     def count_leaderless_partitions(self) -> int:
-        """Partitions whose known leader is not registered, as the gauge counted before 2.1.
+        """Count partitions whose leader is not registered, as OfflinePartitionsCount before 2.1.
 
-        A failed log directory does not count; nor does a topic queued for deletion, since 0.10.2.
+        Leaders on failed log directories do not count, nor, since 0.10.2, topics queued for
+        deletion.
         """
         registered = self._brokers.live_or_shutting_down_broker_ids
         counts_queued = self._behaviour.gauges_count_queued_topics
@@ -316,7 +322,8 @@ class KnownTopics:
     def partition_leaders_on_broker(
         self, broker_id: int, with_queued_topics: bool = False
     ) -> list[TopicPartition]:
-        """Partitions the broker leads that have other replicas, not queued for deletion."""
+        """Return the partitions with other replicas that the broker leads, without those of topics
+        queued for deletion unless ``with_queued_topics``."""
         return [
             tp
             for tp in self._led.get(broker_id, ())
@@ -327,14 +334,15 @@ class KnownTopics:
     # --- topic deletion
 
     def queue_topic_deletion(self, topics: Iterable[str]) -> None:
-        """Queue topics; their partitions leave the imbalance count at once."""
+        """Queue topics for deletion; the imbalance count drops their partitions at once."""
         for topic in topics:
             if topic not in self.topics_to_be_deleted:
                 self._stop_counting_imbalance(topic)
                 self.topics_to_be_deleted.add(topic)
 
     def begin_topic_deletion(self, topics: Iterable[str]) -> None:
-        """Mark queued topics as started; from now on the offline count leaves them alone."""
+        """Mark the deletion of queued topics as started; the offline count no longer changes with
+        their partitions."""
         self.topics_with_deletion_started.add_all(topics)
 
     def is_topic_deletion_in_progress(self, topic: str) -> bool:
@@ -354,7 +362,7 @@ class KnownTopics:
     # --- imbalance
 
     def imbalance_of_topic(self, topic: str) -> int:
-        """A topic's partitions that are not led by their first replica."""
+        """Count a topic's partitions that are not led by their preferred replica."""
         count = 0
         for topic_partition in self._partitions_of(topic):
             leadership = self._leadership.get(topic_partition)
@@ -372,7 +380,7 @@ def _tell_changes(
     old: LeaderIsrAndControllerEpoch | None,
     new: LeaderIsrAndControllerEpoch,
 ) -> None:
-    """Report what differs between the leadership known before and the one known now."""
+    """Report each field that differs between the old and the new leadership."""
     before, now = None if old is None else old.leader_and_isr, new.leader_and_isr
     for name in ("leader", "leader_epoch", "isr"):
         was, is_now = getattr(before, name, None), getattr(now, name)
@@ -386,7 +394,8 @@ def _tell_changes(
 def _is_imbalanced(assignment: ReplicaAssignment, leadership: LeaderIsrAndControllerEpoch) -> bool:
     """Return whether a partition counts as not led by its preferred replica.
 
-    A preferred replica that is still being added counts only once it is in the ISR.
+    While a reassignment adds the preferred replica, the partition counts only once that replica is
+    in the ISR.
     """
     if not assignment.replicas:
         return False

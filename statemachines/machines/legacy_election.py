@@ -1,8 +1,8 @@
-"""Leader election as Kafka 0.10 did it: a selector per strategy, one partition at a time.
+"""Leader election as in Kafka 0.10: one selector per strategy, one partition at a time.
 
 Each partition is read, decided, written and, on a version conflict, read again before the next
-one is looked at: the round trips add up, which is what KAFKA-5642 changed. Nothing is guarded by
-the controller epoch's version. Source: ``PartitionStateMachine.electLeaderForPartition`` of 0.10.
+one starts, so that the round trips add up; KAFKA-5642 changed this. Writes do not check the
+version of the controller epoch. Source: ``PartitionStateMachine.electLeaderForPartition`` of 0.10.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .request_batch import ControllerBrokerRequestBatch
 
 @assembled
 class LegacyElection:
-    """Elections with the selectors of 0.10."""
+    """Elects leaders with the selectors of 0.10."""
 
     config: BrokerConfig
     context: ControllerContext
@@ -53,7 +53,7 @@ class LegacyElection:
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition], strategy: Strategy | None
     ) -> dict[TopicPartition, LeaderAndIsr | Exception]:
-        """Outcome per partition; one that did not need an election has the leadership it had."""
+        """Return the outcome per partition: its unchanged leadership if no election was needed."""
         outcomes: dict[TopicPartition, LeaderAndIsr | Exception] = {}
         for topic_partition in partitions:
             try:
@@ -79,7 +79,7 @@ class LegacyElection:
                 raise StateChangeFailed(
                     f"no leader could be elected for {topic_partition}: {error}"
                 ) from error
-            # A selector counts the version up already; the write expects the one read.
+            # The selector has already incremented the version; the write expects the one read.
             expecting = decided.with_zk_version(current.zk_version)
             update = await self.zk.topics.update_leader_and_isr(
                 {topic_partition: expecting}, context.epoch
@@ -135,7 +135,8 @@ class LegacyElection:
     async def _unclean_permitted(
         self, topic_partition: TopicPartition, current: LeaderAndIsr
     ) -> bool:
-        """The topic's flag; not read while an ISR member is alive."""
+        """Return whether the topic permits unclean election; False, without reading its
+        configuration, while an ISR member is alive."""
         live = self.context.brokers.live_broker_ids
         if any(replica in live for replica in current.isr):
             return False
@@ -164,5 +165,5 @@ class LegacyElection:
             context.topics.partition_full_replica_assignment(topic_partition),
             is_new=False,
         )
-        # Until 1.0 the controller then wrote the leadership of every partition into its log.
+        # Up to 1.0 the controller then logged the leadership of every partition, which takes time.
         self.work(LOGGED_PARTITIONS, len(context.topics.partitions_leadership_info))

@@ -1,4 +1,4 @@
-"""The states of the controller's two state machines: of every partition and of every replica."""
+"""States of the controller's two state machines, one per partition and one per replica."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ElectionOutcomes = dict[TopicPartition, LeaderAndIsr | Exception]
 
 
 class PartitionListener(Protocol):
-    """Listener to the partition state machine."""
+    """A listener for events of the partition state machine."""
 
     def on_partition_state(
         self, topic_partition: TopicPartition, before: PartitionState, after: PartitionState
     ) -> None:
-        """A state was set, perhaps to what it was."""
+        """Called when a state was set, even to the same value."""
         ...
 
     def on_election(
@@ -30,7 +30,7 @@ class PartitionListener(Protocol):
         partitions: Sequence[TopicPartition],
         outcomes: ElectionOutcomes,
     ) -> None:
-        """Partitions were moved to Online; the outcomes are those of the elected ones."""
+        """Called after a move of partitions to Online, with the outcome of each election."""
         ...
 
 
@@ -50,12 +50,13 @@ class MachineStates:
 
     def forget(self) -> None:
         self.offline_partition_count: int = 0
-        """Partitions in state Offline, frozen for topics whose deletion has started."""
+        """Number of partitions in state Offline; state changes of topics whose deletion has
+        started do not count."""
         self._partition_states: dict[TopicPartition, PartitionState] = {}
         self._replica_states: dict[int, dict[TopicPartition, ReplicaState]] = {}
 
     def partition_state(self, topic_partition: TopicPartition) -> PartitionState:
-        """Current state, ``NON_EXISTENT`` if never seen."""
+        """Return the current state, or ``NON_EXISTENT`` for an unknown partition."""
         return self._partition_states.get(topic_partition, PartitionState.NON_EXISTENT)
 
     @property
@@ -66,7 +67,7 @@ class MachineStates:
     def put_partition_state(
         self, topic_partition: TopicPartition, target: PartitionState
     ) -> PartitionState:
-        """Set a state unconditionally; answers the previous one."""
+        """Set a state unconditionally and return the previous one."""
         states = self._partition_states
         current = states.get(topic_partition, PartitionState.NON_EXISTENT)
         if target is PartitionState.NON_EXISTENT:
@@ -90,7 +91,7 @@ class MachineStates:
     def partitions_in_states(
         self, states: Sequence[PartitionState], topic: str | None = None
     ) -> list[TopicPartition]:
-        """Partitions (of one topic or all) that are in one of some states."""
+        """Return the partitions (of one topic, or all) that are in one of the states."""
         known = self._partition_states
         if topic is not None:
             return [
@@ -103,7 +104,7 @@ class MachineStates:
     def check_valid_partition_state_change(
         self, partitions: Iterable[TopicPartition], target: PartitionState
     ) -> tuple[list[TopicPartition], list[TopicPartition]]:
-        """Split partitions into those that may move to a state and those that may not."""
+        """Split partitions into those that may move to the target state and those that may not."""
         legal = PARTITION_PREDECESSORS[target]
         known = self._partition_states
         valid: list[TopicPartition] = []
@@ -114,7 +115,7 @@ class MachineStates:
         return valid, invalid
 
     def replica_state(self, replica: PartitionReplica) -> ReplicaState:
-        """Current state, ``NON_EXISTENT`` if never seen."""
+        """Return the current state, or ``NON_EXISTENT`` for an unknown replica."""
         return self.replica_state_on(
             replica.broker_id, TopicPartition(replica.topic, replica.partition)
         )
@@ -126,11 +127,11 @@ class MachineStates:
         return of_broker.get(topic_partition, ReplicaState.NON_EXISTENT)
 
     def replica_states_on_broker(self, broker_id: int) -> dict[TopicPartition, ReplicaState]:
-        """The mutable states of one broker's replicas; for the replica state machine only."""
+        """Return the mutable states of a broker's replicas, for the replica state machine only."""
         return self._replica_states.setdefault(broker_id, {})
 
     def put_replica_state(self, replica: PartitionReplica, target: ReplicaState) -> None:
-        """Set a state unconditionally."""
+        """Set a replica's state unconditionally."""
         topic_partition = TopicPartition(replica.topic, replica.partition)
         if target is ReplicaState.NON_EXISTENT:
             self._replica_states.get(replica.broker_id, {}).pop(topic_partition, None)

@@ -9,7 +9,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class OrderedSet(dict[K, None]):
-    """A dict used as a set: membership and iteration are those of its keys."""
+    """A dict used as a set, whose members are its keys."""
 
     __slots__ = ()
 

@@ -1,17 +1,17 @@
 """The partition state machine of the controller (docs/kafka/partition-states.md,
 docs/kafka/election.md#strategies).
 
-Theory of operation. Four states, whose legal changes are the table in ``transitions``. Only moves
-to OnlinePartition do more than note the state:
+Theory of operation. A partition has one of four states; the table in ``transitions`` lists the
+legal transitions. Only transitions to OnlinePartition do more than set the state:
 
 * from New the partition is *initialised*: its state znode is created with the first online
   replica as leader; no strategy plays a role;
-* from Online or Offline a leader is *elected*: the stored state is read, a strategy decides, the
-  decision is written expecting the version read. Version conflicts are read and decided again,
-  for as long as it takes.
+* from Online or Offline a leader is *elected*: the stored state is read, a strategy decides, and
+  the decision is written if the version is still the one read. After a version conflict the state
+  is read and decided again, without limit.
 
-Whoever was elected or initialised goes into the request batch, which is sent at the end of every
-``handle_state_changes``. The controller's cache follows what was written, never the other way.
+The new leadership goes into the request batch, which is sent at the end of every
+``handle_state_changes``. The controller's cache is updated only after a successful write.
 
 Source: Kafka's ``ZkPartitionStateMachine``; before 1.1 selectors decide partition by partition
 (``legacy_election``).
@@ -58,8 +58,8 @@ _OFFLINE_OR_NEW = (PartitionState.OFFLINE, PartitionState.NEW)
 class PartitionStateMachine:
     """State machine that moves partitions between states and elects their leaders.
 
-    ``config`` gives the broker's ``unclean.leader.election.enable``. Only the controller's event
-    handlers may call it, one at a time.
+    ``config`` supplies the broker's default of ``unclean.leader.election.enable``. Only the
+    controller's event handlers may call the machine, one at a time.
     """
 
     config: BrokerConfig
@@ -71,7 +71,7 @@ class PartitionStateMachine:
     work: Work = ignore_work
 
     async def startup(self) -> None:
-        """Derive every partition's state from what is known, then elect where that is needed."""
+        """Derive every partition's state from the context, then elect leaders where needed."""
         context = self.context
         for topic_partition in context.topics.all_partitions():
             leadership = context.topics.partition_leadership_info(topic_partition)
@@ -87,15 +87,15 @@ class PartitionStateMachine:
         await self.trigger_online_partition_state_change()
 
     def shutdown(self) -> None:
-        """Drop what an interrupted event left in the batch."""
+        """Drop requests that an interrupted event left in the batch."""
         self.batch.clear()
 
     async def trigger_online_partition_state_change(
         self, topic: str | None = None
     ) -> ElectionOutcomes:
-        """Try to bring every Offline or New partition (of a topic) online.
+        """Try to bring every Offline or New partition (of one topic, or all) online.
 
-        Topics queued for deletion are left alone.
+        Partitions of topics queued for deletion are skipped.
         """
         context = self.context
         partitions = [
@@ -113,11 +113,11 @@ class PartitionStateMachine:
         target: PartitionState,
         strategy: Strategy | None = None,
     ) -> ElectionOutcomes:
-        """Move partitions to a state and send what that implies.
+        """Move partitions to a state and send the resulting requests.
 
-        Answers, for target Online only, each *elected* partition's new leadership or why there is
-        none; initialised partitions and illegal transitions are absent. Raises
-        ``ControllerMoved``; any other exception is every partition's outcome.
+        Returns, for target Online only, each *elected* partition's new leadership or the error;
+        initialised partitions and illegal transitions are absent. Raises ``ControllerMoved``; any
+        other exception is returned as every partition's outcome.
         """
         moving = list(partitions)
         if not moving:
@@ -171,7 +171,7 @@ class PartitionStateMachine:
     async def _initialize_leaders(
         self, partitions: Sequence[TopicPartition]
     ) -> list[TopicPartition]:
-        """Create the first leadership of New partitions; those that succeeded
+        """Create the first leadership of New partitions and return those that succeeded
         (docs/kafka/partition-states.md#initialisation)."""
         context = self.context
         decisions: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
@@ -189,7 +189,7 @@ class PartitionStateMachine:
                     ),
                 )
                 continue
-            isr = replicas if online == replicas else online  # share the tuple
+            isr = replicas if online == replicas else online  # share the tuple to save memory
             decisions[topic_partition] = self.zk.topics.shared.first_leadership(isr, context.epoch)
         if not decisions:
             return []
@@ -224,7 +224,7 @@ class PartitionStateMachine:
     async def _elect_leaders(
         self, partitions: Sequence[TopicPartition], strategy: Strategy | None
     ) -> ElectionOutcomes:
-        """Elect leaders; repeats what lost a race for the state znode, without limit."""
+        """Elect leaders, and repeat elections whose write had a version conflict, without limit."""
         if self.behaviour.legacy_selectors:
             from .legacy_election import LegacyElection
 
@@ -248,7 +248,7 @@ class PartitionStateMachine:
     async def _do_elect_leaders(
         self, partitions: Sequence[TopicPartition], strategy: Strategy
     ) -> tuple[ElectionOutcomes, list[TopicPartition]]:
-        """Elect once: (outcomes, partitions whose stored state changed meanwhile)."""
+        """Run one round: return (outcomes, partitions whose stored state changed meanwhile)."""
         try:
             answers = await self.zk.topics.get_topic_partition_states_raw(partitions)
         except Exception as error:
@@ -289,7 +289,7 @@ class PartitionStateMachine:
     def _classify(
         self, topic_partition: TopicPartition, answer: ZkResponse
     ) -> LeaderAndIsr | Exception:
-        """The stored leadership to decide upon, or why there is none."""
+        """Return the stored leadership to start from, or the error that prevents the election."""
         if answer.code == ZkCode.NONODE:
             return self._missing_state(topic_partition)
         if answer.code != ZkCode.OK:
@@ -342,11 +342,11 @@ class PartitionStateMachine:
         allow_unclean: bool,
         outcomes: ElectionOutcomes,
     ) -> list[tuple[TopicPartition, LeaderAndIsr, bool]]:
-        """Return whether each partition may get a leader from outside its ISR
+        """Add to each partition whether it may get a leader from outside its ISR
         (docs/kafka/election.md#unclean-election).
 
-        Topic configurations are read only for partitions whose whole ISR is dead; partitions of
-        topics that could not be read fail into ``outcomes``.
+        Topic configurations are read only for partitions whose whole ISR is offline. If reading
+        one fails, the topic's partitions are left out, and ``outcomes`` gets the error for each.
         """
         context = self.context
         triples = []

@@ -1,4 +1,4 @@
-"""The brokers the controller knows: registered, shutting down, with failed log directories."""
+"""The brokers the controller knows: registered, shutting down, or with failed log directories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .ordered_set import OrderedSet
 class RegisteredBrokers:
     """Registered brokers and which of their replicas are online (docs/kafka/controller-state.md).
 
-    "Live" brokers are those registered that did not ask to shut down.
+    A "live" broker is a registered broker that is not shutting down.
     """
 
     def __init__(self) -> None:
@@ -19,10 +19,10 @@ class RegisteredBrokers:
 
     def forget(self) -> None:
         self.live_broker_id_and_epochs: dict[int, int] = {}
-        """Broker epoch (czxid of the registration) by id, shutting-down brokers included."""
+        """Broker epoch (czxid of the registration) by id, including brokers shutting down."""
         self.shutting_down_broker_ids: OrderedSet[int] = OrderedSet()
         self.replicas_on_offline_dirs: dict[int, OrderedSet[TopicPartition]] = {}
-        """Partitions whose log directory failed, by broker id; entries are never empty."""
+        """Partitions whose log directory failed, by broker id; no set in it is empty."""
         self._brokers: dict[int, BrokerInfo] = {}
         self._registered_ids: OrderedSet[int] | None = None
 
@@ -46,20 +46,20 @@ class RegisteredBrokers:
         self._registered_ids = None
 
     def update_broker_metadata(self, old: BrokerInfo, new: BrokerInfo) -> None:
-        """Replace what is announced of a registered broker; its epoch stays."""
+        """Replace a registered broker's metadata (endpoints, rack and features), not its epoch."""
         self._brokers.pop(old.id, None)
         self._brokers[new.id] = new
 
     @property
     def live_or_shutting_down_broker_ids(self) -> OrderedSet[int]:
-        """Registered brokers by id; the same object until a registration changes. Read only."""
+        """Sorted ids of registered brokers, the same object until these change. Read only."""
         if self._registered_ids is None:
             self._registered_ids = OrderedSet(sorted(self.live_broker_id_and_epochs))
         return self._registered_ids
 
     @property
     def live_broker_ids(self) -> OrderedSet[int]:
-        """Registered brokers that are not shutting down, by id. Read only."""
+        """Sorted ids of registered brokers that are not shutting down. Read only."""
         registered = self.live_or_shutting_down_broker_ids
         if not self.shutting_down_broker_ids:
             return registered
@@ -80,9 +80,9 @@ class RegisteredBrokers:
     def is_replica_online(
         self, broker_id: int, topic_partition: TopicPartition, include_shutting_down: bool = False
     ) -> bool:
-        """Return whether broker and log directory of a replica work.
+        """Return whether a replica's broker is registered and its log directory has not failed.
 
-        A replica on a broker that is shutting down is offline unless they are included.
+        A replica on a broker that is shutting down is offline unless ``include_shutting_down``.
         """
         if broker_id not in self.live_broker_id_and_epochs:
             return False

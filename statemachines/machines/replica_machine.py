@@ -1,13 +1,14 @@
 """The replica state machine of the controller (docs/kafka/replica-states.md).
 
-Theory of operation. Seven states per (partition, broker), whose legal changes are the table in
-``transitions``. Moves mostly tell the replica's own broker something: its role (LeaderAndIsr), to
-stop, or to delete its log (StopReplica). OfflineReplica also takes the broker out of the ISR in
-ZooKeeper, giving the partition leader -1 if it led; the last member of an ISR always stays.
+Theory of operation. Each (partition, broker) has one of seven states; the table in ``transitions``
+lists the legal transitions. Most of them send a request to the replica's own broker: its role
+(LeaderAndIsr), or to stop the replica or delete its log (StopReplica). OfflineReplica also removes
+the broker from the ISR in ZooKeeper, and sets leader -1 if the broker led. The last member of an
+ISR stays in it, except before 1.1 with unclean election enabled.
 
-Replicas are handled broker by broker, each broker a separate read-decide-write over its
-partitions, so that several brokers lost at once raise the leader epoch several times. The request
-batch is sent at the end of every ``handle_state_changes``.
+Replicas are handled broker by broker. Each broker's partitions are read, decided and written
+separately, so that the loss of several brokers at once raises the leader epoch several times. The
+request batch is sent at the end of every ``handle_state_changes``.
 
 Source: Kafka's ``ZkReplicaStateMachine``.
 """
@@ -51,9 +52,9 @@ class ReplicaStateMachine:
     log: Log = ignore_log
 
     async def startup(self) -> None:
-        """Note every replica's state, then tell the live ones and take the dead ones out.
+        """Set every replica's state, send live replicas their roles, and take dead ones offline.
 
-        Before 2.3 dead replicas stayed DeletionIneligible and were not taken out of the ISR.
+        Before 2.3 dead replicas stayed DeletionIneligible and were not removed from the ISR.
         """
         context = self.context
         online, offline = context.topics.online_and_offline_replicas()
@@ -69,15 +70,15 @@ class ReplicaStateMachine:
             await self.handle_state_changes_by_broker(offline, ReplicaState.OFFLINE)
 
     def shutdown(self) -> None:
-        """Drop what an interrupted event left in the batch."""
+        """Drop requests that an interrupted event left in the batch."""
         self.batch.clear()
 
     async def handle_state_changes(
         self, replicas: Iterable[PartitionReplica], target: ReplicaState
     ) -> None:
-        """Move replicas to a state and send what that implies.
+        """Move replicas to a state and send the resulting requests.
 
-        Illegal transitions and failures are logged, those replicas keep their state. Raises
+        Illegal transitions and failures are logged, and the replicas keep their states. Raises
         ``ControllerMoved``.
         """
         by_broker: dict[int, list[TopicPartition]] = {}
@@ -88,10 +89,10 @@ class ReplicaStateMachine:
     async def handle_state_changes_by_broker(
         self, by_broker: Mapping[int, Sequence[TopicPartition]], target: ReplicaState
     ) -> None:
-        """As ``handle_state_changes``, of replicas given by broker.
+        """Do the same as ``handle_state_changes`` for replicas grouped by broker.
 
-        Broker by broker in the order of their ids: who is taken out of an ISR last stays in it.
-        Kafka's order is that of a hash table, which is the same for ids up to 3.
+        Brokers are handled in the order of their ids. The order matters, as the last member of an
+        ISR stays in it. Kafka uses the order of a hash table, which is the same for ids up to 3.
         """
         if not by_broker:
             return
@@ -213,7 +214,7 @@ class ReplicaStateMachine:
         with_leadership: list[TopicPartition] = []
         without_leadership: list[TopicPartition] = []
         for topic_partition in partitions:
-            # Before the ISR changes: the request carries the leader epoch as it is now.
+            # Added before the ISR changes, as the request carries the leader epoch from before.
             batch.add_stop_replica_request_for_brokers(
                 (broker_id,), topic_partition, delete_partition=False
             )
@@ -243,7 +244,8 @@ class ReplicaStateMachine:
             states[topic_partition] = ReplicaState.OFFLINE
 
     def _refuses_without_leadership(self, broker_id: int, topic_partition: TopicPartition) -> bool:
-        """0.10 moved no replica offline whose partition never had a leader."""
+        """Return whether the move offline is refused because the partition never had a leader, as
+        in 0.10."""
         if not self.behaviour.legacy_selectors:
             return False
         if self.context.topics.is_topic_queued_up_for_deletion(topic_partition.topic):
@@ -284,10 +286,10 @@ class ReplicaStateMachine:
     async def _remove_replica_from_isr(
         self, broker_id: int, partitions: Sequence[TopicPartition]
     ) -> _Outcomes:
-        """Leadership of partitions once a broker is out of their ISRs, or why it is not.
+        """Remove a broker from ISRs and return each partition's new leadership, or the error.
 
-        Repeats what lost a race for the state znode. Partitions without stored state are absent
-        if their topic is queued for deletion.
+        Repeats writes that had a version conflict. Partitions without stored state are absent if
+        their topic is queued for deletion.
         """
         outcomes: _Outcomes = {}
         remaining = partitions
@@ -332,7 +334,7 @@ class ReplicaStateMachine:
     async def _read_states(
         self, partitions: Sequence[TopicPartition], outcomes: _Outcomes
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Stored leadership that may be changed; failures go into ``outcomes``."""
+        """Return the stored leadership that may be changed; failures go into ``outcomes``."""
         context = self.context
         try:
             answers = await self.zk.topics.get_topic_partition_states_raw(partitions)
@@ -359,8 +361,8 @@ class ReplicaStateMachine:
         return found
 
     async def _may_empty_isr(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the last member may leave the ISR: only before 1.1, with unclean election
-        on."""
+        """Return whether the last member may leave the ISR: only before 1.1 and with unclean
+        election enabled."""
         if self.behaviour.last_isr_member_always_kept:
             return False
         topic = topic_partition.topic

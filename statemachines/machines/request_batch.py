@@ -1,13 +1,14 @@
-"""Batch of all that the controller must tell brokers during one event, sent as a whole.
+"""Batch of the control requests that one event of the controller causes.
 
 Theory of operation (docs/kafka/control-requests.md). A batch is opened (``new_batch``), filled by
 the state machines and sent as a whole: first every LeaderAndIsr, then every UpdateMetadata, then
-every StopReplica, one request of a kind per broker. A partition added twice for one broker is sent
-once, as last decided, but the flags ``is_new`` and ``delete_partition`` stick once set. Brokers
-that are not registered at sending time are left out.
+every StopReplica. Each broker gets one request of each kind, except that before 2.6 StopReplica is
+split. A partition added twice for a broker is sent once, as last decided, but the flags ``is_new``
+and ``delete_partition`` stay set once they were. Brokers that are no longer registered when the
+batch is sent get nothing.
 
-Requests share their parts: one partition state object for all brokers, and one tuple of them in
-every broker's UpdateMetadata.
+Requests share their parts to save memory: all brokers get the same partition state objects, and
+every broker's UpdateMetadata the same tuple of them.
 
 Source: Kafka's ``AbstractControllerBrokerRequestBatch``.
 """
@@ -52,12 +53,12 @@ class BrokerChannels(Protocol):
     def send_request(
         self, broker_id: int, request: ControlRequest, callback: Callable[[Any], object] | None
     ) -> object:
-        """Queue a request; ``callback`` gets the response, if one ever comes."""
+        """Queue a request; ``callback`` is called with the response, if one ever arrives."""
         ...
 
 
 class ResponseEvents(Protocol):
-    """Way of responses into the controller's event queue."""
+    """Puts brokers' responses into the controller's event queue."""
 
     def on_leader_and_isr_response(
         self, response: LeaderAndIsrResponse, broker_id: int
@@ -66,7 +67,8 @@ class ResponseEvents(Protocol):
     def on_stop_replica_deletion_response(
         self, broker_id: int, error: ErrorCode, partition_errors: dict[TopicPartition, ErrorCode]
     ) -> object:
-        """Only for partitions sent with ``delete_partition`` of topics in deletion."""
+        """Called with the errors of partitions that were sent with ``delete_partition``, for topics
+        whose deletion is in progress."""
         ...
 
     def on_update_metadata_response(
@@ -75,7 +77,7 @@ class ResponseEvents(Protocol):
 
 
 class ControllerBrokerRequestBatch:
-    """The requests of one controller event in the making."""
+    """Collects the control requests of one controller event, and sends them."""
 
     def __init__(
         self,
@@ -97,10 +99,10 @@ class ControllerBrokerRequestBatch:
         self._update_metadata_brokers: dict[int, None] = {}
         self._update_metadata: dict[TopicPartition, UpdateMetadataPartitionState] = {}
         self._told_all: object = None
-        """The registered-broker set last merged into ``_update_metadata_brokers``."""
+        """The set of registered brokers last merged into ``_update_metadata_brokers``."""
 
     def new_batch(self) -> None:
-        """Open a batch; raises ``IllegalState`` if something of the last one was not sent."""
+        """Open a batch; raises ``IllegalState`` if part of the previous one was not sent."""
         leftovers = {
             "LeaderAndIsr": tuple(self._leader_and_isr),
             "StopReplica": tuple(self._stop_replica),
@@ -121,7 +123,7 @@ class ControllerBrokerRequestBatch:
         self._told_all = None
 
     def give_up(self, moving: str, error: Exception) -> None:
-        """Drop what was collected, with which the next batch would not open, and log why."""
+        """Drop the collected requests, as the next batch could not open otherwise, and log why."""
         self.clear()
         if isinstance(error, ControllerMoved):
             self._log("error", f"another controller took over while {moving}: {error}")
@@ -138,7 +140,7 @@ class ControllerBrokerRequestBatch:
         replica_assignment: ReplicaAssignment,
         is_new: bool,
     ) -> None:
-        """Tell brokers their role in a partition, and all registered brokers its metadata.
+        """Send brokers their role in a partition, and all registered brokers its metadata.
 
         Negative broker ids are ignored.
         """
@@ -171,10 +173,10 @@ class ControllerBrokerRequestBatch:
     def add_update_metadata_request_for_brokers(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Tell brokers the registered brokers and the metadata of partitions.
+        """Send brokers the list of registered brokers and the metadata of partitions.
 
-        Brokers accumulate, and each of them is told of *all* partitions of the batch. Without
-        partitions only the broker list is sent; before 2.2 that meant every partition.
+        Recipients accumulate, and each of them gets *all* partitions of the batch. Without
+        partitions only the broker list is sent; before 2.2, the metadata of every partition.
         """
         if broker_ids is self._context.brokers.live_or_shutting_down_broker_ids:
             self._tell_all_registered()
@@ -191,7 +193,7 @@ class ControllerBrokerRequestBatch:
     def add_stop_replica_request_for_brokers(
         self, broker_ids: Iterable[int], topic_partition: TopicPartition, delete_partition: bool
     ) -> None:
-        """Tell brokers to stop a replica; a deletion asked for once stays asked for."""
+        """Send brokers a request to stop a replica; ``delete_partition`` stays set once it was."""
         leader_epoch = EPOCH_UNKNOWN
         if self._behaviour.stop_replica_per_partition_delete:
             leader_epoch = self._context.topics.leader_epoch(topic_partition)
@@ -237,7 +239,7 @@ class ControllerBrokerRequestBatch:
             and added.isr == known.isr
             and added.replicas == replicas
         ):
-            return  # added once per replica; which brokers are live does not change in a batch
+            return  # added already for another replica; live brokers do not change within a batch
         offline_replicas: tuple[int, ...] = ()
         if self._behaviour.log_dir_failure_handling:
             offline_replicas = tuple(
@@ -265,7 +267,7 @@ class ControllerBrokerRequestBatch:
     # --- sending
 
     def send_requests_to_brokers(self, controller_epoch: int) -> None:
-        """Send everything collected; raises ``IllegalState`` if a channel refuses."""
+        """Send all collected requests; raises ``IllegalState`` if sending fails."""
         try:
             self._send_leader_and_isr(controller_epoch)
             self._send_update_metadata(controller_epoch)
@@ -275,7 +277,7 @@ class ControllerBrokerRequestBatch:
             raise IllegalState(f"control requests could not be sent: {error!r}") from error
 
     def _destinations(self, broker_ids: Iterable[int]) -> list[tuple[int, int]]:
-        """(id, broker epoch to be stamped) of the registered ones among some brokers."""
+        """Return (id, broker epoch for the request) of each given broker that is registered."""
         epochs = self._context.brokers.live_broker_id_and_epochs
         stamped = self._behaviour.broker_epochs
         return [
@@ -340,7 +342,8 @@ class ControllerBrokerRequestBatch:
             if self._behaviour.stop_replica_one_by_one:
                 groups = [(state,) for state in states]
                 if self._behaviour.stop_replica_empty_request:
-                    # The group of what has no callback: in these releases everything has one.
+                    # These releases also sent the partitions without a callback in one request,
+                    # which is always empty, as all partitions have a callback.
                     groups.insert(0, ())
             elif not self._behaviour.stop_replica_per_partition_delete:
                 # The old request has one delete flag for all its partitions.

@@ -2,8 +2,8 @@
 docs/kafka/replica-states.md).
 
 A transition is legal if the current state is among the predecessors of the target state. Both
-machines check this table before anything changes; the documentation's pictures and tables are
-generated from it.
+machines check these tables before any change; the documentation's pictures and tables are
+generated from them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class PartitionState(_NamedState):
     """States of a partition."""
 
     NEW = 0, "NewPartition"
-    """Known, with replicas, but never had a leader."""
+    """The partition has an assignment, but never had a leader."""
     ONLINE = 1, "OnlinePartition"
-    """Has a leader, as far as the controller knows."""
+    """The partition has a leader, as far as the controller knows."""
     OFFLINE = 2, "OfflinePartition"
-    """Lost its leader, or waits for one."""
+    """The partition lost its leader and waits for a new one."""
     NON_EXISTENT = 3, "NonExistentPartition"
-    """Never created, or deleted."""
+    """The partition was never created, or has been deleted."""
 
 
 @unique
@@ -50,19 +50,19 @@ class ReplicaState(_NamedState):
     """States of a replica."""
 
     NEW = 1, "NewReplica"
-    """Created with its partition or by a reassignment; may only become a follower."""
+    """The replica was created with its partition or by a reassignment; it may only follow."""
     ONLINE = 2, "OnlineReplica"
-    """Part of the assigned replicas and told its role."""
+    """The replica is assigned, and its broker was sent its role."""
     OFFLINE = 3, "OfflineReplica"
-    """Its broker or log directory is down, or it was told to stop."""
+    """The replica's broker or log directory failed, or it was told to stop."""
     DELETION_STARTED = 4, "ReplicaDeletionStarted"
-    """Told to delete its log."""
+    """The replica's broker was told to delete its log."""
     DELETION_SUCCESSFUL = 5, "ReplicaDeletionSuccessful"
-    """Confirmed the deletion."""
+    """The replica's broker confirmed the deletion."""
     DELETION_INELIGIBLE = 6, "ReplicaDeletionIneligible"
-    """Cannot be deleted now: it is dead, or the deletion failed."""
+    """The replica cannot be deleted now, as its broker is dead or the deletion failed."""
     NON_EXISTENT = 7, "NonExistentReplica"
-    """Never created, or gone."""
+    """The replica was never created, or has been deleted."""
 
 
 PARTITION_PREDECESSORS: Mapping[PartitionState, tuple[PartitionState, ...]] = MappingProxyType(
@@ -106,7 +106,7 @@ _REPLICA_PREDECESSORS_BEFORE_2_3: Mapping[ReplicaState, tuple[ReplicaState, ...]
 
 
 def replica_predecessors(behaviour: Behaviour) -> Mapping[ReplicaState, tuple[ReplicaState, ...]]:
-    """The replica table of an emulated version (``ineligible_from_offline``)."""
+    """Return the replica table of an emulated release (``ineligible_from_offline``)."""
     if behaviour.ineligible_from_offline:
         return REPLICA_PREDECESSORS
     return _REPLICA_PREDECESSORS_BEFORE_2_3
@@ -116,7 +116,7 @@ State = TypeVar("State", PartitionState, ReplicaState)
 
 
 def markdown_table(predecessors: Mapping[State, tuple[State, ...]]) -> str:
-    """A Markdown table of a table: target state, number, legal previous states."""
+    """Return a table as Markdown: target state, number, legal previous states."""
     lines = ["| target state | number | legal previous states |", "|---|---|---|"]
     for target, previous_states in predecessors.items():
         previous = ", ".join(str(state) for state in previous_states)
@@ -127,7 +127,7 @@ def markdown_table(predecessors: Mapping[State, tuple[State, ...]]) -> str:
 def describe_illegal(
     subject: object, current: State, target: State, predecessors: Mapping[State, tuple[State, ...]]
 ) -> str:
-    """The log line of a refused transition."""
+    """Return the log line of a refused transition."""
     legal = ", ".join(str(state) for state in predecessors[target])
     return (
         f"{subject} cannot move from {current} to {target}: "
