@@ -1,1 +1,1 @@
-"""Access of the controller and the brokers to ZooKeeper (``KafkaZkClient``)."""
+"""The client through which the controller and the brokers use ZooKeeper (``KafkaZkClient``)."""

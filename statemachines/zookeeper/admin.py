@@ -1,4 +1,4 @@
-"""``KafkaZkClient`` for configurations, requests made by znode, and notifications."""
+"""``KafkaZkClient`` for configurations, requests made by creating a znode, and notifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .requests import UNGUARDED, ZkRequests
 
 
 class ZkAdmin:
-    """Configurations, topic deletions, admin requests made by znode, notifications."""
+    """Reads and writes configurations, topic deletions, admin requests and notifications."""
 
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests
@@ -22,9 +22,9 @@ class ZkAdmin:
     async def get_log_configs(
         self, topics: Iterable[str], broker_config: BrokerConfig
     ) -> tuple[dict[str, TopicConfig], dict[str, Exception]]:
-        """Configurations of topics over the broker's, and why some could not be read.
+        """Return (configurations by topic, errors by topic that could not be read).
 
-        A topic without a config node has the broker's values.
+        A topic's overrides apply over the broker's values, which a topic without a config node has.
         """
         names = list(topics)
         paths = [znode_paths.config_entity_path(znode_paths.TOPICS, topic) for topic in names]
@@ -42,20 +42,20 @@ class ZkAdmin:
         return configs, failed
 
     async def get_entity_configs(self, entity_type: str, entity_name: str) -> dict[str, str]:
-        """Overrides of one entity; empty without a node."""
+        """Return the overrides of one entity; empty if it has no node."""
         data, _ = await self._requests.get_data_and_stat(
             znode_paths.config_entity_path(entity_type, entity_name)
         )
         return znode_payloads.decode_config(data)
 
     async def get_all_entities_with_config(self, entity_type: str) -> list[str]:
-        """Names below ``/config/<type>``, sorted."""
+        """Return the sorted names below ``/config/<type>``."""
         return await self._requests.get_children(
             f"{znode_paths.CONFIG}/{entity_type}", register_watch=False
         )
 
     async def get_all_entity_configs(self, entity_type: str) -> dict[str, dict[str, str]]:
-        """Overrides of every entity of a type, by name, in two batches."""
+        """Read the overrides of every entity of a type, by name, in two batches of requests."""
         names = await self.get_all_entities_with_config(entity_type)
         paths = [znode_paths.config_entity_path(entity_type, name) for name in names]
         answers = await self._requests.get_data_of(paths)
@@ -68,9 +68,9 @@ class ZkAdmin:
     async def set_or_create_entity_configs(
         self, entity_type: str, entity_name: str, config: Mapping[str, str], guard: int = UNGUARDED
     ) -> None:
-        """Replace an entity's overrides; parents are created.
+        """Replace an entity's overrides, creating the node and its parents if needed.
 
-        Of two that create the node at once the later one sets it, as in Kafka.
+        Overrides that another client creates at the same time are replaced, too, as in Kafka.
         """
         path = znode_paths.config_entity_path(entity_type, entity_name)
         payload = znode_payloads.encode_config(config)
@@ -86,7 +86,7 @@ class ZkAdmin:
         await self._requests.delete_all(paths, guard)
 
     async def create_config_change_notification(self, entity_path: str) -> str:
-        """Tell every broker that ``topics/t`` (or the like) changed; the path created."""
+        """Notify every broker of a change of ``topics/t`` or the like; returns the path created."""
         await self._requests.make_sure_persistent_path_exists(znode_paths.CONFIG_CHANGES)
         return await self._requests.create_sequential(
             f"{znode_paths.CONFIG_CHANGES}/{znode_paths.CONFIG_CHANGE_PREFIX}",
@@ -96,14 +96,14 @@ class ZkAdmin:
     # --- topic deletion
 
     async def create_delete_topic_path(self, topic: str) -> None:
-        """Ask for a topic's deletion; raises ``ZooKeeperError`` (NODEEXISTS) if asked already."""
+        """Request a topic's deletion; raises ``ZooKeeperError`` (NODEEXISTS) if it is pending."""
         await self._requests.create_recursive(znode_paths.delete_topics_topic_path(topic))
 
     async def is_topic_marked_for_deletion(self, topic: str) -> bool:
         return await self._requests.path_exists(znode_paths.delete_topics_topic_path(topic))
 
     async def get_topic_deletions(self) -> list[str]:
-        """Topics whose deletion was asked for, sorted; arms the child watch."""
+        """Return the sorted topics whose deletion is requested; arms the child watch."""
         return await self._requests.get_children(znode_paths.DELETE_TOPICS)
 
     async def delete_topic_deletions(self, topics: Iterable[str], guard: int = UNGUARDED) -> None:
@@ -113,11 +113,12 @@ class ZkAdmin:
     # --- reassignment and preferred election by znode
 
     async def reassign_partitions_in_progress(self) -> bool:
-        """Return whether the znode is there; arms the watch of a registered handler."""
+        """Return whether the znode exists; arms the watch of a registered handler."""
         return await self._requests.path_exists(znode_paths.REASSIGN_PARTITIONS)
 
     async def get_partition_reassignment(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Targets in the znode; empty if it is missing or malformed (Kafka logs and ignores)."""
+        """Return the target replicas in the znode; empty if it is missing or malformed, which
+        Kafka logs and ignores."""
         data, stat = await self._requests.get_data_and_stat(znode_paths.REASSIGN_PARTITIONS)
         if stat is None:
             return {}
@@ -139,7 +140,7 @@ class ZkAdmin:
     async def create_partition_reassignment(
         self, reassignment: Mapping[TopicPartition, Iterable[int]]
     ) -> None:
-        """Ask for reassignments as the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
+        """Request reassignments as the legacy tool does; raises ``ZooKeeperError`` (NODEEXISTS)."""
         await self._requests.create_recursive(
             znode_paths.REASSIGN_PARTITIONS, znode_payloads.encode_reassign_partitions(reassignment)
         )
@@ -148,13 +149,13 @@ class ZkAdmin:
         await self._requests.delete_all((znode_paths.REASSIGN_PARTITIONS,), guard)
 
     async def create_preferred_replica_election(self, partitions: Iterable[TopicPartition]) -> None:
-        """Ask for preferred leaders as the old tool; raises ``ZooKeeperError`` (NODEEXISTS)."""
+        """Request preferred leaders as the legacy tool; raises ``ZooKeeperError`` (NODEEXISTS)."""
         await self._requests.create_recursive(
             znode_paths.PREFERRED_REPLICA_ELECTION, znode_payloads.encode_partition_list(partitions)
         )
 
     async def get_preferred_replica_election(self) -> list[TopicPartition]:
-        """Partitions asked for, each once; empty without the znode."""
+        """Return the requested partitions without duplicates; empty if there is no znode."""
         data, _ = await self._requests.get_data_and_stat(znode_paths.PREFERRED_REPLICA_ELECTION)
         return znode_payloads.decode_partition_list(data)
 
@@ -164,57 +165,57 @@ class ZkAdmin:
     # --- ISR changes and log directory events
 
     async def _numbers(self, parent: str, register_watch: bool = True) -> list[int]:
-        """The sequence numbers of notifications, in order."""
+        """Return the sequence numbers of notifications, in order."""
         names = await self._requests.get_children(parent, register_watch)
         return sorted(map(znode_paths.sequence_number, names))
 
     async def _existing(self, paths: Iterable[str]) -> list[bytes | None]:
-        """The contents of those nodes that are there."""
+        """Return the data of the nodes that exist."""
         responses = await self._requests.get_data_of(list(paths))
         return [r.raise_if_failed().data for r in responses if r.code != ZkCode.NONODE]
 
     async def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> str:
-        """Tell the controller of ISR changes written; the path created (CP-189)."""
+        """Notify the controller of ISR changes; returns the path created (CP-189)."""
         return await self._requests.create_sequential(
             f"{znode_paths.ISR_CHANGE_NOTIFICATION}/{znode_paths.ISR_CHANGE_PREFIX}",
             znode_payloads.encode_partition_list(partitions),
         )
 
     async def get_all_isr_change_notifications(self) -> list[int]:
-        """Sequence numbers in order; arms the child watch."""
+        """Return the sequence numbers in order; arms the child watch."""
         return await self._numbers(znode_paths.ISR_CHANGE_NOTIFICATION)
 
     async def get_partitions_from_isr_change_notifications(
         self, sequence_numbers: Iterable[int]
     ) -> list[TopicPartition]:
-        """Partitions named by notifications, with repetitions; vanished ones are skipped."""
+        """Return the partitions, with repetitions, in the given notifications that still exist."""
         found = await self._existing(map(znode_paths.isr_change_path, sequence_numbers))
         return [tp for data in found for tp in znode_payloads.decode_partition_list(data)]
 
     async def delete_isr_change_notifications(
         self, sequence_numbers: Iterable[int] | None = None, guard: int = UNGUARDED
     ) -> None:
-        """Delete notifications, all of them for None; raises ``ControllerMoved``."""
+        """Delete the given notifications, or all for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
             sequence_numbers = await self._numbers(znode_paths.ISR_CHANGE_NOTIFICATION, False)
         paths = map(znode_paths.isr_change_path, sequence_numbers)
         await self._requests.delete_all(tuple(paths), guard)
 
     async def propagate_log_dir_event(self, broker_id: int) -> str:
-        """Tell the controller of a failed log directory; the path created (CP-190)."""
+        """Notify the controller of a failed log directory; returns the path created (CP-190)."""
         return await self._requests.create_sequential(
             f"{znode_paths.LOG_DIR_EVENT_NOTIFICATION}/{znode_paths.LOG_DIR_EVENT_PREFIX}",
             znode_payloads.encode_log_dir_event(broker_id),
         )
 
     async def get_all_log_dir_event_notifications(self) -> list[int]:
-        """Sequence numbers in order; arms the child watch."""
+        """Return the sequence numbers in order; arms the child watch."""
         return await self._numbers(znode_paths.LOG_DIR_EVENT_NOTIFICATION)
 
     async def get_broker_ids_from_log_dir_events(
         self, sequence_numbers: Iterable[int]
     ) -> list[int]:
-        """Brokers named by notifications, with repetitions; vanished ones are skipped."""
+        """Return the brokers, with repetitions, in the given notifications that still exist."""
         found = await self._existing(map(znode_paths.log_dir_event_path, sequence_numbers))
         brokers = map(znode_payloads.decode_log_dir_event, found)
         return [broker_id for broker_id in brokers if broker_id is not None]
@@ -222,7 +223,7 @@ class ZkAdmin:
     async def delete_log_dir_event_notifications(
         self, sequence_numbers: Iterable[int] | None = None, guard: int = UNGUARDED
     ) -> None:
-        """Delete notifications, all of them for None; raises ``ControllerMoved``."""
+        """Delete the given notifications, or all for None; raises ``ControllerMoved``."""
         if sequence_numbers is None:
             sequence_numbers = await self._numbers(znode_paths.LOG_DIR_EVENT_NOTIFICATION, False)
         paths = map(znode_paths.log_dir_event_path, sequence_numbers)

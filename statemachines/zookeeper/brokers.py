@@ -19,17 +19,19 @@ from .requests import UNGUARDED, ZkRequests, parents_of
 
 _LONG_MAX = 2**63 - 1
 _FIRST_EPOCH_BEFORE_2_1 = (1, 1)
-"""Epoch and its *assumed* version, kept by old controllers that create the node themselves."""
+"""First controller epoch, and the version that an old controller *assumes* for the node it just
+created with it; the real version is 0."""
 
 
 class ZkBrokers:
-    """Election, broker registration, cluster id, features, sequences."""
+    """Handles controller election, broker registration, cluster id, features, producer ids."""
 
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests
 
     async def create_top_level_paths(self) -> None:
-        """Create what every broker creates at its start (docs/kafka/zookeeper.md#znodes)."""
+        """Create the znodes that every broker creates when it starts
+        (docs/kafka/zookeeper.md#znodes)."""
         paths: dict[str, None] = {}
         for path in znode_paths.persistent_paths(self._requests.behaviour):
             paths.update(dict.fromkeys(parents_of(path)))
@@ -41,19 +43,20 @@ class ZkBrokers:
     # --- controller
 
     async def get_controller_id(self) -> int | None:
-        """Broker id in ``/controller``; also arms the watch of a registered handler."""
+        """Return the broker id in ``/controller``; arms the watch of a registered handler."""
         data, _ = await self._requests.get_data_and_stat(znode_paths.CONTROLLER)
         return znode_payloads.decode_controller(data)
 
     async def get_controller_epoch(self) -> tuple[int, int] | None:
-        """(epoch, version) of ``/controller_epoch``; None if it is missing."""
+        """Return (epoch, version) of ``/controller_epoch``; None if the node is missing."""
         data, stat = await self._requests.get_data_and_stat(znode_paths.CONTROLLER_EPOCH)
         return (
             None if stat is None else (znode_payloads.decode_controller_epoch(data), stat.version)
         )
 
     async def set_controller_epoch(self, epoch: int, expected_version: int) -> tuple[ZkCode, int]:
-        """(code, new version) of a conditional set (Kafka: ``setControllerEpochRaw``)."""
+        """Set the epoch if the version matches; returns (code, new version)
+        (Kafka: ``setControllerEpochRaw``)."""
         response = await self._requests.send_one(
             SetDataRequest(
                 znode_paths.CONTROLLER_EPOCH,
@@ -64,7 +67,7 @@ class ZkBrokers:
         return response.code, 0 if response.stat is None else response.stat.version
 
     async def create_controller_epoch(self, epoch: int) -> ZkCode:
-        """Code of creating ``/controller_epoch`` (Kafka: ``createControllerEpochRaw``)."""
+        """Create ``/controller_epoch``; returns the code (Kafka: ``createControllerEpochRaw``)."""
         response = await self._requests.send_one(
             CreateRequest(
                 znode_paths.CONTROLLER_EPOCH, znode_payloads.encode_controller_epoch(epoch)
@@ -75,7 +78,7 @@ class ZkBrokers:
     async def register_controller_and_increment_controller_epoch(
         self, controller_id: int, timestamp_ms: int = 0
     ) -> tuple[int, int]:
-        """Win the election: (controller epoch, version of ``/controller_epoch``).
+        """Try to win the election; returns (controller epoch, version of ``/controller_epoch``).
 
         Raises ``ControllerMoved`` if another broker won
         (docs/kafka/controller-failover.md#election).
@@ -121,7 +124,11 @@ class ZkBrokers:
         raise ZooKeeperError(code, znode_paths.CONTROLLER_EPOCH)
 
     async def _check_own_registration(self, controller_id: int, epoch: int) -> tuple[int, int]:
-        """A transaction repeated after a lost connection fails on its own success."""
+        """Return the epoch and version if this broker is the controller; else raise
+        ``ControllerMoved``.
+
+        A transaction that is repeated after a lost connection fails if the first try succeeded.
+        """
         current_id = await self.get_controller_id()
         if current_id is None:
             raise ControllerMoved("the controller node vanished during the election")
@@ -132,7 +139,7 @@ class ZkBrokers:
         raise ControllerMoved(f"broker {current_id} won the controller election")
 
     async def _register_then_increment(self, payload: bytes) -> tuple[int, int]:
-        """Before 2.1: become controller first, raise the epoch in a second step."""
+        """Become controller first and raise the epoch in a second step, as before 2.1."""
         try:
             await self._requests.create_checked_ephemeral(znode_paths.CONTROLLER, payload)
         except ZooKeeperError as error:
@@ -153,7 +160,7 @@ class ZkBrokers:
         raise ControllerMoved("another broker created the controller epoch")
 
     async def delete_controller(self, guard: int = UNGUARDED) -> None:
-        """Give up ``/controller``; raises ``ControllerMoved`` if the epoch has moved on."""
+        """Delete ``/controller``; raises ``ControllerMoved`` if the epoch has changed."""
         response = await self._requests.write_one(DeleteRequest(znode_paths.CONTROLLER), guard)
         if response.code != ZkCode.NONODE:
             response.raise_if_failed()
@@ -161,7 +168,7 @@ class ZkBrokers:
     # --- brokers
 
     async def register_broker(self, broker: BrokerInfo, timestamp_ms: int = 0) -> int:
-        """Register a broker; its broker epoch (the node's czxid).
+        """Register a broker and return its broker epoch (the node's czxid).
 
         Raises ``ZooKeeperError`` (NODEEXISTS) if another session registered the id. A second
         registration in the same session changes nothing.
@@ -173,13 +180,14 @@ class ZkBrokers:
         return (await self._requests.create_checked_ephemeral(path, payload)).czxid
 
     async def get_sorted_broker_list(self) -> list[int]:
-        """Registered ids; arms the child watch of a registered handler."""
+        """Return the sorted registered ids; arms the child watch of a registered handler."""
         return sorted(
             int(name) for name in await self._requests.get_children(znode_paths.BROKER_IDS)
         )
 
     async def get_all_broker_and_epochs_in_cluster(self) -> list[tuple[BrokerInfo, int]]:
-        """Registered brokers by id, with their epochs; arms the watches."""
+        """Return registered brokers in the order of their ids, with their epochs; arms the watches
+        of registered handlers."""
         ids = await self.get_sorted_broker_list()
         found = []
         answers = await self._requests.get_data_of([znode_paths.broker_id_path(i) for i in ids])
@@ -195,12 +203,12 @@ class ZkBrokers:
         return [broker for broker, _epoch in await self.get_all_broker_and_epochs_in_cluster()]
 
     async def get_broker(self, broker_id: int) -> BrokerInfo | None:
-        """A registered broker, or None; arms the data watch of a registered handler."""
+        """Return a registered broker, or None; arms the data watch of a registered handler."""
         data, stat = await self._requests.get_data_and_stat(znode_paths.broker_id_path(broker_id))
         return None if stat is None else znode_payloads.decode_broker(broker_id, data)
 
     async def generate_broker_sequence_id(self) -> int:
-        """Next number for automatic broker ids, counted from 1."""
+        """Return the next number for automatic broker ids, counted from 1."""
         request = SetDataRequest(znode_paths.BROKER_SEQUENCE_ID, b"")
         response = await self._requests.send_one(request)
         if response.code == ZkCode.NONODE:
@@ -216,7 +224,7 @@ class ZkBrokers:
         return None if stat is None else znode_payloads.decode_cluster_id(data)
 
     async def create_or_get_cluster_id(self, proposed_cluster_id: str) -> str:
-        """Propose an id; the first proposal ever made is the one that counts."""
+        """Propose a cluster id and return the stored one, which is the first ever proposed."""
         known = await self.get_cluster_id()
         if known is not None:
             return known
@@ -234,7 +242,7 @@ class ZkBrokers:
         return proposed_cluster_id
 
     async def get_feature_znode(self) -> tuple[FeatureZnode | None, int]:
-        """Finalised features and their version; (None, -2) without the node."""
+        """Return (finalised features, version of the node), or (None, -2) if it is missing."""
         data, version = await self._requests.get_data_and_version(znode_paths.FEATURE)
         return (None if version < 0 else znode_payloads.decode_features(data)), version
 
@@ -246,7 +254,7 @@ class ZkBrokers:
         response.raise_if_failed()
 
     async def update_feature_znode(self, node: FeatureZnode) -> int:
-        """Replace the features; the new version (which is the features epoch)."""
+        """Replace the features and return the node's new version, which is the features epoch."""
         payload = znode_payloads.encode_features(
             node, self._requests.behaviour.feature_znode_version
         )
@@ -255,10 +263,10 @@ class ZkBrokers:
         return 0 if stat is None else stat.version
 
     async def allocate_producer_id_block(self, broker_id: int) -> tuple[int, int]:
-        """Take the next 1000 producer ids: (first, last), both included.
+        """Take the next 1000 producer ids and return (first, last), both inclusive.
 
-        Compare-and-set; a write that seems to fail but is found stored counts as done, where
-        brokers write for themselves.
+        Repeats a compare-and-set until it succeeds. Before 3.0, where brokers take blocks
+        themselves, a version conflict counts as success if the stored block is the one written.
         """
         path = znode_paths.PRODUCER_ID_BLOCK
         while True:

@@ -1,4 +1,4 @@
-"""Sequential znodes that tell every broker what changed, and what a broker does about them.
+"""Follows the sequential znodes that notify every broker of a change.
 
 Kafka: ``ZkNodeChangeNotificationListener``.
 """
@@ -18,7 +18,7 @@ _EXPIRATION_MS = 15 * 60 * 1000
 
 
 class ChangeNotifications:
-    """Notifications applied in order, each once; those older than 15 minutes are removed."""
+    """Applies notifications in order, each once, and deletes those older than 15 minutes."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ChangeNotifications:
         self._host = host
         self._zk = zk
         self.path: str = path
-        """The parent of the notifications."""
+        """Path of the notifications' parent node."""
         self._apply = apply
         self._log = log
         self._last_executed = -1
@@ -39,14 +39,14 @@ class ChangeNotifications:
         self._task: Task[None] | None = None
 
     async def start(self) -> None:
-        """Follow from now on; what is there already is applied first."""
+        """Apply existing notifications, and follow new ones from now on."""
         client = self._zk.requests.client
         client.register_state_change_handler(self._handler_name, self)
         client.register_child_change_handler(self.path, self)
         await self._process()
 
     def stop(self) -> None:
-        """Follow no more; a notification that is being applied is left there."""
+        """Stop following; cancels the notification that is being applied."""
         client = self._zk.requests.client
         client.unregister_state_change_handler(self._handler_name)
         client.unregister_child_change_handler(self.path)
@@ -54,7 +54,7 @@ class ChangeNotifications:
             self._task.cancel()
 
     def has_applied(self, names: Iterable[str]) -> bool:
-        """Return whether each of these notifications was applied or skipped."""
+        """Return whether each of the named notifications was applied or skipped."""
         return all(znode_paths.sequence_number(name) <= self._last_executed for name in names)
 
     @property
@@ -62,13 +62,14 @@ class ChangeNotifications:
         return f"change-notification-{self.path}"
 
     def on_child_change(self) -> None:
-        """A notification came or went."""
+        """Process the notifications soon, as one was created or deleted."""
         if not self._is_due:
             self._is_due = True
             self._host.call_later_ms(0, self._run)
 
     def after_initializing_session(self) -> None:
-        """Watches of the old session are gone, and changes may have been missed."""
+        """Process the notifications soon, as the old session's watches are gone and changes may
+        have been missed."""
         self.on_child_change()
 
     def _run(self) -> None:
@@ -86,7 +87,7 @@ class ChangeNotifications:
                 self._log("error", f"following {self.path} failed: {error!r}")
 
     async def _process(self) -> None:
-        """Apply what is new, in order; remove what is old. A bad entry is skipped."""
+        """Apply new notifications in order, skipping bad ones, and delete old ones."""
         requests = self._zk.requests
         names = sorted(await requests.get_children(self.path), key=znode_paths.sequence_number)
         wall_ms = self._host.wall_ms()

@@ -1,4 +1,4 @@
-"""Errors inside the controller."""
+"""Errors inside the controller, and the type of its log."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ...protocol.errors import FakeKafkaError
 
 
 class ControllerMoved(FakeKafkaError):
-    """Another controller took over: this one must resign (``ControllerMovedException``)."""
+    """Another controller took over, so that this one must resign (``ControllerMovedException``)."""
 
 
 class IllegalState(FakeKafkaError):
-    """A request batch is in a state it must not be in (``IllegalStateException``)."""
+    """The request batch is in an illegal state (``IllegalStateException``)."""
 
 
 Log = Callable[[str, str], object]
-"""Takes a level (``"error"``, ``"warn"``, ``"info"``) and a line of text."""
+"""Called with a level (``"error"``, ``"warn"``, ``"info"``) and a line of text."""
 
 
 def ignore_log(_level: str, _text: str) -> None:
-    """The logger of those who want none."""
+    """Log nothing."""

@@ -1,4 +1,4 @@
-"""Requests of ``KafkaZkClient``: sending, guarding writes, paths that come and go."""
+"""Requests of ``KafkaZkClient``: sending, guarded writes, and operations on paths."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ from .errors import ControllerMoved
 from .timed_work import ZOOKEEPER_ANSWERS, Work, ignore_work
 
 UNGUARDED = -1
-"""As the ``guard`` of a write, which else is the version that ``/controller_epoch`` has to have."""
+"""Value of ``guard`` for a write without a guard; other values are the version that
+``/controller_epoch`` must have."""
 UNKNOWN_VERSION = -2
-"""Version of a node that is not there, or whose conditional update failed."""
+"""Version of a node that does not exist, or whose conditional update failed."""
 
 WriteRequest = CreateRequest | DeleteRequest | SetDataRequest
 
 
 class AsyncZooKeeperClient(Protocol):
-    """ZooKeeper client as the controller and the brokers see it (``zkfake.client.client``)."""
+    """A ZooKeeper client as the controller and the brokers use it (``zkfake.client.client``)."""
 
     @property
     def session_id(self) -> int: ...
 
     async def handle_requests(self, requests: Sequence[Request]) -> list[ZkResponse]:
-        """Answers in order, repeated over lost connections until they come."""
+        """Return the answers in order; resends requests after lost connections until answered."""
         ...
 
     def register_change_handler(self, path: str, handler: Any) -> None:
@@ -56,11 +57,11 @@ class AsyncZooKeeperClient(Protocol):
 
 
 class ZkRequests:
-    """Requests, one batch per step.
+    """Sends requests, one batch per step.
 
-    Writes of the controller are guarded where the emulated version does so: each travels in a
-    transaction with a check of ``/controller_epoch``, and ``ControllerMoved`` is raised when that
-    check fails. Codes that are no part of an operation's answer raise ``ZooKeeperError``.
+    Writes by the controller are guarded if the emulated release does so: each is sent in a
+    transaction with a check of ``/controller_epoch``'s version, and ``ControllerMoved`` is raised
+    if the check fails. Other unexpected codes raise ``ZooKeeperError``.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class ZkRequests:
         self.behaviour: Behaviour = behaviour
         self._work = work
         self._registered_session_id = -1
-        """Session in which this process last made an ephemeral node; -1: none yet."""
+        """Id of the session in which this process last created an ephemeral node; -1 if none."""
 
     # --- sending
 
@@ -90,9 +91,9 @@ class ZkRequests:
         return answers[0]
 
     async def write(self, requests: Sequence[WriteRequest], guard: int) -> list[ZkResponse]:
-        """Send guarded writes; the answers are those of the writes themselves.
+        """Send guarded writes and return the answers of the writes themselves.
 
-        Raises ``ControllerMoved`` if the guard of any of them failed.
+        Raises ``ControllerMoved`` if the guard of any write failed.
         """
         if guard == UNGUARDED or not self.behaviour.guard_controller_writes:
             return await self.send(requests)
@@ -106,7 +107,7 @@ class ZkRequests:
     # --- reading
 
     async def path_exists(self, path: str) -> bool:
-        """Return whether a node is there; arms the watch of a registered handler either way."""
+        """Return whether a node exists; arms the watch of a registered handler in either case."""
         response = await self.send_one(ExistsRequest(path))
         if response.code == ZkCode.NONODE:
             return False
@@ -114,14 +115,17 @@ class ZkRequests:
         return True
 
     async def get_children(self, path: str, register_watch: bool = True) -> list[str]:
-        """Child names, sorted; none if the node is missing. Arms a registered child handler."""
+        """Return the sorted child names; empty if the node is missing.
+
+        Arms the child watch of a registered handler unless ``register_watch`` is false.
+        """
         response = await self.send_one(GetChildrenRequest(path, watch=register_watch))
         if response.code == ZkCode.NONODE:
             return []
         return list(response.raise_if_failed().children)
 
     async def get_data_and_stat(self, path: str) -> tuple[bytes | None, Stat | None]:
-        """Data and stat; (None, None) if the node is missing."""
+        """Return (data, stat); (None, None) if the node is missing."""
         response = await self.send_one(GetDataRequest(path))
         if response.code == ZkCode.NONODE:
             return None, None
@@ -129,7 +133,7 @@ class ZkRequests:
         return response.data, response.stat
 
     async def get_data_and_version(self, path: str) -> tuple[bytes | None, int]:
-        """Data and version; (None, ``UNKNOWN_VERSION``) if the node is missing."""
+        """Return (data, version); (None, ``UNKNOWN_VERSION``) if the node is missing."""
         data, stat = await self.get_data_and_stat(path)
         return data, UNKNOWN_VERSION if stat is None else stat.version
 
@@ -137,7 +141,7 @@ class ZkRequests:
         return await self.send([GetDataRequest(path) for path in paths])
 
     async def exist(self, paths: Sequence[str]) -> list[bool]:
-        """Return whether nodes are there, in one batch; arms the watches of registered handlers."""
+        """Return whether each node exists (in one batch); arms watches of registered handlers."""
         answers = await self.send([ExistsRequest(path) for path in paths])
         return [
             answer.code != ZkCode.NONODE and answer.raise_if_failed().is_ok for answer in answers
@@ -152,10 +156,11 @@ class ZkRequests:
         expected_version: int,
         already_written: Callable[[bytes | None], bool] | None = None,
     ) -> tuple[bool, int]:
-        """Set data if the version matches; answers (success, new version).
+        """Set data if the version matches; returns (success, new version).
 
-        On BADVERSION, ``already_written`` judges the stored data: a set that was repeated after a
-        lost connection finds its own value there. Failure gives (False, ``UNKNOWN_VERSION``).
+        On BADVERSION, the set counts as successful if ``already_written`` is true of the stored
+        data, as a set that is repeated after a lost connection finds its own value. A failed set
+        returns (False, ``UNKNOWN_VERSION``).
         """
         response = await self.send_one(SetDataRequest(path, data, expected_version))
         if response.code == ZkCode.OK:
@@ -170,7 +175,7 @@ class ZkRequests:
         raise ZooKeeperError(response.code, path)
 
     async def make_sure_persistent_path_exists(self, path: str) -> None:
-        """Create a node without data and its parents, as far as they are missing."""
+        """Create a node without data, and its parents, if they are missing."""
         await self.create_recursive(path, None, throw_if_path_exists=False)
 
     async def create_recursive(
@@ -180,7 +185,7 @@ class ZkRequests:
         throw_if_path_exists: bool = True,
         guard: int = UNGUARDED,
     ) -> None:
-        """Create a persistent node; parents are created without data where missing."""
+        """Create a persistent node, and missing parents without data."""
         request = CreateRequest(path, data)
         response = await self.write_one(request, guard)
         if response.code == ZkCode.NONODE:
@@ -197,7 +202,7 @@ class ZkRequests:
     async def delete_path(
         self, path: str, guard: int = UNGUARDED, recursive_delete: bool = True
     ) -> bool:
-        """Delete a node (with all below it); False if it was not there."""
+        """Delete a node (and all below it if recursive); returns False if it did not exist."""
         if recursive_delete:
             return await self.delete_recursive(path, guard)
         response = await self.write_one(DeleteRequest(path), guard)
@@ -208,9 +213,9 @@ class ZkRequests:
         return True
 
     async def delete_recursive(self, path: str, guard: int = UNGUARDED) -> bool:
-        """Delete a node and all below it, children first; False if it was not there.
+        """Delete a node and all below it, children first; returns False if it did not exist.
 
-        The levels are listed one batch each, then everything is deleted in one batch.
+        Each level is listed in one batch; then all nodes are deleted in one batch.
         """
         doomed: list[str] = []
         level = [path]
@@ -228,14 +233,14 @@ class ZkRequests:
         return bool(doomed)
 
     async def delete_all(self, paths: Sequence[str], guard: int) -> None:
-        """Delete nodes in one batch; missing ones are fine."""
+        """Delete nodes in one batch; missing ones are ignored."""
         requests = [DeleteRequest(path) for path in paths]
         for response in await self.write(requests, guard):
             if response.code != ZkCode.NONODE:
                 response.raise_if_failed()
 
     async def create_sequential(self, path_prefix: str, data: bytes) -> str:
-        """Create a persistent node with the parent's counter; the path created."""
+        """Create a persistent node with the parent's counter appended; returns the path created."""
         request = CreateRequest(path_prefix, data, sequential=True)
         response = (await self.send_one(request)).raise_if_failed()
         return response.path or path_prefix
@@ -250,11 +255,12 @@ class ZkRequests:
     # --- ephemeral nodes
 
     async def create_checked_ephemeral(self, path: str, data: bytes) -> Stat:
-        """Create an ephemeral node, or find out that it is ours; its stat.
+        """Create an ephemeral node, unless this session owns it already, and return its stat.
 
-        Creating and setting travel in one transaction because only the set answers a stat. An
-        existing node is kept if this session owns it (its data is *not* rewritten), replaced if
-        an expired session of this process owns it; otherwise ``ZooKeeperError`` (NODEEXISTS).
+        The node is created and set in one transaction, because only the set returns a stat. An
+        existing node is kept if this session owns it (its data is *not* rewritten), and replaced
+        if an earlier session of this process owns it; otherwise raises ``ZooKeeperError``
+        (NODEEXISTS).
         """
         while True:
             create = CreateRequest(path, None, ephemeral=True)
@@ -285,13 +291,14 @@ class ZkRequests:
     async def register_znode_change_handler_and_check_existence(
         self, path: str, handler: Any
     ) -> bool:
-        """Register a handler and arm its watch with an exists call; whether the node exists."""
+        """Register a handler, arm its watch with an exists request, and return whether the node
+        exists."""
         self.client.register_change_handler(path, handler)
         return await self.path_exists(path)
 
 
 def parents_of(path: str) -> list[str]:
-    """Paths above a path, topmost first, without the root."""
+    """Return the parents of a path, topmost first, without the root."""
     names = path.split("/")[1:-1]
     return ["/" + "/".join(names[: i + 1]) for i in range(len(names))]
 
@@ -301,7 +308,7 @@ def _version(response: ZkResponse) -> int:
 
 
 def _unwrap(answer: ZkResponse) -> ZkResponse:
-    """The answer of the write in a guarded transaction."""
+    """Return the answer of the write in a guarded transaction."""
     if len(answer.results) != 2:
         return answer
     check, write = answer.results

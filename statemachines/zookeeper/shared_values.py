@@ -1,8 +1,8 @@
-"""Equal values of many partitions, kept once.
+"""Caches through which many partitions share equal values.
 
-A cluster of 100,000 partitions has few different assignments and leaderships: most differ in
-nothing but the partition they belong to. What is handed out is immutable, so partitions share it.
-The stores forget everything when they grow too large; sharing is all they are for.
+A cluster of 100,000 partitions has few different assignments and leaderships: most differ only in
+the partition they belong to. The values are immutable, so partitions can share them. A cache that
+grows too large is emptied, as it only serves to save memory.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ...zkfake.messages import ZkResponse
 
 _ENTRIES_MAX = 10_000
 _Decision = tuple[int, int, tuple[int, ...], bool, int]
-"""Leader, leader epoch, ISR, whether it recovers, controller epoch."""
+"""(leader, leader epoch, ISR, whether the leader is recovering, controller epoch)."""
 
 
 class SharedValues:
-    """Stores of one ZooKeeper client's decoded and encoded values."""
+    """Caches of one ZooKeeper client's decoded and encoded values."""
 
     def __init__(self) -> None:
         self._assignments: dict[tuple[int, ...], ReplicaAssignment] = {}
@@ -26,7 +26,8 @@ class SharedValues:
         self._payloads: dict[_Decision, bytes] = {}
 
     def assignments(self) -> dict[tuple[int, ...], ReplicaAssignment]:
-        """By replicas, without a reassignment; the decoder adds to it."""
+        """Return the cache of assignments without a reassignment, by replicas, to which the decoder
+        adds."""
         if len(self._assignments) > _ENTRIES_MAX:
             self._assignments = {}
         return self._assignments
@@ -34,7 +35,7 @@ class SharedValues:
     def first_leadership(
         self, isr: tuple[int, ...], controller_epoch: int
     ) -> LeaderIsrAndControllerEpoch:
-        """Leadership of a new partition: the first of its ISR leads, in epoch 0."""
+        """Return the leadership of a new partition: the first ISR member leads in epoch 0."""
         found = self._first.get((isr, controller_epoch))
         if found is None:
             if len(self._first) > _ENTRIES_MAX:
@@ -57,7 +58,7 @@ class SharedValues:
         return payload
 
     def leadership(self, response: ZkResponse) -> LeaderIsrAndControllerEpoch | None:
-        """Leadership in the answer of a successful read; None if the node is empty."""
+        """Return the leadership in the answer of a successful read; None if the node is empty."""
         version = 0 if response.stat is None else response.stat.version
         if response.data is None:
             return None

@@ -1,7 +1,8 @@
-"""Sorted listings of names, and what came and went between two of them.
+"""Sorted lists of names, and the difference between two of them.
 
-Every topic created makes the controller list all topics. Comparing hash sets costs a look-up per
-topic each time; comparing slices costs a pointer comparison, since the names are the same objects.
+With each topic that is created, the controller lists all topics. Comparing hash sets costs a
+look-up per topic each time; comparing slices costs a pointer comparison per topic, since equal
+names are the same objects.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _FEW = 16
 
 
 def sorted_changes(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(names only in ``new``, names only in ``old``), both sorted; the listings must be."""
+    """Compare sorted lists; returns (names only in ``new``, names only in ``old``), both sorted."""
     added: list[str] = []
     removed: list[str] = []
     parts = [(old, new)]
@@ -29,20 +30,20 @@ def sorted_changes(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], l
             continue
         middle = len(new) // 2
         cut = bisect_left(old, new[middle])
-        # The left half is looked at first, so that the results come sorted.
+        # The left half is pushed last and so compared first, which keeps the results sorted.
         parts.append((old[cut:], new[middle:]))
         parts.append((old[:cut], new[:middle]))
     return added, removed
 
 
 class SortedNames(Collection[str]):
-    """Names in sorted order, as ZooKeeper lists children; given sorted, each once."""
+    """A sorted set of names, as ZooKeeper lists children; takes a sorted list, each name once."""
 
     __slots__ = ("names",)
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.names: Sequence[str] = names
-        """Never changed in place: whoever made the listing may keep it."""
+        """Never changed in place, as the caller that made the list may keep it."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SortedNames) and list(self.names) == list(other.names)

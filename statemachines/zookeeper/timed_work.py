@@ -1,17 +1,17 @@
-"""Work of the controller and its ZooKeeper client that a cost model may take time for."""
+"""Kinds of work of the controller and its ZooKeeper client that a cost model may charge for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Work = Callable[[str, int], object]
-"""Told of a kind of work and its amount; whoever keeps the time decides what it costs."""
+"""Called with a kind of work and its amount; the cost model decides how much time it takes."""
 
 LOGGED_PARTITIONS = "logged partitions"
-"""Partitions written into a line of the log."""
+"""Kind of work: partitions whose leadership the controller logs."""
 ZOOKEEPER_ANSWERS = "zookeeper answers"
-"""Answers of ZooKeeper that are looked at once all of a batch have come."""
+"""Kind of work: answers of ZooKeeper, processed once a batch is complete."""
 
 
 def ignore_work(_kind: str, _amount: int) -> None:
-    """Work costs nothing."""
+    """Charge nothing for work."""

@@ -25,7 +25,7 @@ class TopicIdReplicaAssignment:
     topic: str
     topic_id: str | None
     assignment: tuple[tuple[TopicPartition, ReplicaAssignment], ...]
-    """By partition number."""
+    """Partitions with their assignments, in the order of their numbers."""
 
 
 @message
@@ -33,23 +33,23 @@ class UpdateLeaderAndIsrResult:
     """Outcome of writing many partition states (CP-74)."""
 
     finished: dict[TopicPartition, LeaderAndIsr | Exception]
-    """Written (with the new version), or failed for good."""
+    """Leadership that was written, with the new version, or the error that cannot be retried."""
     to_retry: list[TopicPartition]
-    """Version conflicts: read again, decide again."""
+    """Partitions with a version conflict, to be read and decided again."""
 
 
 class ZkTopics:
-    """Topics, their assignments and the leadership of their partitions."""
+    """Reads and writes topics, their assignments and the leadership of their partitions."""
 
     def __init__(self, requests: ZkRequests) -> None:
         self._requests = requests
         self.shared: SharedValues = SharedValues()
-        """Decoded and encoded values that partitions have in common."""
+        """Decoded and encoded values that partitions share."""
 
     # --- topics
 
     async def get_all_topics_in_cluster(self, register_watch: bool = False) -> list[str]:
-        """Topic names, sorted."""
+        """Return the sorted names of all topics."""
         return await self._requests.get_children(znode_paths.BROKER_TOPICS, register_watch)
 
     async def topic_exists(self, topic: str) -> bool:
@@ -58,7 +58,8 @@ class ZkTopics:
     async def get_replica_assignment_and_topic_ids_for_topics(
         self, topics: Iterable[str]
     ) -> list[TopicIdReplicaAssignment]:
-        """Assignments and ids in the order given, missing topics left out; arms the watches."""
+        """Return assignments and ids in the order given, without missing topics; arms the watches
+        of registered handlers."""
         names = list(topics)
         found = []
         shared = self.shared.assignments()
@@ -77,7 +78,8 @@ class ZkTopics:
     async def get_full_replica_assignment_for_topics(
         self, topics: Iterable[str]
     ) -> dict[TopicPartition, ReplicaAssignment]:
-        """Assignments of all partitions of some topics; arms the watches."""
+        """Return the assignments of all partitions of the topics; arms the watches of registered
+        handlers."""
         found = await self.get_replica_assignment_and_topic_ids_for_topics(topics)
         return {tp: assignment for topic in found for tp, assignment in topic.assignment}
 
@@ -107,7 +109,7 @@ class ZkTopics:
         assignment: Mapping[TopicPartition, ReplicaAssignment],
         guard: int = UNGUARDED,
     ) -> ZkResponse:
-        """As ``set_topic_assignment``, but answers the response whatever its code."""
+        """Do the same as ``set_topic_assignment``, but return the response whatever its code."""
         by_number = {tp.partition: replicas for tp, replicas in assignment.items()}
         payload = self._topic_payload(by_number, topic_id)
         return await self._requests.write_one(
@@ -117,7 +119,7 @@ class ZkTopics:
     async def set_topic_ids(
         self, topics: Sequence[TopicIdReplicaAssignment], guard: int = UNGUARDED
     ) -> None:
-        """Write back topics that were given ids; raises ``ControllerMoved``."""
+        """Rewrite the znodes of topics with their new ids; raises ``ControllerMoved``."""
         requests = [
             SetDataRequest(
                 znode_paths.topic_path(topic.topic),
@@ -142,14 +144,14 @@ class ZkTopics:
     async def create_topic_partitions(
         self, topics: Iterable[str], guard: int = UNGUARDED
     ) -> list[ZkResponse]:
-        """Create the ``partitions`` node of topics; responses whatever their codes."""
+        """Create the topics' ``partitions`` nodes; returns responses whatever their codes."""
         requests = [CreateRequest(znode_paths.topic_partitions_path(topic)) for topic in topics]
         return await self._requests.write(requests, guard)
 
     async def create_topic_partition(
         self, partitions: Iterable[TopicPartition], guard: int = UNGUARDED
     ) -> list[ZkResponse]:
-        """Create the node of partitions; responses whatever their codes."""
+        """Create the partitions' own nodes; returns responses whatever their codes."""
         requests = [CreateRequest(znode_paths.topic_partition_path(tp)) for tp in partitions]
         return await self._requests.write(requests, guard)
 
@@ -158,9 +160,9 @@ class ZkTopics:
         leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
         guard: int = UNGUARDED,
     ) -> list[ZkResponse]:
-        """Create state nodes and what is missing above them; responses in order.
+        """Create state nodes and their missing parents; returns the responses of the state nodes.
 
-        Raises ``ControllerMoved``; codes of the nodes above do not count (NODEEXISTS is usual).
+        Raises ``ControllerMoved``. The parents' codes are ignored, as most of them exist.
         """
         await self.create_topic_partitions(dict.fromkeys(tp.topic for tp in leadership), guard)
         await self.create_topic_partition(leadership, guard)
@@ -175,7 +177,7 @@ class ZkTopics:
         leadership: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
         guard: int = UNGUARDED,
     ) -> list[ZkResponse]:
-        """Set state nodes, each expecting the version its value was read with."""
+        """Set state nodes, each only if its version is still the one in its value."""
         requests = [
             SetDataRequest(
                 znode_paths.topic_partition_state_path(tp),
@@ -189,7 +191,8 @@ class ZkTopics:
     async def get_topic_partition_states_raw(
         self, partitions: Sequence[TopicPartition]
     ) -> list[ZkResponse]:
-        """State nodes in order; responses whatever their codes; arms the watches."""
+        """Read state nodes; returns responses in order whatever their codes. Arms the watches of
+        registered handlers."""
         return await self._requests.get_data_of(
             [znode_paths.topic_partition_state_path(p) for p in partitions]
         )
@@ -197,7 +200,8 @@ class ZkTopics:
     async def get_topic_partition_states(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
-        """Stored leadership, partitions without any left out; arms the watches."""
+        """Return the stored leadership, without partitions that have none; arms the watches of
+        registered handlers."""
         answers = await self.get_topic_partition_states_raw(partitions)
         found = {}
         for topic_partition, response in zip(partitions, answers, strict=True):
@@ -221,9 +225,9 @@ class ZkTopics:
         controller_epoch: int,
         guard: int = UNGUARDED,
     ) -> UpdateLeaderAndIsrResult:
-        """Write leadership, each value expecting the version it carries (CP-74).
+        """Write leadership, each value only if its version is still the stored one (CP-74).
 
-        Raises ``ControllerMoved``; any other exception becomes every partition's failure.
+        Raises ``ControllerMoved``; any other exception is returned as every partition's failure.
         """
         if not leader_and_isrs:
             return UpdateLeaderAndIsrResult({}, [])
@@ -253,10 +257,10 @@ class ZkTopics:
     async def update_partition_isr(
         self, topic_partition: TopicPartition, leader_and_isr: LeaderAndIsr, controller_epoch: int
     ) -> int | None:
-        """A partition leader's own write of its ISR, before AlterIsr
+        """Write the ISR as the partition's leader does in releases before AlterIsr
         (docs/kafka/isr.md#changes-through-zookeeper).
 
-        The new version, also if the wanted content is found stored already; None on conflict.
+        Returns the new version, also if the same content is stored already; None on a conflict.
         """
 
         def is_mine(stored: bytes | None) -> bool:
