@@ -70,10 +70,10 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # else every misspelt name would be of the type Any
+if not TYPE_CHECKING:  # otherwise every misspelt name would have the type Any
 
     def __getattr__(name: str) -> Any:
-        """Load the public names on first use: ``fakekafka --version`` needs none of them."""
+        """Import a public name on first use, as ``fakekafka --version`` needs none of them."""
         module = _PUBLIC.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

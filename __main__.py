@@ -1,4 +1,4 @@
-"""``python -m fakekafka`` is the command ``fakekafka``."""
+"""Runs the command ``fakekafka`` for ``python -m fakekafka``."""
 
 from .cli.main import main
 

@@ -1,8 +1,8 @@
-"""Which build of the package runs: its source, or the modules that ``make compiled`` made of it.
+"""Chooses the build of the package that runs: its source, or the modules of ``make compiled``.
 
-The compiled modules lie in the folder ``compiled`` beside this file, with a manifest of the source
-that they were made from. They are used all together or not at all, as they rely on each other's
-memory layout; and never when the source is another by now.
+The compiled modules are in the folder ``compiled`` beside this file, with a manifest of the source
+that they were compiled from. They are used all together or not at all, as they rely on each
+other's memory layout, and only while the source is unchanged.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from types import ModuleType
 from typing import Any
 
 SHARED = "fakekafka__mypyc"
-"""The library that holds the code of all compiled modules; each of them is only a door to it."""
+"""The library with the code of all compiled modules; the file of a module only refers to it."""
 SUFFIX = EXTENSION_SUFFIXES[0]
 SEEN = "seen"
-"""Sizes and times of the source when it was last found to be that of the build: to compute the
-digests of all of it takes longer."""
+"""Name of the file with the sizes and times that the source files had when the build was last
+found to be current. Comparing these is faster than computing all digests."""
 ROOT = Path(__file__).parent
 VARIABLE = "FAKEKAFKA_BUILD"
 
 
 class CompiledModules:
-    """Finds the modules of a compiled build before anything else looks for their source."""
+    """Finds the modules of a compiled build before other finders find their source."""
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self._folder = folder
@@ -45,7 +45,7 @@ class CompiledModules:
 
 
 def digest(path: Path) -> str:
-    """Return what a source file is known by; of a file that is not there the empty text."""
+    """Return the digest that identifies a source file's content; empty if there is no file."""
     import hashlib  # not needed where there is no compiled build
 
     try:
@@ -55,9 +55,9 @@ def digest(path: Path) -> str:
 
 
 def stamp(path: str) -> str:
-    """Return size and time of a file, which tell whether it was looked at before.
+    """Return a file's size and time of modification; empty if there is no file.
 
-    Each start asks for hundreds, so the path is no ``Path``.
+    Each start calls this for hundreds of files, so the path is a plain string for speed.
     """
     try:
         found = os.stat(path)
@@ -69,8 +69,8 @@ def stamp(path: str) -> str:
 def choose(root: Path, wanted: str) -> tuple[str, list[str]]:
     """Return a description of the build that is to run, and the names of its compiled modules.
 
-    ``wanted`` is ``pure``, ``compiled`` (where that cannot be had, an ``ImportError`` says why) or
-    empty: then it is the compiled one if it is there and its source is as it was. In an archive,
+    ``wanted`` is ``pure``, ``compiled`` (``ImportError`` if there is no usable compiled build) or
+    empty, which chooses the compiled build if it exists and its source is unchanged. In an archive,
     which is how Spark's workers get the package, the source runs and the description says why.
     """
     if wanted not in ("", "pure", "compiled"):
@@ -92,7 +92,7 @@ def choose(root: Path, wanted: str) -> tuple[str, list[str]]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return what the compiled build of a folder was made of; None if there is no such build."""
+    """Return the manifest of the compiled build in a folder; None if there is no build."""
     file = folder / "manifest.json"
     if not file.exists():
         return None
@@ -113,7 +113,7 @@ def find_problem(root: Path, manifest: dict[str, Any]) -> str:
         return ""
     changed = [path for path, known in sources.items() if digest(root / path) != known]
     if not changed:
-        with suppress(OSError):  # it may be another user's
+        with suppress(OSError):  # the folder may belong to another user
             seen.write_text(stamps, encoding="utf-8")
         return ""
     others = f" and {len(changed) - 1} more files" if len(changed) > 1 else ""
@@ -122,14 +122,14 @@ def find_problem(root: Path, manifest: dict[str, Any]) -> str:
 
 running: str
 running, _names = choose(ROOT, os.environ.get(VARIABLE, ""))
-"""The build that runs, in words."""
+"""Description of the build that runs."""
 is_compiled: bool = bool(_names)
 if is_compiled:
     sys.meta_path.insert(0, CompiledModules(ROOT / "compiled", _names))
 
 
 def told_version() -> str:
-    """Return what ``fakekafka --version`` says."""
+    """Return what ``fakekafka --version`` prints."""
     from .version import __version__
 
     return f"fakekafka {__version__} ({running})"

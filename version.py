@@ -1,3 +1,3 @@
-"""The version of the package, which ``pyproject.toml`` repeats."""
+"""The version of the package; ``pyproject.toml`` repeats it."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Unpacks archives as every Python does that this package runs on."""
+"""Unpacks archives in a way that works on every Python that this package supports."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def unpack(archive: tarfile.TarFile, folder: Path) -> None:
-    """Put the files of an archive below a folder, and none elsewhere.
+    """Extract an archive into a folder, rejecting files that would land outside of it.
 
-    Python 3.11.0 to 3.11.3 cannot see to the latter (PEP 706).
+    Python 3.11.0 to 3.11.3 cannot reject them (PEP 706).
     """
     if hasattr(tarfile, "data_filter"):
         archive.extractall(folder, filter="data")

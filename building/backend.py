@@ -1,7 +1,7 @@
-"""The build backend of the package: that of setuptools, which can compile a wheel as well.
+"""The build backend of the package: the one of setuptools, extended to build compiled wheels.
 
-``pip wheel . -C compiled=yes`` gives the wheel with the compiled modules, for the Python and the
-platform that build it. Every other call is handed to ``setuptools.build_meta``.
+``pip wheel . -C compiled=yes`` builds the wheel with the compiled modules, for the Python and the
+platform that it runs on. Every other call is passed on to ``setuptools.build_meta``.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILED_EXTRAS = ("fast", "programs", "security")
-"""The extras whose packages compiled modules import if they are there."""
+"""Extras with packages that compiled modules import if they are installed."""
 Settings = Mapping[str, Any] | None
 
 
 def is_compiled(settings: Settings) -> bool:
-    """Tell whether the compiled wheel is asked for; another value than yes or no is an error."""
+    """Return whether the compiled wheel is requested; ValueError for values but yes and no."""
     wanted = (settings or {}).get("compiled", "no")
     if wanted not in ("yes", "no"):
         raise ValueError(f"the setting compiled is {wanted!r}; it can be yes or no")
@@ -51,13 +51,13 @@ def is_compiled(settings: Settings) -> bool:
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """Return the requirements of a build."""
+    """Return the requirements for building a wheel, with the compiler if the wheel is compiled."""
     needed: list[str] = build_meta.get_requires_for_build_wheel(_known(config_settings))
     return [*needed, *compiler_requirements()] if is_compiled(config_settings) else needed
 
 
 def compiler_requirements() -> list[str]:
-    """Return the compiler and all that compiled modules may import, as it reads their types."""
+    """Return the compiler and all that compiled modules may import, as it needs their types."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     compiler = [one for one in extras["dev"] if one.startswith("mypy")]
@@ -68,7 +68,7 @@ def compiler_requirements() -> list[str]:
 def build_wheel(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
-    """Build one wheel and return its name."""
+    """Build the pure or the compiled wheel, and return its file name."""
     settings = _known(config_settings)
     if not is_compiled(config_settings):
         name: str = build_meta.build_wheel(wheel_directory, settings, metadata_directory)
@@ -77,8 +77,8 @@ def build_wheel(
     from fakekafka.building import compile as compiler
     from fakekafka.building import wheels
 
-    # In a folder of its own: the target may have the pure wheel, to stay. It is built before the
-    # modules are compiled, as that leaves setuptools in another folder.
+    # The pure wheel is built in a temporary folder, as the target may hold one that has to stay;
+    # and before the modules are compiled, as compiling changes the current folder.
     with tempfile.TemporaryDirectory() as folder:
         pure = Path(folder) / build_meta.build_wheel(folder, settings, metadata_directory)
         compiler.main()
@@ -88,12 +88,12 @@ def build_wheel(
 
 
 def _known(settings: Settings) -> dict[str, Any]:
-    """Return what setuptools is told."""
+    """Return the settings that setuptools knows."""
     return {name: value for name, value in (settings or {}).items() if name != "compiled"}
 
 
 def _make_importable() -> None:
-    """Make the checkout the package ``fakekafka``, whatever the name of its folder."""
+    """Make the checkout importable as ``fakekafka``, whatever the name of its folder."""
     if "fakekafka" in sys.modules:
         return
     spec = importlib.util.spec_from_file_location(

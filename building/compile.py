@@ -1,7 +1,7 @@
-"""``make compiled``: compile the hot cores with mypyc into the folder ``compiled``.
+"""``make compiled``: compiles the hot cores with mypyc into the folder ``compiled``.
 
-A copy of the source is compiled, and the manifest speaks of that copy: so a file that is edited
-meanwhile makes the build stale, as if it had been edited afterwards.
+A copy of the source is compiled, and the manifest describes that copy: a file edited during the
+build makes it stale, as if it had been edited afterwards.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ FOLDERS = (
     "debugger",
     "spark_bench",
 )
-"""What the compiled modules may import: any file of these that changes makes the build stale."""
+"""Folders that compiled modules may import from: a change of any file in them makes the build
+stale."""
 
 COMPILED = (
     "protocol",
@@ -74,7 +75,7 @@ COMPILED = (
     "spark_bench/measuring/meter.py",
     "spark_bench/measuring/sink.py",
 )
-"""Folders, and files of those of which only the way of records and events is compiled."""
+"""Compiled folders; of other folders, the files on the hot path of records and events."""
 
 INTERPRETED = {
     "actors/clients/assignment_change.py": "has an old name, of which type checkers are told",
@@ -101,7 +102,7 @@ INTERPRETED = {
     "programs/tasks.py": "tasks and futures are those of asyncio's C code",
     "programs/watchdog.py": "looks at frames of the interpreter",
 }
-"""Files of compiled folders that are left alone, with the reason."""
+"""Files of compiled folders that are not compiled, with the reason."""
 
 SETTINGS = """[mypy]
 strict = True
@@ -114,14 +115,14 @@ disable_error_code = import-untyped
 [mypy-fakekafka.wire.*]
 disable_error_code = type-var
 """
-"""Of mypy, for the copy; the checkout around it is a package and would take it in. There messages
-are no dataclasses to mypy, and ``dataclasses.replace`` takes them all the same. Of what is not
-compiled no error is told."""
+"""Settings of mypy for the copy. Package bases are explicit, or the copy would belong to the
+checkout around it, which is a package. In the copy mypy does not see messages as dataclasses, but
+``dataclasses.replace`` accepts them. No errors are reported for modules that are not compiled."""
 
 DIRECT_CALLS = ["-fno-semantic-interposition"]
 DIRECT_LINKS = ["-Wl,-Bsymbolic"]
-"""Nobody takes the place of a function of ours, so all may be called directly: elsewhere than on
-Linux they are anyway."""
+"""Options for direct calls within the library, as no other library replaces its functions. Only
+Linux needs them: on other platforms such calls are direct anyway."""
 
 PACKAGE = builds.ROOT
 WORK = PACKAGE / "build" / "compiled"
@@ -129,7 +130,7 @@ TARGET = PACKAGE / "compiled"
 
 
 def copied_source(source: Path) -> Path:
-    """Copy what takes part; returns the folder of the package in the copy."""
+    """Copy the source of ``FOLDERS``; returns the folder of the package in the copy."""
     package = source / "fakekafka"
     shutil.rmtree(WORK, ignore_errors=True)
     for folder in FOLDERS:
@@ -140,7 +141,7 @@ def copied_source(source: Path) -> Path:
 
 
 def prepare(package: Path) -> None:
-    """Give the copy the form that the compiler takes."""
+    """Rewrite the copy into the form that the compiler needs."""
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         for prepared in (
@@ -155,7 +156,7 @@ def prepare(package: Path) -> None:
 
 
 def modules_to_compile(package: Path) -> list[Path]:
-    """The files of the compiled folders; ``__init__`` hold no code."""
+    """Return the files to compile; the ``__init__`` files hold no code."""
     return [
         path
         for folder in COMPILED
@@ -169,7 +170,7 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def compile_modules(source: Path, paths: list[Path]) -> None:
-    """Leave the compiled modules in ``WORK / "lib"``."""
+    """Compile modules into ``WORK / "lib"``."""
     from setuptools import setup  # before mypyc, which asks whether it is there
     from setuptools.command.build_ext import build_ext
     from mypyc.build import mypycify  # isort: skip
@@ -191,7 +192,7 @@ def compile_modules(source: Path, paths: list[Path]) -> None:
             extension.extra_link_args += DIRECT_LINKS
 
     class SideBySide(build_ext):  # type: ignore[misc]
-        """Compiles as many files at a time as there are processors; all are of one library."""
+        """Compiles the files of the library in parallel, one per processor."""
 
         def build_extensions(self) -> None:
             compiler = self.compiler
@@ -223,7 +224,7 @@ def compile_modules(source: Path, paths: list[Path]) -> None:
 
 
 def main() -> int:
-    """Compile, unless what was compiled last is what there is now."""
+    """Compile the modules, unless the existing build is current."""
     recipes = ", ".join(builds.digest(Path(file)) for file in (__file__, compiler_source.__file__))
     recipe = f"mypyc {mypy_version}, {recipes}"
     manifest = builds.read_manifest(TARGET)

@@ -1,9 +1,8 @@
-"""Source in the form in which the compiler does with it what Python does.
+"""Rewrites source so that it behaves in compiled form as it does in Python.
 
-Messages become plain classes with their methods written out.
-
-A class decorator can give any class, so the compiler makes no native class of one that has it. In
-the copy that is compiled, each ``@message`` gives way to the methods that it would have made.
+Messages become plain classes with their methods written out. A class decorator may return any
+class, so the compiler makes no native class of a decorated one. In the copy that is compiled, each
+``@message`` is replaced with the methods that the decorator would have added.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _IMPORT = "from fakekafka.protocol.declaring.methods import adopted as _adopted,
 
 
 def with_native_messages(text: str) -> str:
-    """The source of a module with its messages written out; others are as they were."""
+    """Return a module's source with messages as plain classes; unchanged if it has none."""
     lines = text.split("\n")
     ends: list[tuple[int, str]] = []
     is_changed = False
@@ -35,7 +34,7 @@ def with_native_messages(text: str) -> str:
             lines[node.decorator_list[0].lineno - 1] = ""
             for field in _fields(node):
                 assert field.end_lineno is not None
-                # Else the compiler would set the default first, whenever a message is made.
+                # With a default here, compiled code would set it before every ``__init__``.
                 kept = f"    {ast.unparse(field.target)}: {ast.unparse(field.annotation)}"
                 blank = [""] * (field.end_lineno - field.lineno)
                 lines[field.lineno - 1 : field.end_lineno] = [kept, *blank]
@@ -53,8 +52,10 @@ def with_native_messages(text: str) -> str:
 
 
 def with_whole_numbers(text: str) -> str:
-    """The source of a module that says of each ``float`` that it may be an ``int``, as Python has
-    it: the compiler would make a fraction of a whole number, which is shown in another way."""
+    """Return a module's source with ``int | float`` for each ``float``, as type checkers read it.
+
+    The compiler would convert integers to floats, which are shown differently.
+    """
     lines = text.split("\n")
     found = {
         (node.lineno, node.col_offset)
@@ -69,8 +70,10 @@ def with_whole_numbers(text: str) -> str:
 
 
 def with_unchecked_arguments(text: str) -> str:
-    """The source of a module in which functions that raise ``UsageError`` take anything: they say
-    what would be right, and the compiler would refuse another type before they can."""
+    """Return a module's source in which functions that raise ``UsageError`` accept any type.
+
+    Their error says what would be right; compiled code would raise ``TypeError`` before it.
+    """
     if _FUTURE not in text:
         return text
     lines = text.split("\n")
@@ -81,7 +84,7 @@ def with_unchecked_arguments(text: str) -> str:
         for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         if arg.annotation is not None
         and arg.annotation.lineno == arg.annotation.end_lineno
-        and "Callable" not in ast.unparse(arg.annotation)  # of which nothing is checked
+        and "Callable" not in ast.unparse(arg.annotation)  # compiled code does not check these
     ]
     for kind in sorted(found, key=lambda kind: (kind.lineno, kind.col_offset), reverse=True):
         line = lines[kind.lineno - 1].encode()
@@ -93,8 +96,10 @@ def with_unchecked_arguments(text: str) -> str:
 
 
 def with_final_constants(text: str) -> str:
-    """The source of a module whose constants are ``Final``: compiled code would look each other
-    name up in its module, whenever it uses it."""
+    """Return a module's source with its constants declared ``Final``.
+
+    Compiled code looks up any other name in the module's dictionary at each use.
+    """
     if _FUTURE not in text:
         return text
     lines = text.split("\n")
@@ -133,11 +138,11 @@ def with_final_constants(text: str) -> str:
 
 
 def with_awaits_after_errors(text: str) -> str:
-    """The source of a module in which no ``finally`` of a coroutine awaits: compiled, an error that
-    came through one comes again in each later call of the function, whatever happens there.
+    """Return a module's source in which no ``finally`` of a coroutine awaits.
 
-    What stands in it is written out for both ways, behind an error and behind none. ValueError if
-    the block is left in yet another way.
+    In compiled code, an error that passed through such a block is raised again in each later call
+    of the function. So the block is written out twice, for the case of an error and for the other.
+    ValueError if the ``try`` has handlers, or is left by ``return``, ``break`` or ``continue``.
     """
     lines = text.split("\n")
     found = [
@@ -164,7 +169,7 @@ def _has(body: list[ast.stmt], *kinds: type[ast.AST]) -> bool:
 
 
 def _import(lines: list[str], statement: str) -> None:
-    """Behind another statement, so that the other lines keep their numbers."""
+    """Insert an import on the line of another statement, so that line numbers stay."""
     (place,) = [number for number, line in enumerate(lines) if line.startswith(_FUTURE)]
     lines[place] += f"; {statement}"
 
@@ -190,7 +195,7 @@ def _fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
 
 
 def _kinds(node: ast.ClassDef) -> str:
-    """The annotations of a class, which the compiler would keep as types instead of texts."""
+    """Return the annotations of a class as text; the compiler would keep only their types."""
     return repr(
         {
             ast.unparse(entry.target): ast.unparse(entry.annotation)
@@ -201,7 +206,7 @@ def _kinds(node: ast.ClassDef) -> str:
 
 
 def _methods(node: ast.ClassDef) -> str:
-    """The methods that the decorator makes, for the end of the class and behind it."""
+    """Return the source of the methods that the decorator adds, and a statement after the class."""
     names, parameters, defaults = [], ["self"], []
     for field in _fields(node):
         assert isinstance(field.target, ast.Name)

@@ -1,9 +1,9 @@
-"""``make dist`` and ``make release``: what a stranger installs, built from committed files alone.
+"""``make dist`` and ``make release``: build the distributions from committed files alone.
 
 ``dist`` builds the source distribution and both wheels from a copy of the last commit, so that
-nothing which lies in the checkout gets into them. It installs each in an empty environment,
-where a cluster has to start. ``release`` gives that commit its version first: it gathers the
-fragments in the changelog, writes the version down, commits and tags.
+no other file of the checkout gets into them. It installs each in an empty environment and starts a
+cluster there. ``release`` makes the commit of the new version first: it collects the fragments
+into the changelog, writes the version into its files, commits and tags.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from fakekafka.building.archives import unpack
 ROOT = Path(__file__).resolve().parent.parent
 MEGABYTE = 10**6
 INSTALLED_MB_MAX = {"pure": 40, "compiled": 70, "source": 40}
-"""The size that an installation may have, with everything that it brings."""
+"""Maximum size of an installation with its dependencies, in megabytes, by kind of distribution."""
 VERSION = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?")
 VERSIONED = {
     "version.py": r'^__version__ = "(.*)"$',
     "pyproject.toml": r'^version = "(.*)"',
     "CITATION.cff": r"^version: (.*)$",
 }
-"""The places that name the version."""
+"""Files that name the version, with a pattern that matches it."""
 
 
 class ReleaseError(Exception):
-    """A release that cannot be made; the message says why, and what would be right."""
+    """Raised if a release cannot be made; the message says why, and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class Tried:
 
     file: Path
     kind: str
-    """pure, compiled or source."""
+    """One of pure, compiled and source."""
     installed_bytes: int
     said: str
-    """Its output there."""
+    """Version and output of the trial program."""
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -60,7 +60,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def require_clean_tree(root: Path) -> None:
-    """Raise ``ReleaseError`` if the checkout holds what is not committed."""
+    """Raise ``ReleaseError`` if the checkout has uncommitted changes."""
     changed = _git(root, "status", "--porcelain").splitlines()
     if changed:
         names = ", ".join(line[3:] for line in changed[:5])
@@ -81,7 +81,7 @@ def exported_source(root: Path, target: Path) -> Path:
 
 
 def build(source: Path, target: Path) -> list[Path]:
-    """Build the source distribution, the wheel of the source and the compiled one."""
+    """Build the source distribution, the pure wheel and the compiled wheel."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target))
@@ -94,12 +94,15 @@ def build(source: Path, target: Path) -> list[Path]:
 
 
 def check(files: Sequence[Path]) -> None:
-    """Have twine judge the metadata and the description."""
+    """Check the metadata and the description with twine."""
     _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], ROOT)
 
 
 def try_out(file: Path) -> Tried:
-    """Install a distribution, with what it depends on, where nothing is; start a cluster there."""
+    """Install a distribution and its dependencies in an empty environment; start a cluster there.
+
+    Raises ``ReleaseError`` if the installation is too large.
+    """
     kind = "source" if file.suffix == ".gz" else "pure" if "none-any" in file.name else "compiled"
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
@@ -125,7 +128,7 @@ def try_out(file: Path) -> Tried:
 
 
 def _run(command: Sequence[str], folder: Path) -> str:
-    """Return what a command prints; where it fails, raise ``ReleaseError`` with its last words."""
+    """Return what a command prints; ``ReleaseError`` with the end of its output if it fails."""
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=_outside_the_checkout()
     )
@@ -136,12 +139,12 @@ def _run(command: Sequence[str], folder: Path) -> str:
 
 
 def _outside_the_checkout() -> dict[str, str]:
-    """Return the environment without what would let a program see this installation."""
+    """Return the environment without the variables through which a program finds this checkout."""
     return {k: v for k, v in os.environ.items() if k not in ("FAKEKAFKA_BUILD", "PYTHONPATH")}
 
 
 def make_distributions(root: Path) -> list[Tried]:
-    """Build, check and try out all distributions; they are in ``dist`` then."""
+    """Build all distributions into ``dist``, check them and try them out."""
     require_clean_tree(root)
     with tempfile.TemporaryDirectory() as folder:
         files = build(exported_source(root, Path(folder)), root / "dist")
@@ -150,7 +153,7 @@ def make_distributions(root: Path) -> list[Tried]:
 
 
 def versions(root: Path) -> dict[str, list[str]]:
-    """Return the version that each place names."""
+    """Return the versions that each file in ``VERSIONED`` names."""
     return {
         name: re.findall(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
         for name, pattern in VERSIONED.items()
@@ -158,7 +161,7 @@ def versions(root: Path) -> dict[str, list[str]]:
 
 
 def write_version(root: Path, version: str) -> None:
-    """Name the version in every place."""
+    """Write the version into every file that names it."""
     for name, pattern in VERSIONED.items():
         path = root / name
         text = path.read_text(encoding="utf-8")
@@ -169,10 +172,10 @@ def write_version(root: Path, version: str) -> None:
 
 
 def prepare(root: Path, version: str) -> None:
-    """Give the last commit a version: changelog, places that name it, a commit and a tag.
+    """Write the changelog and the version, commit both, and tag the commit.
 
-    Raises ``ReleaseError`` for a version that is none, was released before or is older, for a
-    checkout that is not clean, and where no fragment tells of a change.
+    Raises ``ReleaseError`` for an invalid version, for one that is already released, for a
+    checkout that is not clean, and if no fragment describes a change.
     """
     if not VERSION.fullmatch(version):
         raise ReleaseError(f"{version!r} is no version; it would be like 0.3.0 or 0.3.0rc1")
@@ -201,7 +204,7 @@ def prepare(root: Path, version: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """Make the distributions; with a version, of a release."""
+    """Make the distributions; given a version, commit and tag that release first."""
     parser = argparse.ArgumentParser(description="Build what a stranger installs, and try it out.")
     parser.add_argument("--version", help="release this version")
     chosen = parser.parse_args(arguments)

@@ -1,6 +1,6 @@
-"""The trial of a distribution in an empty environment: start a cluster that keeps records.
+"""Tries out an installed distribution: starts a cluster and checks that it keeps its records.
 
-It runs with the Python of that environment and knows nothing but the installed package.
+Runs with the Python of an empty environment and imports nothing but the installed package.
 """
 
 from fakekafka import Cluster, builds

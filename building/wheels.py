@@ -1,4 +1,4 @@
-"""``make wheel``: the wheel for any platform, and beside it the one with the compiled modules."""
+"""``make wheel``: builds the pure wheel, and the wheel with the compiled modules."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from fakekafka import builds
 
 
 def pure_wheel(root: Path, target: Path) -> Path:
-    """Build the wheel of the source, which runs on every Python."""
+    """Build the wheel of the source, which runs on every platform."""
     for remains in ("lib", f"bdist.{sysconfig.get_platform()}"):
-        shutil.rmtree(root / "build" / remains, ignore_errors=True)  # of files that are gone
+        shutil.rmtree(root / "build" / remains, ignore_errors=True)  # may hold deleted files
     for old in target.glob("fakekafka-*.whl"):
         old.unlink()
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
     command = (sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", target, root)
     subprocess.run(command, check=True)
-    # Python takes it for an installation of its own, and pytest loads the plugin of that.
+    # Python would take this folder for a second installation, and pytest would load its plugin.
     shutil.rmtree(root / "fakekafka.egg-info", ignore_errors=True)
     (built,) = target.glob("fakekafka-*-none-any.whl")
     return built
 
 
 def compiled_wheel(pure: Path, compiled: Path) -> Path:
-    """Return the same wheel with the compiled modules, for this Python and this platform."""
+    """Add the compiled modules to a pure wheel; returns the wheel for this Python and platform."""
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +52,7 @@ def _wheel(*arguments: str | Path) -> None:
 
 
 def main(root: Path = builds.ROOT) -> int:
-    """Build both into ``dist``; the compiled modules have to be there."""
+    """Build both wheels into ``dist``; returns 1 if there is no current compiled build."""
     manifest = builds.read_manifest(root / "compiled")
     problem = "there is none" if manifest is None else builds.find_problem(root, manifest)
     if problem:
