@@ -14,7 +14,7 @@ class NewTopic:
     partitions: int = -1
     replication_factor: int = -1
     assignment: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    """(partition, replicas) pairs; given instead of the two counts."""
+    """(partition, replicas) pairs, given instead of the two counts."""
     config: tuple[tuple[str, str | None], ...] = ()
 
 
@@ -34,8 +34,9 @@ class TopicResult:
     partitions: int = -1
     replication_factor: int = -1
     config: tuple[tuple[str, str | None], ...] = ()
-    """Names and values where sources do not matter; else ``config_entries``."""
+    """(name, value) pairs of the topic's own configuration."""
     config_entries: tuple[ConfigEntry, ...] = ()
+    """All values in force for the topic, with their sources (KIP-525); empty if not computed."""
 
 
 @message
@@ -50,9 +51,9 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
     timeout_ms: int = 30000
     topic_ids: tuple[str, ...] = ()
     nameless: int = 0
-    """The number of topics asked for that have neither name nor id."""
+    """Number of requested topics with neither a name nor an id."""
     names_with_ids: tuple[tuple[str, str], ...] = ()
-    """Topics that have both, for which a controller refuses the whole request."""
+    """Requested topics with both a name and an id; the controller then refuses the request."""
 
 
 @message
@@ -66,7 +67,7 @@ class NewPartitions:
     name: str
     count: int
     assignment: tuple[tuple[int, ...], ...] | None = None
-    """Replicas of each added partition; None lets the broker choose."""
+    """Replicas of each added partition; with None the broker chooses them."""
 
 
 @message
@@ -87,7 +88,7 @@ class ElectLeadersRequest(Request["ElectLeadersResponse"]):
     election_type: int
     """``PREFERRED`` or ``UNCLEAN``."""
     partitions: tuple[TopicPartition, ...] | None
-    """None asks for all partitions."""
+    """Partitions to elect leaders for; None for all partitions."""
     timeout_ms: int = 60000
 
 
@@ -100,7 +101,7 @@ class ElectLeadersResponse:
 @message
 class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsResponse"]):
     reassignments: tuple[tuple[TopicPartition, tuple[int, ...] | None], ...]
-    """Target replicas per partition; None cancels."""
+    """Target replicas per partition; None cancels an ongoing reassignment."""
     timeout_ms: int = 60000
 
 
@@ -120,13 +121,13 @@ class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsRespo
 @message
 class OngoingReassignment:
     topic_partition: TopicPartition
-    """The partition that moves."""
+    """The partition being reassigned."""
     replicas: tuple[int, ...]
-    """All its replicas at present, those that are added included."""
+    """All current replicas, including the ones being added and removed."""
     adding: tuple[int, ...]
-    """Replicas that are added."""
+    """Replicas being added."""
     removing: tuple[int, ...]
-    """Replicas that go."""
+    """Replicas being removed."""
 
 
 @message
@@ -165,7 +166,7 @@ class ConfigEntry:
     config_type: int = 0
     is_default: bool = False
     synonyms: tuple[tuple[str, str | None, int], ...] = ()
-    """(name, value, source), the value in force first."""
+    """(name, value, source) triples, the value in force first."""
     documentation: str | None = None
 
 
@@ -190,10 +191,11 @@ SUBTRACT = 3
 
 @message
 class AlterConfigsRequest(Request["AlterConfigsResponse"]):
-    """AlterConfigs (``incremental`` false: the list replaces all) or IncrementalAlterConfigs."""
+    """IncrementalAlterConfigs or, if ``incremental`` is false, AlterConfigs, whose values replace
+    all configurations of a resource."""
 
     resources: tuple[tuple[ConfigResource, tuple[tuple[str, int, str | None], ...]], ...]
-    """Per resource: (name, operation, value)."""
+    """(name, operation, value) triples for each resource."""
     incremental: bool = True
     validate_only: bool = False
 
@@ -209,20 +211,20 @@ UNKNOWN_BYTES = -1
 @message
 class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
     partitions: tuple[TopicPartition, ...] | None
-    """None asks for all that the broker stores."""
+    """Partitions to describe; None for all partitions that the broker stores."""
 
 
 @message
 class StoredReplica:
-    """A log in a log directory."""
+    """The log of a replica in a log directory."""
 
     topic_partition: TopicPartition
     size_bytes: int
     offset_lag: int
-    """Of a log: how far its end is below its high watermark. Of a future one: how many records
-    are still to be copied. -1 if the broker does not host the partition."""
+    """Number of offsets by which the log end is below the high watermark or, for a future log,
+    below the end of the current log. -1 if the broker does not host the partition."""
     is_future: bool
-    """It will replace the partition's log, which lies in another directory."""
+    """True if this log is to replace the partition's current log in another directory."""
 
 
 @message
@@ -231,10 +233,10 @@ class DescribedLogDir:
     path: str
     replicas: tuple[StoredReplica, ...] = ()
     topics: tuple[str, ...] = ()
-    """Topics to be named even if none of ``replicas`` is theirs."""
+    """Topics named in the response even if they have no replica in ``replicas``."""
     total_bytes: int = UNKNOWN_BYTES
     usable_bytes: int = UNKNOWN_BYTES
-    """Size of the volume; -1 if the directory is in memory."""
+    """Total and usable bytes of the volume; -1 if the directory is in memory."""
 
 
 @message
@@ -246,7 +248,7 @@ class DescribeLogDirsResponse:
 @message
 class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"]):
     moves: tuple[tuple[TopicPartition, str], ...]
-    """(partition, path of the directory that it is to lie in)."""
+    """(partition, path of the target directory) pairs."""
 
 
 @message
@@ -266,7 +268,8 @@ class FeatureUpdate:
     name: str
     level: int
     upgrade_type: int = UPGRADE
-    """Which changes are permitted (KIP-778). Before, a downgrade that was permitted was safe."""
+    """Kind of change that is permitted (KIP-778). Request version 0 could only permit a downgrade,
+    which is represented as ``SAFE_DOWNGRADE``."""
 
 
 @message
@@ -274,7 +277,7 @@ class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"]):
     updates: tuple[FeatureUpdate, ...]
     timeout_ms: int = 60000
     validate_only: bool = False
-    """KRaft only: with ZooKeeper the update is done."""
+    """True to validate without updating; ignored with ZooKeeper, where the update is applied."""
 
 
 @message
@@ -282,4 +285,4 @@ class UpdateFeaturesResponse:
     error: ErrorCode
     error_message: str | None = None
     results: tuple[tuple[str, ErrorCode, str | None], ...] = ()
-    """(feature, error, message)."""
+    """(feature, error, message) triples."""

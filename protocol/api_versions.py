@@ -1,19 +1,18 @@
 """API keys and the version ranges that each emulated release advertises.
 
-``releases/apis.tsv`` has what a broker of each release with ZooKeeper answered to ApiVersions
-(docs/kafka/clients.md#versions-of-requests): of each API its versions, after the first release
-that had them. What this package offers is the part that has a codec (``wire.kafka.registry``).
+``releases/apis.tsv`` records the ApiVersions responses of a ZooKeeper-based broker of each release
+(docs/kafka/clients.md#versions-of-requests): for each API, the first release with each version
+range. This package offers the subset that has a codec (``wire.kafka.registry``).
 
-Deviations, all for the sake of today's clients:
-
-- ``0.10`` and ``0.10.2`` take the maxima of 0.11 for the APIs that they had. Stored batches have
-  format v2, which Produce 3 and Fetch 4 introduced, and Java admin clients need Metadata 4. So
-  clients that guess a release from the ranges see 0.11. InitProducerId is in it too: some of those
-  clients are idempotent by default then and do not go on without (kafka-python 3, Java since 3.0).
+There is one deviation, for the sake of today's clients: ``0.10`` and ``0.10.2`` advertise the
+maximum versions of 0.11 for the APIs that they had, because stored batches have format v2, which
+Produce 3 and Fetch 4 introduced, and Java admin clients need Metadata 4. Clients that guess the
+release from the ranges therefore see 0.11. InitProducerId is advertised too, as some of these
+clients are then idempotent by default and fail without it (kafka-python 3, Java since 3.0).
 
 The other releases advertise exactly what their brokers do, once every API has a codec. ``3.9``
-advertises groups of the new protocol (68, 69, KIP-848), which its coordinator with ZooKeeper
-refuses. Nothing of KRaft or telemetry (71, 72) is offered by any release.
+advertises the APIs of the new group protocol (68, 69, KIP-848), whose requests a coordinator with
+ZooKeeper refuses. No release offers the APIs of KRaft or telemetry (71, 72).
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class VersionRange(NamedTuple):
 
 
 def _read_table() -> Iterator[tuple[int, str, str]]:
-    """Yield key, name and versions of each API."""
-    # Through the import system: the package may be in a zip, as on a worker of Spark.
+    """Yield the key, the name and the version ranges of each API."""
+    # Read through the import system, as the package may be in a zip file, as on a Spark worker.
     table = pkgutil.get_data(__package__, "releases/apis.tsv")
     assert table is not None
     for line in table.decode().splitlines()[1:]:
@@ -48,19 +47,20 @@ _TABLE = tuple(_read_table())
 API_NAMES: Mapping[int, str] = MappingProxyType({key: name for key, name, _ in _TABLE})
 
 ADVERTISED_ONLY = (4, 5, 6, 7, 58)
-"""Keys between brokers that a ZooKeeper-era broker advertises and no client sends.
+"""Keys of inter-broker APIs that a ZooKeeper-era broker advertises, but that clients do not send.
 
-They tell some clients the release (kafka-python takes LeaderAndIsr 7 for 3.4), so they are listed
-without a codec; a client that sends one is disconnected, as Kafka does with Envelope (58).
+They are listed without a codec because some clients infer the release from them (kafka-python takes
+LeaderAndIsr 7 for 3.4). A client that sends such a request is disconnected, as Kafka does for
+Envelope (58).
 """
 
 _OF_TODAY = "0.11.0"
-"""The oldest release whose versions clients of today can do with."""
+"""Oldest release whose API versions suffice for today's clients."""
 _INIT_PRODUCER_ID = 22
 
 
 def _told(kafka_version: str) -> dict[int, VersionRange]:
-    """Return what brokers of a release told in their ApiVersions answer."""
+    """Return the version ranges in the ApiVersions response of a release's brokers, by API key."""
     release = Release(kafka_version)
     ranges = {}
     for key, _, steps in _TABLE:
@@ -72,7 +72,7 @@ def _told(kafka_version: str) -> dict[int, VersionRange]:
 
 
 def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
-    """API key -> versions that the emulated release advertises, in key order.
+    """Return the versions that the emulated release advertises, by API key in ascending order.
 
     Raises ``UsageError`` for a version that is not emulated.
     """
@@ -89,10 +89,10 @@ def release_ranges(kafka_version: str) -> dict[int, VersionRange]:
 def offered_ranges(
     kafka_version: str, implemented: Mapping[int, VersionRange]
 ) -> dict[int, VersionRange]:
-    """Return what a broker advertises: the release's ranges cut to what is implemented, in key
-    order.
+    """Return the version ranges that a broker advertises, by API key in ascending order.
 
-    An API none of whose versions is left is not offered, so no range is ever empty.
+    They are the release's ranges, limited to the implemented versions. An API with no version left
+    is not offered.
     Raises ``UsageError`` for a version that is not emulated.
     """
     offered: dict[int, VersionRange] = {}

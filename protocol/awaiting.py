@@ -1,9 +1,9 @@
-"""The one awaitable of the package: coroutines that park without threads or event loops.
+"""The awaitables of the package, with which coroutines suspend without threads or event loops.
 
-A handler written as ``async def`` awaits a ``Pending``; whoever learns the outcome calls
-``set_result`` or ``set_exception``, and the handler continues right there, inside the actor that
-received the news. ``Task`` drives a coroutine. Nothing here knows of time, actors or sockets, so
-the cores can be written as coroutines and tested by hand.
+A handler written as ``async def`` awaits a ``Pending``. The code that learns the outcome calls
+``set_result`` or ``set_exception``, and the handler resumes within that call, inside the actor that
+received the outcome. ``Task`` drives a coroutine. This module is independent of time, actors and
+sockets, so the cores can be written as coroutines and tested without a runtime.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ T = TypeVar("T")
 class Cancelled(BaseException):
     """Raised inside a coroutine whose task is cancelled, usually because its actor died.
 
-    Not an ``Exception``: handlers that survive any error must not survive the end of their actor.
+    It is not an ``Exception``, so that handlers that catch every error do not outlive their actor.
     """
 
 
 class RequestTimeout(FakeKafkaError):
-    """No answer came within the time given; whether the request took effect is unknown."""
+    """No response arrived within the timeout; whether the request took effect is unknown."""
 
 
 class Disconnected(FakeKafkaError):
-    """The peer is not there: stopped, or its connection was cut."""
+    """The peer cannot be reached: it is stopped, or its connection was cut."""
 
 
 class Pending(Generic[T]):
     """A one-shot outcome that coroutines await.
 
-    The first ``set_result`` or ``set_exception`` wins; later ones are ignored and answer False.
+    The first ``set_result`` or ``set_exception`` wins; later calls are ignored and return False.
     """
 
     __slots__ = ("_callbacks", "_error", "_value", "done")
 
     def __init__(self) -> None:
         self.done: bool = False
-        """Whether the outcome is known."""
+        """True once the outcome is known."""
         self._value: Any = None
         self._error: BaseException | None = None
         self._callbacks: Any = None  # None, one callable, or a list of them
@@ -55,7 +55,7 @@ class Pending(Generic[T]):
         return self._value  # type: ignore[no-any-return]
 
     def result(self) -> T:
-        """The outcome; raises the exception set, or ``RuntimeError`` while not done."""
+        """Return the result, or raise the exception that was set; ``RuntimeError`` if not done."""
         if not self.done:
             raise RuntimeError("the outcome is not known yet")
         if self._error is not None:
@@ -64,7 +64,7 @@ class Pending(Generic[T]):
 
     @property
     def exception(self) -> BaseException | None:
-        """The error that it failed with; None if it did not, or is not done."""
+        """The exception that was set; None after success or while not done."""
         return self._error
 
     def set_result(self, value: T) -> bool:
@@ -91,7 +91,7 @@ class Pending(Generic[T]):
             self.set_result(outcome)
 
     def add_done_callback(self, callback: Callable[[Pending[T]], object]) -> None:
-        """Call ``callback(self)`` once done; at once if that is already so."""
+        """Call ``callback(self)`` once the outcome is known; immediately if it already is."""
         if self.done:
             callback(self)
         elif self._callbacks is None:
@@ -113,7 +113,7 @@ class Pending(Generic[T]):
 
 
 class Task(Pending[T]):
-    """Drives a coroutine; done when the coroutine returns or raises. Itself awaitable."""
+    """Drives a coroutine; done when the coroutine returns or raises. A task can be awaited."""
 
     __slots__ = ("_cancelled", "_coroutine", "_resumed")
 
@@ -141,7 +141,7 @@ class Task(Pending[T]):
             parked.add_done_callback(self._resumed)
 
     def cancel(self) -> None:
-        """Raise ``Cancelled`` where the coroutine is parked; no effect once done."""
+        """Raise ``Cancelled`` where the coroutine is suspended; no effect once done."""
         if self.done or self._cancelled:
             return
         self._cancelled = True
@@ -154,7 +154,10 @@ class Task(Pending[T]):
 
 
 class Signal:
-    """A queue of one bit: ``wait`` parks until ``notify``, however many came before."""
+    """A flag to wait for: ``notify`` resumes all waiters or, without any, the next ``wait``.
+
+    Notifications do not accumulate: several without a waiter resume only one ``wait``.
+    """
 
     __slots__ = ("_set", "_waiters")
 

@@ -1,9 +1,9 @@
-"""Configuration: what this package heeds of it, and the values in force at a broker.
+"""The configurations that this package honours, and the values in force at a broker.
 
-Names, types, defaults and checks are those that a release declares (``release_configs``); here is
-which of them are heeded, and the few of this package's own. A topic configuration falls back to a
-broker configuration of another name (``max.message.bytes`` to ``message.max.bytes``), as in Kafka's
-``LogConfig``.
+Names, types, defaults and checks are those that a release declares (``release_configs``). This
+module lists the configurations that have an effect, and the few that only this package has. A topic
+configuration falls back to a broker configuration of another name (``max.message.bytes`` to
+``message.max.bytes``), as in Kafka's ``LogConfig``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONG_MAX = 9223372036854775807
 INT_MAX = 2147483647
 CLASSIC_PROTOCOL = "classic"
 CONSUMER_PROTOCOL = "consumer"
-"""Names in ``group.coordinator.rebalance.protocols``, and types of groups in ListGroups."""
+"""Protocol names in ``group.coordinator.rebalance.protocols``, and group types in ListGroups."""
 
 
 _OF_BROKERS = """
@@ -97,24 +97,24 @@ message.format.version
 """
 
 NOT_OF_KAFKA = ("max.partitions.per.request",)
-"""Settings of this package that no release of Kafka has."""
+"""Configurations of this package that no release of Kafka has."""
 
 _OWN: Mapping[str, tuple[str, str, str]] = {
     "max.partitions.per.request": ("int", "10000", "range 1.."),
-    # the authorizer's
+    # declared by the authorizer, not by the broker
     "super.users": ("string", "", ""),
     "allow.everyone.if.no.acl.found": ("boolean", "false", ""),
     # internal in Kafka
     "group.consumer.migration.policy": ("string", "disabled", ""),
-    # in Kafka null, as the hours count then
+    # null in Kafka, where the values in hours then apply
     "log.roll.ms": ("long", "604800000", "range 1.."),
     "log.retention.ms": ("long", "604800000", ""),
-    # a list in 2.2 and 2.3, which is put together again
+    # a list in 2.2 and 2.3, whose items Kafka joins again
     "ssl.principal.mapping.rules": ("string", "DEFAULT", ""),
-    # batches are stored in the newest format by all releases
+    # every emulated release stores batches in the newest format
     "message.format.version": ("string", "3.0-IV1", ""),
 }
-"""Type, default and check of what the table lacks or has otherwise."""
+"""(type, default, check) of configurations that the table lacks, or declares differently."""
 
 _CHECKS: Mapping[str, str] = {
     "zookeeper.session.timeout.ms": "range 1..",
@@ -129,23 +129,24 @@ _CHECKS: Mapping[str, str] = {
     "log.message.timestamp.difference.max.ms": "range 0..",
     "message.timestamp.type": "one CreateTime,LogAppendTime",
 }
-"""What Kafka checks later, or not at all, in releases that declare no check."""
+"""Checks for releases that declare none, where Kafka checks later or not at all."""
 
 _NEVER_NULL = ("boolean", "double", "list")
 _ONE_BY_ONE = "zookeeper.max.in.flight.requests"
 
 _FIXED = ("compression.type", "sasl.enabled.mechanisms", "ssl.client.auth")
-"""What a broker of Kafka can change while it runs, but none of this package."""
+"""Configurations that Kafka's brokers can change at run time, but an emulated broker cannot."""
 
 
 @frozen
 class ConfigDefinition:
-    """A configuration that this package heeds, as one release declares it."""
+    """A configuration that this package honours, as one release declares it."""
 
     declared: ReleaseConfig
     broker: bool
+    """True if brokers have a configuration of this name."""
     topic: bool
-    """Whether a topic may override it (under this very name)."""
+    """True if a topic may override the configuration under this name."""
 
     @property
     def name(self) -> str:
@@ -159,7 +160,7 @@ class ConfigDefinition:
 
     @property
     def default(self) -> Any:
-        """The default, of the type."""
+        """The default, parsed."""
         text = self.declared.default
         return None if text is None else self.read(text)
 
@@ -170,19 +171,22 @@ class ConfigDefinition:
 
     @property
     def broker_name(self) -> str:
-        """The broker configuration that gives a topic the default."""
+        """The broker configuration that supplies the default of a topic."""
         return self.declared.broker_name or self.name
 
     def read(self, value: Any) -> Any:
-        """A value that was checked before: by type alone, as bounds differ between releases."""
+        """Parse a value that was validated before, without its bounds, which vary by release."""
         return self._parsed(value, self.declared.parse)
 
     def parse(self, value: Any) -> Any:
-        """Parse a value as Kafka's ``ConfigDef`` does; raises ``ValueError`` with the reason."""
+        """Parse and validate a value as Kafka's ``ConfigDef`` does.
+
+        Raises ``ValueError`` with the reason.
+        """
         return self._parsed(value, self.declared.validate)
 
     def _parsed(self, value: Any, parse: Callable[[str], Any]) -> Any:
-        """Parse the text of a value that may be one of Python."""
+        """Apply ``parse`` to a value, which may be text or a Python value."""
         if value is None:
             if self.type in _NEVER_NULL:
                 raise ConfigException(f"Invalid value null for configuration {self.name}")
@@ -198,12 +202,12 @@ def _names(text: str) -> frozenset[str]:
 
 _BROKER_NAMES, _TOPIC_NAMES = _names(_OF_BROKERS), _names(_OF_TOPICS)
 NAMES = tuple(sorted(_BROKER_NAMES | _TOPIC_NAMES))
-"""All configurations that this package heeds."""
+"""All configurations that this package honours."""
 
 
 @functools.cache
 def definitions(kafka_version: str) -> Mapping[str, ConfigDefinition]:
-    """Return what is heeded, as an emulated release declares it.
+    """Return all honoured configurations by name, as an emulated release declares them.
 
     Raises ``UsageError`` for a version that is not emulated.
     """
@@ -228,7 +232,10 @@ def definitions(kafka_version: str) -> Mapping[str, ConfigDefinition]:
 
 
 def definition(name: str, kafka_version: str = DEFAULT_KAFKA_VERSION) -> ConfigDefinition:
-    """The definition of a configuration; ``UsageError`` names the nearest known one."""
+    """Return the definition of a configuration.
+
+    Raises ``UsageError`` for an unknown name, with the most similar known one.
+    """
     try:
         return definitions(kafka_version)[name]
     except KeyError:
@@ -238,13 +245,13 @@ def definition(name: str, kafka_version: str = DEFAULT_KAFKA_VERSION) -> ConfigD
 
 @functools.cache
 def _defaults(kafka_version: str) -> Mapping[str, Any]:
-    """Each broker configuration's default in a release, parsed once: all values are immutable."""
+    """Return the broker defaults of a release by name. Immutable, so they are parsed only once."""
     known = definitions(kafka_version).values()
     return MappingProxyType({d.name: d.default for d in known if d.broker})
 
 
 def value_text(value: Any) -> str | None:
-    """A parsed value as Kafka prints it."""
+    """Return a parsed value as Kafka prints it."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -255,10 +262,10 @@ def value_text(value: Any) -> str | None:
 
 
 class BrokerConfig:
-    """Configuration values in force at a broker, parsed; read with ``config["name"]``.
+    """The parsed configuration values in force at a broker, read as ``config["name"]``.
 
-    Dynamic values (KIP-226) lie over the static ones, static ones over the defaults of the
-    emulated version.
+    Dynamic values (KIP-226) take precedence over static values, and static values over the defaults
+    of the emulated version.
     """
 
     def __init__(
@@ -268,12 +275,12 @@ class BrokerConfig:
         self.static: dict[str, Any] = {}
         self.dynamic: dict[str, Any] = {}
         self.dynamic_of_broker: Mapping[str, str] = {}
-        """What is set for this broker while it runs, whether or not anybody here heeds it."""
+        """Stored dynamic values of this broker, including values without an effect here."""
         self.dynamic_default: Mapping[str, str] = {}
-        """The same for all brokers."""
+        """Stored dynamic values for all brokers."""
         self.followed: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
-        """What the broker has come to of both, first that for all: it stays with what it had when
-        it cannot follow a change."""
+        """(values for all brokers, values of this broker) that the broker has applied. The broker
+        keeps the previous values if it cannot apply a change."""
         for name, value in (static or {}).items():
             known = definition(name, self.kafka_version)
             if value is None and known.default is not None:
@@ -301,20 +308,19 @@ class BrokerConfig:
 
     @property
     def delegation_token_key(self) -> str:
-        """The key that delegation tokens are made with, by either of its names; empty if there is
-        none, and then there are no tokens."""
+        """The secret key of delegation tokens, by either of its names; empty if there are none."""
         key = self["delegation.token.secret.key"] or self["delegation.token.master.key"]
         return key or ""
 
     def set_dynamic(self, values: Mapping[str, str]) -> None:
-        """Replace all dynamic values; unknown or malformed ones raise ``ValueError``."""
+        """Replace all dynamic values. Raises ``ValueError`` for an unknown or malformed one."""
         version = self.kafka_version
         self.dynamic = {n: definition(n, version).parse(value) for n, value in values.items()}
         self._rebuild()
 
 
 class TopicConfig:
-    """Values in force for one topic: its overrides over the broker's configuration."""
+    """The values in force for one topic: its overrides, then the broker's configuration."""
 
     __slots__ = ("_broker", "_definitions", "_values", "overrides")
 
@@ -344,7 +350,7 @@ class TopicConfig:
 def validate_topic_config(
     overrides: Mapping[str, str | None], kafka_version: str = DEFAULT_KAFKA_VERSION
 ) -> None:
-    """Check topic overrides as Kafka's ``LogConfig.validate``.
+    """Check topic overrides as Kafka's ``LogConfig.validate`` does.
 
     Raises ``ValueError`` naming the configuration that is unknown or malformed.
     """

@@ -7,12 +7,13 @@ from .values import BrokerInfo, LeaderAndIsr, Request, TopicPartition, message
 
 PREFERRED = 0
 UNCLEAN = 1
-"""Kinds of elections that can be asked for."""
+"""Types of elections that can be requested."""
 
 
 @message
 class LeaderAndIsrPartitionState:
-    """A partition of a LeaderAndIsr request (docs/kafka/control-requests.md#leaderandisr)."""
+    """The state of a partition in a LeaderAndIsr request
+    (docs/kafka/control-requests.md#leaderandisr)."""
 
     topic: str
     partition: int
@@ -37,7 +38,7 @@ class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"]):
     controller_id: int
     controller_epoch: int
     broker_epoch: int
-    """Epoch of the *destination* as the controller knows it; -1 switches the check off."""
+    """Epoch of the *destination* broker as the controller knows it; -1 disables the check."""
     partition_states: tuple[LeaderAndIsrPartitionState, ...]
     live_leaders: tuple[BrokerInfo, ...] = ()
     topic_ids: tuple[tuple[str, str], ...] = ()
@@ -52,8 +53,8 @@ class LeaderAndIsrResponse:
 
 @message
 class UpdateMetadataPartitionState:
-    """A partition of an UpdateMetadata request
-    (docs/kafka/control-requests.md#updatemetadata); shared by all caches."""
+    """The state of a partition in an UpdateMetadata request
+    (docs/kafka/control-requests.md#updatemetadata). All metadata caches share the object."""
 
     topic: str
     partition: int
@@ -90,7 +91,7 @@ class StopReplicaPartitionState:
     topic: str
     partition: int
     leader_epoch: int
-    """``EPOCH_DURING_DELETE`` for a topic being deleted, ``EPOCH_UNKNOWN`` when not known."""
+    """``EPOCH_DURING_DELETE`` for a topic being deleted; ``EPOCH_UNKNOWN`` if unknown."""
     delete_partition: bool
 
     @property
@@ -143,7 +144,7 @@ class AlterIsrPartition:
     leader_epoch: int
     new_isr: tuple[int, ...]
     zk_version: int
-    """Version of the state znode the sender last knew (Kafka: ``currentIsrVersion``)."""
+    """Version of the state znode last known to the sender (Kafka: ``currentIsrVersion``)."""
 
 
 @message
@@ -158,7 +159,7 @@ class AlterIsrPartitionResponse:
     topic_partition: TopicPartition
     error: ErrorCode
     leader_and_isr: LeaderAndIsr | None = None
-    """The stored state on success."""
+    """The stored state after success; None after an error."""
 
 
 @message

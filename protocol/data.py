@@ -1,4 +1,4 @@
-"""Messages of the data plane: produce, fetch, offsets, epochs, metadata."""
+"""Messages of the data plane: produce, fetch, offsets, leader epochs and metadata."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATEST_TIERED_TIMESTAMP = -5
 
 @message
 class RequestContext:
-    """Client behind a request that came over a connection, as the broker knows it."""
+    """The client that sent a request over a connection, as the broker knows it."""
 
     client_id: str = ""
     api_version: int = -1
@@ -34,18 +34,18 @@ class RequestContext:
     client_host: str = "127.0.0.1"
     security_protocol: str = "PLAINTEXT"
     is_token_authenticated: bool = False
-    """Whether the client proved who it is with a delegation token."""
+    """True if the client authenticated with a delegation token."""
 
 
 INTERNAL_CONTEXT = RequestContext()
-"""Context of requests that never crossed a socket; they count as the newest API version."""
+"""Context of requests that did not arrive over a socket, treated as the newest API version."""
 
 
 @message
 class ProducePartition:
     topic_partition: TopicPartition
     records: bytes | memoryview | None
-    """The batches as sent: untouched, unvalidated."""
+    """The batches as sent by the client, not yet validated."""
 
 
 @message
@@ -66,7 +66,7 @@ class ProducePartitionResponse:
     record_errors: tuple[tuple[int, str], ...] = ()
     error_message: str | None = None
     current_leader: tuple[int, int] | None = None
-    """(leader, leader epoch) told to a client that asked the wrong broker (KIP-951)."""
+    """(leader, leader epoch) for a client that sent the request to the wrong broker (KIP-951)."""
 
 
 @message
@@ -74,7 +74,7 @@ class ProduceResponse:
     partitions: tuple[ProducePartitionResponse, ...]
     throttle_time_ms: int = 0
     node_endpoints: tuple[BrokerInfo, ...] = ()
-    """Brokers named by ``current_leader`` fields (KIP-951)."""
+    """Addresses of the brokers in ``current_leader`` fields (KIP-951)."""
 
 
 @message
@@ -90,7 +90,7 @@ class FetchPartition:
 @message
 class FetchRequest(Request["FetchResponse"]):
     replica_id: int
-    """Broker id of a follower; -1 consumer; -2 debugging consumer."""
+    """Broker id of a follower, -1 for a consumer, or -2 for a debugging consumer."""
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
@@ -106,7 +106,7 @@ class FetchRequest(Request["FetchResponse"]):
 
 @message
 class EpochEndOffset:
-    """An epoch and the offset where it ends (exclusive); (-1, -1) is undefined."""
+    """A leader epoch and its end offset (exclusive); (-1, -1) if undefined."""
 
     leader_epoch: int
     end_offset: int
@@ -126,12 +126,12 @@ class FetchPartitionResponse:
     last_stable_offset: int = -1
     log_start_offset: int = -1
     records: tuple[RecordBatch, ...] = ()
-    """Whole batches as stored: followers keep the very bytes of the leader."""
+    """Whole batches as stored; a follower stores the same bytes as the leader."""
     aborted_transactions: tuple[AbortedTransaction, ...] | None = None
     preferred_read_replica: int = -1
     diverging_epoch: EpochEndOffset | None = None
     current_leader: tuple[int, int] | None = None
-    """(leader, leader epoch) told to a client that asked the wrong broker (KIP-951)."""
+    """(leader, leader epoch) for a client that sent the request to the wrong broker (KIP-951)."""
 
 
 @message
@@ -147,10 +147,10 @@ class FetchResponse:
 class ListOffsetsPartition:
     topic_partition: TopicPartition
     timestamp: int
-    """``LATEST_TIMESTAMP``, ``EARLIEST_TIMESTAMP``, ``MAX_TIMESTAMP`` or milliseconds."""
+    """Timestamp in milliseconds, or one of the special values such as ``LATEST_TIMESTAMP``."""
     current_leader_epoch: int = -1
     offsets_max: int = 1
-    """The number of offsets that version 0 wants."""
+    """Maximum number of offsets in the response; version 0 only."""
 
 
 @message
@@ -168,7 +168,7 @@ class ListOffsetsPartitionResponse:
     offset: int = -1
     leader_epoch: int = -1
     old_style_offsets: tuple[int, ...] = ()
-    """The answer of version 0 instead: segment starts, newest first."""
+    """The offsets of a version 0 response: base offsets of segments, newest first."""
 
 
 @message
@@ -206,13 +206,13 @@ class OffsetForLeaderEpochResponse:
 class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
     timeout_ms: int
     offsets: tuple[tuple[TopicPartition, int], ...]
-    """Requested new log start per partition; -1 means the high watermark."""
+    """(partition, new log start offset) pairs; -1 stands for the high watermark."""
 
 
 @message
 class DeleteRecordsResponse:
     partitions: tuple[tuple[TopicPartition, ErrorCode, int], ...]
-    """(partition, error, low watermark or -1)."""
+    """(partition, error, low watermark or -1) triples."""
 
 
 @message
@@ -233,7 +233,7 @@ class InitProducerIdResponse:
 @message
 class MetadataRequest(Request["MetadataResponse"]):
     topics: tuple[str, ...] | None
-    """None asks for all topics; empty for none."""
+    """Topics to describe; None for all topics, empty for none."""
     allow_auto_topic_creation: bool = True
     topic_ids: tuple[str, ...] = ()
     include_cluster_authorized_operations: bool = False
@@ -259,7 +259,7 @@ class MetadataTopic:
     partitions: tuple[MetadataPartition, ...]
     topic_id: str = ""
     authorized_operations: int | None = None
-    """Bit set of ACL operations; None where no authorizer decides."""
+    """Permitted ACL operations as a bit field; None without an authorizer."""
 
 
 @message
@@ -275,7 +275,7 @@ class MetadataResponse:
 class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
     keys: tuple[str, ...]
     key_type: int = 0
-    """0 group, 1 transaction."""
+    """0 for groups, 1 for transactions."""
 
 
 @message

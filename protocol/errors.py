@@ -1,4 +1,4 @@
-"""Kafka's error codes and the exceptions of this package, by who is to blame."""
+"""Kafka's error codes, and the exceptions of this package, one class for each party at fault."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class ErrorCode(IntEnum):
 
     @property
     def is_retriable(self) -> bool:
-        """True if Kafka's own client retries the request (``RetriableException``)."""
+        """True if Kafka's own clients retry the request (``RetriableException``)."""
         return self in _RETRIABLE
 
 
@@ -180,22 +180,22 @@ _RETRIABLE = frozenset(
 
 
 class FakeKafkaError(Exception):
-    """The base of all errors that this package raises on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class UsageError(FakeKafkaError, ValueError):
-    """The caller's mistake: the message says what was wrong, where, and what would be right."""
+    """The caller made a mistake. The message says what is wrong, where, and how to correct it."""
 
 
 class NotThereYet(UsageError):
-    """The thing asked about does not exist now, but may soon: a topic, a leader, a controller.
+    """A topic, leader, controller or the like does not exist now, but may exist soon.
 
-    A condition that raises it does not hold yet.
+    A condition passed to ``wait_until`` that raises this error counts as not yet true.
     """
 
 
 class AddressUnavailable(UsageError, OSError):
-    """A listener cannot have its address; ``errno`` says why, EADDRINUSE most of the time."""
+    """A listener cannot be bound to its address. ``errno`` has the reason, usually EADDRINUSE."""
 
     def __init__(self, message: str, number: int | None) -> None:
         super().__init__(message)
@@ -203,22 +203,22 @@ class AddressUnavailable(UsageError, OSError):
 
 
 class ClientError(FakeKafkaError):
-    """A client sent nonsense; its connection is closed and nothing else is touched."""
+    """A client violated the protocol. Its connection is closed; nothing else is affected."""
 
 
 class InvariantError(FakeKafkaError, AssertionError):
-    """A rule of the emulation itself was broken: a bug of this package."""
+    """An invariant of the emulation was violated, which is a bug in this package."""
 
 
 INVALID_REQUEST_TEXT = (
     "This most likely occurs because of a request being malformed by the client library or the "
     "message was sent to an incompatible broker. See the broker logs for more details."
 )
-"""Kafka's words for INVALID_REQUEST where it says nothing more."""
+"""Kafka's default message for INVALID_REQUEST."""
 
 
 class KafkaError(FakeKafkaError):
-    """The answer Kafka gives to what it refuses, with the code that a client would see."""
+    """Kafka refuses a request, with the error code that a client would see."""
 
     def __init__(
         self, code: ErrorCode, message: str = "", record_errors: tuple[tuple[int, str], ...] = ()
@@ -227,13 +227,13 @@ class KafkaError(FakeKafkaError):
         self.code: ErrorCode = code
         """The error code that a client would see."""
         self.message: str = message
-        """Kafka's words beside the code; may be empty."""
+        """Kafka's message that accompanies the code; may be empty."""
         self.record_errors: tuple[tuple[int, str], ...] = record_errors
-        """(index in the batch, why) of each record that a produce request had refused."""
+        """(index in the batch, reason) of each refused record of a produce request."""
 
 
 class ClosingAnswer(KafkaError):
-    """An answer after which the broker closes the connection."""
+    """A response after which the broker closes the connection."""
 
     def __init__(self, code: ErrorCode, response: object) -> None:
         super().__init__(code)
@@ -241,22 +241,25 @@ class ClosingAnswer(KafkaError):
 
 
 def invariant(condition: object, text: str) -> None:
-    """Raise ``InvariantError`` unless ``condition`` holds; survives ``python -O``."""
+    """Raise ``InvariantError`` unless ``condition`` holds, also under ``python -O``."""
     if not condition:
         raise InvariantError(text)
 
 
 def did_you_mean(wanted: object, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """``; did you mean ...?``, or an empty text if no name is similar (``cutoff``: 0 to 1)."""
-    import difflib  # only a mistake needs it
+    """Return ``; did you mean ...?`` with the most similar name, or an empty string.
+
+    ``cutoff`` is the least similarity, from 0 to 1.
+    """
+    import difflib  # needed only for error messages
 
     near = difflib.get_close_matches(str(wanted), list(known), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def nearest_names(wanted: object, known: Iterable[str], most: int = 10) -> str:
-    """``; there are ...`` with all names, or with those most like ``wanted`` where they are many:
-    nobody reads hundreds."""
+    """Return ``; there are ...`` with all names or, if there are more than ``most``, a similar text
+    with the names most like ``wanted``."""
     names = list(dict.fromkeys(known))
     if not names:
         return ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 INITIAL_EPOCH = 0
-"""Of a full fetch that asks for a session."""
+"""Epoch of a full fetch that requests a new session."""
 FINAL_EPOCH = -1
-"""Of a full fetch that closes its session, or wants none."""
+"""Epoch of a full fetch that closes its session, or does without one."""
 INVALID_SESSION_ID = 0
 EPOCH_MAX = 2147483647
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch after ``epoch``: never 0 again, which would create a session."""
+    """Return the epoch after ``epoch``. It wraps to 1, as 0 would create a new session."""
     return 1 if epoch == EPOCH_MAX else epoch + 1

@@ -1,5 +1,5 @@
-"""Messages of consumer groups: members, their rebalances, committed offsets, administration, and
-the consumer protocol (KIP-848), whose coordinator assigns."""
+"""Messages of consumer groups: membership and rebalances, committed offsets, administration, and
+the consumer protocol (KIP-848), in which the coordinator computes the assignment."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
-"""Epochs that a member sends to join, to leave, and to leave for a while with its place kept."""
+"""Member epochs that request to join, to leave, and to leave temporarily as a static member."""
 
 TopicIdPartitions = dict[str, tuple[int, ...]]
-"""Topic id -> numbers of partitions in ascending order. Never changed once it is handed out."""
+"""Topic id -> partition numbers in ascending order. Not modified once it is shared."""
 
 # -- membership ---------------------------------------------------------------------------------
 
@@ -28,18 +28,18 @@ class JoinGroupRequest(Request["JoinGroupResponse"]):
     group_id: str
     session_timeout_ms: int
     rebalance_timeout_ms: int
-    """-1 for the session timeout."""
+    """Rebalance timeout in milliseconds; -1 stands for the session timeout."""
     member_id: str
     group_instance_id: str | None
     protocol_type: str
     protocols: tuple[tuple[str, bytes], ...]
-    """(name, metadata), the member's favourite first."""
+    """(name, metadata) pairs in the member's order of preference."""
     reason: str | None = None
 
 
 @message
 class JoinGroupMember:
-    """Member as the leader of its group is told of it."""
+    """A member as described to the leader of its group."""
 
     member_id: str
     group_instance_id: str | None
@@ -55,9 +55,9 @@ class JoinGroupResponse:
     protocol: str | None = None
     leader: str = ""
     members: tuple[JoinGroupMember, ...] = ()
-    """All members for the leader, none for the others."""
+    """All members in the response to the leader; empty for the other members."""
     skip_assignment: bool = False
-    """The leader keeps the assignment there is (KIP-814)."""
+    """True if the leader may skip the assignment (KIP-814)."""
 
 
 @message
@@ -67,10 +67,10 @@ class SyncGroupRequest(Request["SyncGroupResponse"]):
     member_id: str
     group_instance_id: str | None
     protocol_type: str | None
-    """None before version 5."""
+    """Protocol type; absent below version 5."""
     protocol: str | None
     assignments: tuple[tuple[str, bytes], ...]
-    """(member id, assignment), from the leader only."""
+    """(member id, assignment) pairs; sent by the leader only."""
 
 
 @message
@@ -130,7 +130,7 @@ class OffsetCommitPartition:
     leader_epoch: int = -1
     metadata: str = ""
     commit_timestamp_ms: int = -1
-    """Version 1 only; -1 for the time of the broker."""
+    """Commit time in milliseconds, in version 1 only; -1 for the time of the broker."""
 
 
 @message
@@ -141,7 +141,7 @@ class OffsetCommitRequest(Request["OffsetCommitResponse"]):
     group_instance_id: str | None
     partitions: tuple[OffsetCommitPartition, ...]
     retention_time_ms: int = -1
-    """Versions 2-4; -1 takes ``offsets.retention.minutes``."""
+    """Retention time in milliseconds, in versions 2-4; -1 for ``offsets.retention.minutes``."""
 
 
 @message
@@ -153,10 +153,10 @@ class OffsetCommitResponse:
 class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     group_id: str
     partitions: tuple[TopicPartition, ...] | None
-    """None asks for all partitions with a committed offset."""
+    """Partitions to fetch offsets of; None for all partitions with a committed offset."""
     require_stable: bool = False
     member_id: str | None = None
-    """Since version 9, by members of groups of the consumer protocol."""
+    """Id of a member of a consumer-protocol group; since version 9."""
     member_epoch: int = -1
 
 
@@ -172,14 +172,14 @@ class CommittedOffset:
 @message
 class OffsetFetchResponse:
     error: ErrorCode
-    """Of the whole group. Version 1 of the API has no field for it."""
+    """Error of the whole group; version 1 of the API has no field for it."""
     partitions: tuple[CommittedOffset, ...]
 
     def as_told(self, api_version: int, version_1_tells_errors: bool) -> OffsetFetchResponse:
-        """Return the answer as a client of this version hears it.
+        """Return the response as sent to a client that uses ``api_version``.
 
-        Since Kafka 3.5 one of version 1 hears neither the group's error nor any partition
-        (``OffsetFetchResponse``, ``KafkaApis``).
+        Since Kafka 3.5, a version 1 response to a failed request has neither the group's error nor
+        any partition (``OffsetFetchResponse``, ``KafkaApis``).
         """
         is_lost = api_version == 1 and not version_1_tells_errors
         if not is_lost or self.error is ErrorCode.NONE:
@@ -227,7 +227,7 @@ class DescribedGroup:
     protocol: str = ""
     members: tuple[DescribedMember, ...] = ()
     authorized_operations: int | None = None
-    """Bit set of ACL operations; None where they were not asked for."""
+    """Permitted ACL operations as a bit field; None unless requested."""
 
 
 @message
@@ -238,9 +238,9 @@ class DescribeGroupsResponse:
 @message
 class ListGroupsRequest(Request["ListGroupsResponse"]):
     states: tuple[str, ...] = ()
-    """Empty for groups in any state (KIP-518)."""
+    """States of the groups to list (KIP-518); empty for groups in any state."""
     types: tuple[str, ...] = ()
-    """Empty for groups of any type (KIP-848)."""
+    """Types of the groups to list (KIP-848); empty for groups of any type."""
 
 
 @message
@@ -275,17 +275,18 @@ class ConsumerGroupHeartbeatRequest(Request["ConsumerGroupHeartbeatResponse"]):
     group_id: str
     member_id: str
     member_epoch: int
-    """0 joins, -1 leaves, -2 leaves a static member's place to it."""
+    """Epoch of the member, or 0 to join, -1 to leave, -2 to leave temporarily (static members)."""
     group_instance_id: str | None = None
     rack: str | None = None
     rebalance_timeout_ms: int = -1
-    """-1, or None below: as in the heartbeat before."""
+    """Rebalance timeout in milliseconds. -1 here, or None in a field below, means that the value
+    is the same as in the previous heartbeat."""
     topics: tuple[str, ...] | None = None
     topic_regex: str | None = None
-    """Since version 1; the names of further topics match it."""
+    """Regular expression for the names of further topics to subscribe to; since version 1."""
     server_assignor: str | None = None
     owned: tuple[tuple[str, tuple[int, ...]], ...] | None = None
-    """(topic id, partitions) that the member reads."""
+    """(topic id, partitions) pairs that the member currently reads."""
 
 
 @message
@@ -296,7 +297,7 @@ class ConsumerGroupHeartbeatResponse:
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
     assignment: tuple[tuple[str, tuple[int, ...]], ...] | None = None
-    """(topic id, partitions) that the member may read now; None where nothing has changed."""
+    """(topic id, partitions) pairs that the member may read now; None if unchanged."""
 
 
 @message
@@ -336,7 +337,7 @@ class ConsumerGroupDescription:
     assignor: str = ""
     members: tuple[ConsumerGroupMemberDescription, ...] = ()
     authorized_operations: int | None = None
-    """Bit set of ACL operations; None where they were not asked for."""
+    """Permitted ACL operations as a bit field; None unless requested."""
     error_message: str | None = None
 
 

@@ -1,6 +1,6 @@
-"""The place a core runs in: time, timers, randomness, sending.
+"""The interface between a core and its surroundings: time, timers, randomness, sending.
 
-Cores never read a clock, start a thread or open a socket; an actor hands them a ``Host``.
+Cores never read a clock, start a thread or open a socket; an actor gives them a ``Host`` instead.
 """
 
 from __future__ import annotations
@@ -21,74 +21,88 @@ class Timer(Protocol):
 
 
 StateListener = Callable[[str, Any, Any], object]
-"""Hears of a change of state: its path below the actor (``orders-0/isr``), old value, new value."""
+"""Called with each change of state: its path below the actor (``orders-0/isr``), the old value and
+the new value."""
 
 
 class LogOffsets:
-    """A log as whoever records the run sees it."""
+    """The offsets of a log, as the recorder of a run sees them.
+
+    log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset at all times.
+    """
 
     __slots__ = ("high_watermark", "log_end_offset", "log_start_offset")
 
     log_start_offset: int
-    """log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset, always."""
     high_watermark: int
     log_end_offset: int
 
 
 LogListener = Callable[[LogOffsets], object]
-"""Hears that the offsets of a log have moved, or may have."""
+"""Called with a log whose offsets have changed, or may have changed."""
 
 
 class Causes(Protocol):
-    """Record of why something is done, while a run is recorded. Events have numbers.
+    """Records the causes of events while a run is recorded. Events are referred to by number.
 
-    A timer of its own follows from what set it. One that serves many entries would have all of
-    them follow from what set it first: each entry keeps what set it, and says so when it is due.
+    By default, the cause of a timer's event is the event that set the timer. For a timer shared by
+    many entries, this would be the event that set it first. Each entry therefore remembers the
+    event that added the entry, and reports that event when due.
     """
 
     def current(self) -> int | None:
-        """The event that is being handled; None while something acts from outside."""
+        """Return the event being handled; None while a call comes from outside the run."""
         ...
 
     def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """``Host.call_later_ms`` for a timer that serves many entries: each of them that is due is
-        an event, the timer itself only if none is."""
+        """Do as ``Host.call_later_ms``, for a timer shared by many entries.
+
+        Each entry that is due is recorded as an event; the timer itself only if no entry is due.
+        """
         ...
 
     def serve(self, name: str, cause: int | None) -> None:
-        """An entry is due. What is done now follows from the event that set it, ``cause``."""
+        """Record that an entry of a shared timer is due, with the event that added it as cause."""
         ...
 
     def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
-        """It was waited for these actors in vain, since event ``cause``. What is done now follows
-        from what silenced one of them or, if nothing did, from that event."""
+        """Record that the wait for some actors, begun at event ``cause``, has timed out.
+
+        The cause of what follows is the event that silenced one of them or, if there is none, the
+        event ``cause``.
+        """
         ...
 
 
 class Host(Protocol):
-    """The surroundings of a core: one actor of one runtime."""
+    """The surroundings of a core, provided by one actor of a runtime."""
 
     name: str
     """Name of the actor in the network, such as ``broker-1``."""
     rng: random.Random
     """Seeded generator of the runtime."""
     state_listener: StateListener | None
-    """None while no run is recorded; a core asks before it tells."""
+    """Called with each change of state; None while no run is recorded."""
     causes: Causes | None
-    """None while no run is recorded."""
+    """Recorder of causes; None while no run is recorded."""
 
     def now_ms(self) -> int:
-        """Milliseconds by the clock of the runtime, which leaves out what the process missed: for
-        spans of time, such as sessions and timers."""
+        """Return the time of the runtime's clock in milliseconds.
+
+        It is meant for spans of time, such as timeouts, as it omits time in which the process was
+        blocked.
+        """
         ...
 
     def wall_ms(self) -> int:
-        """Milliseconds since the Unix epoch: for dates that others read or have written, such as
-        those of records, znodes and tokens."""
+        """Return the milliseconds since the Unix epoch.
+
+        They are meant for dates that others read or have written, as in records, znodes and tokens.
+        """
         ...
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """Call back inside this actor after a delay; dropped when the actor has died."""
+        """Call ``callback`` inside this actor after a delay, unless the actor has died."""
         ...
 
     def send(self, destination: str, message: Any) -> None:
@@ -96,23 +110,23 @@ class Host(Protocol):
         ...
 
     def report_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
-        """Note that what is done now follows from a peer's silence of this many ms, and so from
-        what silenced it; told while a run is recorded. Several peers may have one name, so a
-        member of a group is known by its id, too."""
+        """Record that what happens now follows from a peer's silence of ``silent_ms`` milliseconds,
+        and hence from what silenced the peer. Peers may share a name, so a member of a group is
+        also identified by its id. No effect unless a run is recorded."""
         ...
 
 
 def name_as(timer: Any, task: Callable[..., object]) -> None:
-    """Have whoever records the run call a timer by the task that it is for."""
+    """Have recordings show a timer under the name of its task."""
     name = qualified_name(task)
     if name is not None:
         timer.__qualname__ = name
 
 
 def qualified_name(function: Any) -> str | None:
-    """The name of a function with that of the class that has it; None if it has no name.
+    """Return a function's name with the class that defines it; None if it has no name.
 
-    A method that is compiled names the class of its object instead, which may inherit it.
+    A compiled method knows only the class of its object, so the defining class is looked up.
     """
     if type(function) is BuiltinMethodType or not hasattr(function, "__code__"):
         owner: Any = type(getattr(function, "__self__", None))
@@ -131,7 +145,7 @@ def _name_of_compiled(owner: type, method: str) -> str | None:
 
 
 async def sleep(host: Host, delay_ms: float) -> None:
-    """Park a coroutine of this actor for a while."""
+    """Suspend a coroutine of this actor for ``delay_ms`` milliseconds."""
     signal = Signal()
     host.call_later_ms(delay_ms, signal.notify)
     await signal.wait()
@@ -141,9 +155,11 @@ class ReplicaHost(Host, Protocol):
     """The surroundings of a broker's partitions."""
 
     def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
-        """Listener of a log's offsets, each of which has a path as ``state_listener`` takes it:
-        log end offset, high watermark, log start offset. They move all the time, so that this one
-        is told in fewer steps. None where ``state_listener`` is."""
+        """Return the listener for a log's offsets; None if ``state_listener`` is None.
+
+        ``paths`` are the paths that ``state_listener`` would get for the log end offset, the high
+        watermark and the log start offset. Offsets change often, so this listener is cheaper.
+        """
         ...
 
 
@@ -151,10 +167,15 @@ class SessionHost(Host, Protocol):
     """The surroundings of a ZooKeeper server."""
 
     def own_session(self, session_id: int, client: str) -> None:
-        """A client's ZooKeeper session is served here; told while a run is recorded."""
+        """Record that this server serves a client's ZooKeeper session.
+
+        No effect unless a run is recorded.
+        """
         ...
 
     def blame_session(self, session_id: int, timeout_ms: int) -> None:
-        """A session expires, and what is done now is due to what silenced its client; told while a
-        run is recorded."""
+        """Record that a session expires, because of what silenced its client.
+
+        No effect unless a run is recorded.
+        """
         ...

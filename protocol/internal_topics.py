@@ -1,4 +1,4 @@
-"""The topics that Kafka keeps for itself: their names, and the shape they are created in."""
+"""Kafka's internal topics: their names, and the settings they are created with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def internal_topic(name: str, config: BrokerConfig) -> NewTopic | None:
     Kafka: ``GroupCoordinator.offsetsTopicConfigs``,
     ``TransactionStateManager.transactionTopicConfigs``.
     """
-    from .admin import NewTopic  # a cluster starts without the messages of administrators
+    from .admin import NewTopic  # not imported until needed, so that a cluster starts faster
 
     if name == OFFSETS_TOPIC:
         return NewTopic(

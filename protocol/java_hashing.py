@@ -1,4 +1,4 @@
-"""Java's hash of a string, by which Kafka spreads groups, transactions and fetchers."""
+"""Java's string hash, by which Kafka distributes groups, transactions and fetchers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _INT_MIN = -(1 << 31)
 
 
 def java_string_hash(text: str) -> int:
-    """Java's ``String.hashCode``: a signed 32-bit number over UTF-16 code units."""
+    """Return Java's ``String.hashCode``: a signed 32-bit number over UTF-16 code units."""
     value = 0
     units = text.encode("utf-16-be")
     for index in range(0, len(units), 2):
@@ -17,14 +17,15 @@ def java_string_hash(text: str) -> int:
 
 
 def bucket_of(hash_value: int, count: int) -> int:
-    """Kafka's ``Utils.abs(hash) % count``: Java's smallest integer has no positive twin."""
+    """Return Kafka's ``Utils.abs(hash) % count``, where the absolute value of Java's smallest
+    integer is 0."""
     return 0 if hash_value == _INT_MIN else abs(hash_value) % count
 
 
 def in_hash_order(names: Iterable[str], size: int = 0) -> list[str]:
-    """Names in the order in which a Java hash map of ``size`` keys has them, by default of theirs.
+    """Return names in the iteration order of a Java hash map of ``size`` keys.
 
-    Names that share a bucket keep the order that they are given in.
+    The map has at least as many keys as there are names. Names in the same bucket keep their order.
     """
     ordered = list(names)
     buckets = 16

@@ -1,7 +1,7 @@
-"""Names of machines and nodes: the one place that builds them and takes them apart.
+"""Names of machines and nodes: this module alone builds and parses them.
 
-Traces, rules of the network and error messages name actors. A process and its first node have one
-name, such as ``broker-1``; the nodes beside it in that process have names of their own.
+Traces, network rules and error messages refer to actors by name. A process and its first node share
+a name, such as ``broker-1``; the other nodes in the process have names of their own.
 """
 
 from __future__ import annotations
@@ -11,58 +11,64 @@ import functools
 
 @functools.cache
 def broker_name(broker_id: int) -> str:
-    """Name of a broker's process and node."""
+    """Return the name of a broker's process and node."""
     return f"broker-{broker_id}"
 
 
 def new_broker_name(number: int) -> str:
-    """Name of a broker's process and node while it does not know its id."""
+    """Return the name of a broker's process and node while the broker has no id yet."""
     return f"broker-new-{number}"
 
 
 @functools.cache
 def controller_name(broker_id: int) -> str:
-    """Name of the controller node in a broker's process."""
+    """Return the name of the controller node in a broker's process."""
     return f"controller-{broker_id}"
 
 
 def machine_of(name: str) -> str:
-    """Name of the process in which a node of this name lives."""
+    """Return the name of the process that contains a broker or controller node.
+
+    Any other name is returned unchanged.
+    """
     return "broker-" + name.removeprefix("controller-") if is_controller_name(name) else name
 
 
 def is_controller_name(name: str) -> bool:
-    """Return whether this is the controller node of some broker."""
+    """Return True if this is the name of a broker's controller node."""
     return name.startswith("controller-")
 
 
 def fetcher_name(broker_id: int, leader_id: int, fetcher_id: int) -> str:
-    """Name of the node that fetches from one leader; the first fetcher has no number."""
+    """Return the name of a node that fetches from one leader; the first has no number."""
     name = f"fetcher-{broker_id}-from-{leader_id}"
     return f"{name}-{fetcher_id}" if fetcher_id else name
 
 
 def zookeeper_name(server_id: int) -> str:
-    """Name of a ZooKeeper server's process and node."""
+    """Return the name of a ZooKeeper server's process and node."""
     return f"zk-{server_id}"
 
 
 def zookeeper_client_name(number: int) -> str:
-    """Name under which a client of the ZooKeeper port talks to the servers."""
+    """Return the name under which a client of the ZooKeeper port sends to the servers."""
     return f"zkclient-{number}"
 
 
 ADMIN = "admin"
-"""The process that speaks for whoever uses the cluster, and its node."""
+"""The process, and its node, that sends requests on behalf of the user of the cluster."""
 ZOOKEEPER_SHELL = "zookeeper-shell"
-"""A node beside it: the session of one write to ZooKeeper from outside."""
+"""The node in the ``admin`` process with the session of one external write to ZooKeeper."""
 
 
 TCP_CLIENTS = "clients"
-"""The machine of everything that came over TCP."""
+"""The machine of all clients that are connected over TCP."""
 
 
 def broker_id_of(name: str) -> int | None:
-    """The broker a node belongs to: ``broker-2`` and ``controller-2`` are both 2."""
+    """Return the id of the broker that a node belongs to: 2 for ``broker-2`` or ``controller-2``.
+
+    None for any other node.
+    """
     role, _, number = name.partition("-")
     return int(number) if role in ("broker", "controller") and number.isdigit() else None

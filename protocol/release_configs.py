@@ -1,14 +1,15 @@
-"""Every configuration of each emulated release: name, type, default, bounds, who may change it.
+"""Every configuration of each emulated release: name, type, default, bounds, and update mode.
 
-``config`` says which of them this package heeds. Here are all that a release knows, so that they
-are described, checked and refused as its brokers do. ``releases/configurations.tsv`` has what the
-``ConfigDef`` of each release declares; of 0.10.1, 1.1, 2.8 and 3.9 real brokers answered the same.
+This module has all configurations that a release knows, so that they are described, validated and
+refused as its brokers do; ``config`` lists the ones that have an effect in this package. The table
+``releases/configurations.tsv`` has the declarations in the ``ConfigDef`` of each release; for
+0.10.1, 1.1, 2.8 and 3.9 they were compared with responses of real brokers.
 
-A line holds scope, name, the first release of which it is true (empty for the oldest), the first
-of which it is no longer (empty if there is none), type, default (``\\N`` is null), then, for a
-broker's, how it may be changed (``cluster``, ``per-broker``, or never), for a topic's, the
-broker's name of it, and at last the check of its value. ``version 2.8-IV1`` takes the versions of
-the second line up to that one.
+A line holds these columns: scope; name; the first release it applies to (empty for the oldest); the
+first release it no longer applies to (empty if there is none); type; default (``\\N`` is null); for
+a broker configuration its update mode (``cluster``, ``per-broker``, or empty for read-only), for a
+topic configuration the name of the corresponding broker configuration; and the check of values. The
+check ``version 2.8-IV1`` permits the versions in the second line of the file up to that one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SYNONYMS = (
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
-"""Names of one thing in falling precedence; Kafka's ``DynamicBrokerConfig``."""
+"""Groups of synonyms, highest precedence first (Kafka: ``DynamicBrokerConfig``)."""
 _SYNONYMS_BY_NAME = {
     **{name: group for group in _SYNONYMS for name in group},
     "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
@@ -47,7 +48,7 @@ _THROTTLED_FORMATS = {
     "etc": "  must match for format [partitionId],[brokerId]:[partitionId],[brokerId]:"
     "[partitionId],[brokerId] etc",
 }
-"""The words of the releases for a list of throttled replicas that they refuse."""
+"""Error messages of the releases for an invalid list of throttled replicas."""
 _COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 _KRAFT_ONLY = ("remote.log.delete.on.disable", "remote.log.copy.disable")
 LEADER_THROTTLED_RATE = "leader.replication.throttled.rate"
@@ -57,11 +58,11 @@ FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class ConfigException(ValueError):
-    """A value that Kafka's ``ConfigDef`` refuses."""
+    """Kafka's ``ConfigDef`` refuses a value."""
 
 
 class InvalidTopicConfig(ValueError):
-    """Topic configurations that the release does not have, or not together."""
+    """A topic configuration is unknown to the release, or conflicts with another one."""
 
 
 @frozen
@@ -72,10 +73,11 @@ class ReleaseConfig:
     type: str
     default: str | None
     update: str
-    """Of a broker: ``cluster``, ``per-broker``, ``by-synonym`` (shown as if it could be changed),
-    or empty for never."""
+    """Update mode of a broker configuration: ``cluster``, ``per-broker``, ``by-synonym`` (shown as
+    if it could be changed), or empty for read-only."""
     broker_name: str
-    """Of a topic: the broker configuration that gives the default, if there is one."""
+    """For a topic configuration, the broker configuration that supplies the default; may be
+    empty."""
     check: str
 
     @property
@@ -84,7 +86,7 @@ class ReleaseConfig:
 
     @property
     def synonyms(self) -> tuple[str, ...]:
-        """All names a broker configuration goes by, the one that counts most first."""
+        """All names of a broker configuration, highest precedence first."""
         return _SYNONYMS_BY_NAME.get(self.name, (self.name,))
 
     @property
@@ -93,7 +95,7 @@ class ReleaseConfig:
         return f"{self.name}: {self.type}, {default} by default. Kafka's documentation tells more."
 
     def validate(self, value: str) -> Any:
-        """Return the value parsed; raises ``ConfigException`` in Kafka's words.
+        """Return the parsed value; raises ``ConfigException`` with Kafka's message.
 
         Kafka: ``ConfigDef.parseType``, validators.
         """
@@ -107,20 +109,20 @@ class ReleaseConfig:
                 if item not in allowed:
                     raise self._refused(item, f"String must be one of: {', '.join(allowed)}")
         elif kind == "throttled":
-            # Releases up to 2.7 look for the asterisk at the beginning alone.
+            # Releases up to 2.7 check only whether the list begins with the asterisk.
             is_all = parsed[:1] == ["*"] if rest in _OLD_THROTTLED else "".join(parsed) == "*"
             if not is_all and not all(map(_is_replica_or_nothing, parsed)):
                 shown = f"[{', '.join(parsed)}]"
                 raise self._refused(shown, f"{self.name}{_THROTTLED_FORMATS[rest]}")
         elif self.type == "class" and parsed != self.default:
-            if not parsed.startswith("org.apache.kafka."):  # the only classes that there are
+            if not parsed.startswith("org.apache.kafka."):  # the only classes assumed to exist
                 raise self._refused(parsed, f"Class {parsed} could not be found.")
         elif kind == "version":
             self._check_version(parsed, rest)
         return parsed
 
     def shown(self, value: str) -> str:
-        """A value as Kafka prints it once it is parsed; as it is if it is none."""
+        """Return a value as Kafka prints it after parsing; unchanged if it cannot be parsed."""
         try:
             parsed = self.parse(value)
         except ConfigException:
@@ -132,7 +134,7 @@ class ReleaseConfig:
         return ",".join(parsed) if isinstance(parsed, list) else str(parsed)
 
     def parse(self, value: str) -> Any:
-        """Return a value of the type; raises ``ConfigException`` for what is none."""
+        """Parse a value of this type; raises ``ConfigException`` for an invalid one."""
         if self.type == "password":
             return value
         text = value.strip()
@@ -185,10 +187,10 @@ def _is_true(value: str | None) -> bool:
 
 
 def _java_double(value: float) -> str:
-    """A number as ``Double.toString`` of Java writes it."""
+    """Return a number as Java's ``Double.toString`` formats it."""
     if value == 0 or 1e-3 <= abs(value) < 1e7 or not math.isfinite(value):
         return repr(value)
-    from decimal import Decimal  # few values are written so
+    from decimal import Decimal  # rarely needed
 
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
@@ -200,8 +202,10 @@ def _is_replica_or_nothing(item: str) -> bool:
 
 
 def listener_base_name(name: str) -> str | None:
-    """Return what ``listener.name.internal.ssl.keystore.type`` sets for one listener; None for
-    others."""
+    """Return the configuration that a listener's configuration overrides; None for other names.
+
+    For example ``ssl.keystore.type`` for ``listener.name.internal.ssl.keystore.type``.
+    """
     found = _OF_LISTENER.match(name)
     return None if found is None else found.group(1)
 
@@ -213,17 +217,20 @@ class ReleaseConfigs:
     broker: dict[str, ReleaseConfig]
     topic: dict[str, ReleaseConfig]
     dynamic: dict[str, ReleaseConfig]
-    """Of brokers, but not in their settings files (``DynamicConfig.Broker``)."""
+    """Broker configurations that can only be set dynamically (``DynamicConfig.Broker``)."""
 
     def of_broker(self, name: str) -> ReleaseConfig | None:
-        """Return what the release says of a broker's configuration, be it only of one listener."""
+        """Return a broker configuration, also by a name that sets it for one listener."""
         known = self.broker.get(name) or self.dynamic.get(name)
         base = listener_base_name(name) if known is None else None
         return known if base is None else self.broker.get(base)
 
     def validate_topic(self, values: Mapping[str, str]) -> None:
-        """Raises ``InvalidTopicConfig`` for unknown names, then ``ConfigException`` for values, and
-        either for those that do not go together (``LogConfig.validate``)."""
+        """Validate the configurations of a topic as ``LogConfig.validate`` does.
+
+        Raises ``InvalidTopicConfig`` for an unknown name, ``ConfigException`` for an invalid value,
+        and either of them for configurations that cannot be combined or enabled.
+        """
         for name in values:
             if name not in self.topic:
                 raise InvalidTopicConfig(f"Unknown topic config name: {name}")
@@ -257,8 +264,8 @@ Cells = tuple[str, ...]
 
 @cache
 def _table() -> tuple[tuple[str, ...], tuple[Cells, ...]]:
-    """Return the versions of messages and protocols, and the lines of the table."""
-    # Through the import system: the package may be in a zip, as on a worker of Spark.
+    """Return the versions in the second line of the table, and the lines after it."""
+    # Read through the import system, as the package may be in a zip file, as on a Spark worker.
     table = pkgutil.get_data(__package__, "releases/configurations.tsv")
     assert table is not None
     _, versions, *lines = table.decode().splitlines()
@@ -285,7 +292,7 @@ def _read(cells: Cells) -> ReleaseConfig:
 
 @cache
 def release_configs(kafka_version: str) -> ReleaseConfigs:
-    """Everything that an emulated release declares, read once.
+    """Return all configurations that an emulated release declares, read only once.
 
     Raises ``UsageError`` for a version that is not emulated.
     """
@@ -303,17 +310,17 @@ def _is_of(cells: Cells, release: Release) -> bool:
 
 
 def declared(kafka_version: str, names: Container[str]) -> dict[tuple[str, str], ReleaseConfig]:
-    """Return what a release declares of some configurations, by scope and name.
+    """Return a release's declarations of some configurations, by scope and name.
 
-    Of those that it does not have yet, or no longer, what the next release says that has them, or
-    the last one that had them.
+    A configuration that the release does not have yet is declared as in the first release that has
+    it; one that was removed before, as in the last release that had it.
     """
     release = Release(kafka_version)
     found: dict[tuple[str, str], Cells] = {}
     for cells in _table()[1]:
         if cells[1] in names:
             key = (cells[0], cells[1])
-            # The lines of a name are in the order of releases: the first that is not over counts.
+            # The lines of a name are in release order; the first that has not ended applies.
             over = found[key][3] if key in found else ""
             if key not in found or (over and release.since(over)):
                 found[key] = cells

@@ -1,4 +1,4 @@
-"""Legal names of topics, and names that get in each other's way (Kafka's ``Topic``)."""
+"""Validation of topic names, and collisions between them (Kafka's ``Topic``)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from .versions import Behaviour
 
 LENGTH_MAX = 249
 _NEEDED = 2
-"""Of topics that collide with each other: one of them is not the name asked for."""
+"""Number of colliding topics kept; of two, at least one differs from the name looked up."""
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
 def validate_topic_name(name: str, behaviour: Behaviour) -> None:
-    """Raises ``KafkaError`` (INVALID_TOPIC_EXCEPTION) in the release's own words."""
+    """Validate a topic name.
+
+    Raises ``KafkaError`` (INVALID_TOPIC_EXCEPTION) with the message of the release.
+    """
     find_problem = _invalid if behaviour.topic_names_called_invalid else _illegal
     problem = find_problem(name)
     if problem is not None:
@@ -57,32 +60,35 @@ def _illegal(name: str) -> str | None:
 
 
 def has_collision_characters(name: str) -> bool:
-    """Metric names replace '.' by '_': names that differ only there collide."""
+    """Return True if the name can collide with another one.
+
+    Metric names have '_' for '.', so that topic names that differ only there collide.
+    """
     return "." in name or "_" in name
 
 
 def unified(name: str) -> str:
-    """The same for all names that collide."""
+    """Return the form that colliding names have in common."""
     return name.replace(".", "_")
 
 
 class TakenNames:
-    """Topics that others may collide with."""
+    """Existing topic names that a new topic may collide with."""
 
     def __init__(self, topics: Iterable[str]) -> None:
         self._topics = topics
         self._by_key: dict[str, list[str]] | None = None
-        """The first two that are unified to a name; None until it is asked for."""
+        """Up to two topic names for each unified name; None until first needed."""
 
     def add(self, name: str) -> None:
-        """A topic that is about to be created."""
+        """Add a topic that is about to be created."""
         if has_collision_characters(name):
             same = self._keys().setdefault(unified(name), [])
             if len(same) < _NEEDED:
                 same.append(name)
 
     def colliding(self, name: str) -> str | None:
-        """The first of the topics that collides with a name."""
+        """Return the first topic that collides with a name; None if there is none."""
         if not has_collision_characters(name):
             return None
         return next((o for o in self._keys().get(unified(name), ()) if o != name), None)

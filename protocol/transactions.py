@@ -1,4 +1,4 @@
-"""Messages of transactions: what producers, brokers and administrators ask (KIP-98, KIP-664)."""
+"""Transaction messages of producers, brokers and administrators (KIP-98, KIP-664)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from .values import Request, TopicPartition, message
 
 @message
 class TransactionPartitions:
-    """Partitions to be added to one transaction, or to be looked for in it."""
+    """Partitions to be added to a transaction, or verified to belong to it."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     partitions: tuple[TopicPartition, ...]
     verify_only: bool = False
-    """Asks whether they belong to the transaction, and adds none (KIP-890)."""
+    """True to verify that the partitions belong to the transaction, adding none (KIP-890)."""
 
 
 @message
 class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"]):
-    """A producer sends one transaction; a broker that verifies sends one or several."""
+    """A request with one transaction of a producer, or with several that a broker verifies."""
 
     transactions: tuple[TransactionPartitions, ...]
 
@@ -36,7 +36,7 @@ class AddPartitionsToTxnResult:
 class AddPartitionsToTxnResponse:
     results: tuple[AddPartitionsToTxnResult, ...]
     error: ErrorCode = ErrorCode.NONE
-    """Of the whole request; versions below 4 do not have it."""
+    """Error of the whole request; absent below version 4."""
 
 
 @message
@@ -84,7 +84,7 @@ class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
 @message
 class WriteTxnMarkersResponse:
     markers: tuple[tuple[int, tuple[tuple[TopicPartition, ErrorCode], ...]], ...]
-    """(producer id, what became of each partition)."""
+    """(producer id, (partition, error) pairs) for each marker."""
 
 
 @message
@@ -111,7 +111,7 @@ class DescribeProducersRequest(Request["DescribeProducersResponse"]):
 
 @message
 class ActiveProducer:
-    """Producer as a partition's leader knows it."""
+    """A producer as known to the leader of a partition."""
 
     producer_id: int
     producer_epoch: int
@@ -119,7 +119,7 @@ class ActiveProducer:
     last_timestamp: int
     coordinator_epoch: int
     transaction_start_offset: int
-    """-1 while no transaction of it is open on the partition."""
+    """First offset of the producer's open transaction on the partition; -1 if there is none."""
 
 
 @message
@@ -160,11 +160,11 @@ class DescribeTransactionsResponse:
 @message
 class ListTransactionsRequest(Request["ListTransactionsResponse"]):
     states: tuple[str, ...] = ()
-    """Empty for all states."""
+    """States of the transactions to list; empty for all states."""
     producer_ids: tuple[int, ...] = ()
-    """Empty for all producers."""
+    """Producers of the transactions to list; empty for all producers."""
     duration_ms: int = -1
-    """Only transactions open for longer than this; -1 for all (KIP-994)."""
+    """Lists only transactions open for more than this many milliseconds; -1 for all (KIP-994)."""
 
 
 @message

@@ -1,4 +1,4 @@
-"""Values that every layer speaks of: partitions, leadership, replica assignments, brokers."""
+"""Values that every layer uses: partitions, leadership, replica assignments, brokers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ NO_OFFSET = -1
 
 
 class Request(Generic[R_co]):
-    """The base of Kafka's requests; in brackets stands the type of the response."""
+    """Base class of Kafka's requests, generic over the type of the response."""
 
     __slots__ = ()
 
 
 class TopicPartition(NamedTuple):
-    """A partition's name; sorts by topic, then number."""
+    """The name of a partition; sorts by topic, then by number."""
 
     topic: str
     partition: int
@@ -54,18 +54,18 @@ class PartitionReplica(NamedTuple):
 
 @message
 class LeaderAndIsr:
-    """Leadership of one partition as stored in its state znode."""
+    """The leadership of one partition, as stored in its state znode."""
 
     leader: int
     """Broker id, or ``NO_LEADER``."""
     leader_epoch: int
-    """Grows by one with every leadership decision; never with an ISR expansion."""
+    """Leader epoch; incremented by each leadership decision, but not by an ISR expansion."""
     isr: tuple[int, ...]
-    """In-sync replica ids in list order; never empty once created (2.8)."""
+    """Ids of the in-sync replicas, in stored order; never empty once created (2.8)."""
     zk_version: int
-    """Data version of the state znode this value was read from or written as."""
+    """Data version of the state znode from which this value was read, or to which written."""
     is_recovering: bool = False
-    """Elected from outside the ISR, and no ISR proposed since (KIP-704)."""
+    """True after an election from outside the ISR, until the leader proposes an ISR (KIP-704)."""
 
     def with_zk_version(self, zk_version: int) -> LeaderAndIsr:
         return LeaderAndIsr(
@@ -75,7 +75,7 @@ class LeaderAndIsr:
 
 @message
 class LeaderIsrAndControllerEpoch:
-    """Leadership plus the epoch of the controller that decided it."""
+    """The leadership of a partition, with the epoch of the controller that decided it."""
 
     leader_and_isr: LeaderAndIsr
     controller_epoch: int
@@ -83,10 +83,10 @@ class LeaderIsrAndControllerEpoch:
 
 @message
 class ReplicaAssignment:
-    """Replicas of a partition with what an ongoing reassignment adds and removes (KIP-455)."""
+    """The replicas of a partition, and those an ongoing reassignment adds or removes (KIP-455)."""
 
     replicas: tuple[int, ...]
-    """All replicas, target first: a superset of ``adding`` and ``removing``."""
+    """All replicas, the target replicas first: a superset of ``adding`` and ``removing``."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
 
@@ -130,7 +130,7 @@ class ReplicaAssignment:
 
 @message
 class EndPoint:
-    """A listener a broker advertises."""
+    """A listener that a broker advertises."""
 
     host: str
     port: int
@@ -155,19 +155,22 @@ class BrokerInfo:
 
 
 def changed(value: T, **fields: Any) -> T:
-    """A copy of a message with some fields replaced."""
+    """Return a copy of a message with some fields replaced."""
     return replace(value, **fields)  # type: ignore[type-var]
 
 
 def uuid_text(uuid: bytes) -> str:
-    """A uuid as Kafka prints it: url-safe base64 without padding; the zero uuid is empty."""
+    """Return a UUID as Kafka prints it, in URL-safe base64 without padding.
+
+    The zero UUID is an empty string.
+    """
     if uuid == ZERO_UUID:
         return ""
     return base64.urlsafe_b64encode(uuid)[:22].decode("ascii")
 
 
 def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of a uuid as Kafka prints it; zero for the empty text."""
+    """Return the 16 bytes of a UUID as Kafka prints it; the zero UUID for an empty string."""
     if not text:
         return ZERO_UUID
     return base64.urlsafe_b64decode(text + "==")

@@ -1,4 +1,4 @@
-"""The emulated versions by name, and the flags of each (``releases.behaviour``)."""
+"""The names of the emulated versions, and the flags of each (``releases.behaviour``)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["DEFAULT_KAFKA_VERSION", "JUDGED_VERSIONS", "KAFKA_VERSIONS", "Behavi
 
 
 def behaviour(kafka_version: str, **replaced: object) -> Behaviour:
-    """Return the flags of an emulated version, with some replaced for a "what if".
+    """Return the flags of an emulated version, some of them replaced for a "what if" experiment.
 
-    All who ask for the same version share one object; flags that are replaced are one of their own.
-    Raises ``UsageError`` for a version that is not emulated and a flag that does not exist.
+    The flags of a version are a shared object; with replaced flags, a new one is returned. Raises
+    ``UsageError`` for a version that is not emulated and for a flag that does not exist.
     """
     if not replaced:
         return _behaviour(kafka_version)

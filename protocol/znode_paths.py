@@ -54,7 +54,7 @@ _PERSISTENT_PATHS = (
 
 
 def persistent_paths(behaviour: Behaviour) -> tuple[str, ...]:
-    """Created at every broker start, with their parents and null data."""
+    """Return the paths that every broker creates at its start, with parents and null data."""
     entity_types = [TOPICS, CLIENTS]
     if behaviour.user_and_broker_config_roots:
         entity_types += [USERS, BROKERS]
@@ -93,12 +93,15 @@ def delete_topics_topic_path(topic: str) -> str:
 
 
 def config_entity_path(entity_type: str, entity_name: str) -> str:
-    """Such as ``/config/topics/t``; a user's clients are ``<user>/clients/<client>``."""
+    """Return the path of an entity's configurations, such as ``/config/topics/t``.
+
+    The name of a user's client is ``<user>/clients/<client>``.
+    """
     return f"{CONFIG}/{entity_type}/{entity_name}"
 
 
 def sequence_number(name: str) -> int:
-    """The counter at the end of a sequential node's name (or path)."""
+    """Return the counter at the end of a sequential node's name (or path)."""
     return int(name[-10:])
 
 

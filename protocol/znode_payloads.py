@@ -1,7 +1,7 @@
 """Payloads of Kafka's znodes, byte for byte (docs/kafka/zookeeper.md#znodes).
 
-Each znode has an ``encode_*`` and a ``decode_*`` function. JSON is compact, keys in the order of
-the reference. Decoders take every older version of a payload. Source: Kafka's ``ZkData``.
+Each znode has an ``encode_*`` and a ``decode_*`` function. JSON is written compactly, with keys in
+the order of that page. Decoders accept all older versions of a payload. Source: Kafka's ``ZkData``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _dump(value: Any) -> bytes:
 
 
 def _load(data: bytes | None) -> dict[str, Any] | None:
-    """The JSON object in a payload; None if there is none."""
+    """Return the JSON object in a payload; None if there is none."""
     if not data:
         return None
     try:
@@ -45,13 +45,16 @@ def _load(data: bytes | None) -> dict[str, Any] | None:
 
 
 def encode_controller(broker_id: int, timestamp_ms: int, version: int = 1) -> bytes:
-    """Payload version 1, or 2 (>= 3.4), which names the epoch of a KRaft controller: none."""
+    """Encode a controller in payload version 1 or, since 3.4, 2.
+
+    Version 2 adds a KRaft controller epoch, which is -1 for none.
+    """
     value = b'{"version":%d,"brokerid":%d,"timestamp":"%d"' % (version, broker_id, timestamp_ms)
     return value + (b',"kraftControllerEpoch":-1}' if version >= 2 else b"}")
 
 
 def decode_controller(data: bytes | None) -> int | None:
-    """Broker id of the controller."""
+    """Return the broker id of the controller; None if the payload is not JSON."""
     value = _load(data)
     return None if value is None else int(value["brokerid"])
 
@@ -68,9 +71,9 @@ def decode_controller_epoch(data: bytes | None) -> int:
 
 
 def encode_broker(broker: BrokerInfo, timestamp_ms: int, version: int = 5) -> bytes:
-    """Registration of a broker in payload version 1 to 5.
+    """Encode the registration of a broker in payload version 1 to 5.
 
-    Without a PLAINTEXT endpoint ``host`` is null and ``port`` -1.
+    Without a PLAINTEXT endpoint, ``host`` is null and ``port`` is -1.
     """
     plaintext = next((e for e in broker.endpoints if e.security_protocol == "PLAINTEXT"), None)
     value: dict[str, Any] = {
@@ -97,7 +100,7 @@ def encode_broker(broker: BrokerInfo, timestamp_ms: int, version: int = 5) -> by
 
 
 def decode_broker(broker_id: int, data: bytes | None) -> BrokerInfo:
-    """A registered broker; raises ``ValueError`` for a payload that is not one."""
+    """Decode a registered broker; raises ``ValueError`` for an invalid payload."""
     value = _load(data)
     if value is None:
         raise ValueError(f"broker {broker_id} registered without information")
@@ -136,17 +139,17 @@ def _parse_endpoint(text: str, protocols: Mapping[str, str]) -> EndPoint:
 
 @message
 class TopicAssignment:
-    """Payload of a topic znode."""
+    """The payload of a topic znode."""
 
     assignment: tuple[tuple[int, ReplicaAssignment], ...]
-    """(partition, replicas) pairs by partition number."""
+    """(partition, replicas) pairs in order of partition number."""
     topic_id: str | None = None
 
 
 def encode_topic(
     assignment: Mapping[int, ReplicaAssignment], version: int = 3, topic_id: str | None = None
 ) -> bytes:
-    """Assignment of a topic in payload version 1 (<= 2.3), 2 (2.4-2.7) or 3 (2.8)."""
+    """Encode the assignment of a topic in payload version 1 (<= 2.3), 2 (2.4-2.7) or 3 (>= 2.8)."""
     value: dict[str, Any] = {"version": version}
     if version >= 3 and topic_id is not None:
         value["topic_id"] = topic_id
@@ -161,10 +164,10 @@ def encode_topic(
 def decode_topic(
     data: bytes | None, shared: dict[tuple[int, ...], ReplicaAssignment] | None = None
 ) -> TopicAssignment:
-    """Assignment and id of a topic; empty for a payload that is not JSON.
+    """Decode the assignment and id of a topic; both are empty if the payload is not JSON.
 
-    ``shared`` keeps assignments by their replicas, so that partitions on the same brokers share
-    one object; reassignments under way are no part of it.
+    ``shared`` caches assignments by their replicas, so that partitions on the same brokers share an
+    object. It does not include ongoing reassignments.
     """
     value = _load(data)
     if value is None:
@@ -204,7 +207,7 @@ def encode_partition_state(leader_and_isr: LeaderAndIsr, controller_epoch: int) 
 def decode_partition_state(
     data: bytes | None, zk_version: int
 ) -> LeaderIsrAndControllerEpoch | None:
-    """Leadership as stored; None if the node is empty."""
+    """Decode the leadership of a partition; None if the node is empty."""
     value = _load(data)
     if value is None:
         return None
@@ -232,7 +235,7 @@ def encode_reassign_partitions(reassignment: Mapping[TopicPartition, Iterable[in
 
 
 def decode_reassign_partitions(data: bytes | None) -> dict[TopicPartition, tuple[int, ...]]:
-    """Target replicas by partition, in order; raises ``ValueError`` for malformed payloads."""
+    """Decode target replicas by partition, in order; raises ``ValueError`` if malformed."""
     try:
         return {
             TopicPartition(entry["topic"], int(entry["partition"])): tuple(
@@ -245,13 +248,13 @@ def decode_reassign_partitions(data: bytes | None) -> dict[TopicPartition, tuple
 
 
 def encode_partition_list(partitions: Iterable[TopicPartition]) -> bytes:
-    """Payload of a preferred election and of an ISR change notification."""
+    """Encode the payload of a preferred election or of an ISR change notification."""
     names = [{"topic": tp[0], "partition": tp[1]} for tp in partitions]
     return _dump({"version": 1, "partitions": names})
 
 
 def decode_partition_list(data: bytes | None) -> list[TopicPartition]:
-    """Partitions in order, each once; empty for a payload that is not JSON."""
+    """Decode partitions in order, without duplicates; empty if the payload is not JSON."""
     value = _load(data) or {}
     names = [TopicPartition(e["topic"], int(e["partition"])) for e in value.get("partitions", ())]
     return list(dict.fromkeys(names))
@@ -265,20 +268,24 @@ def encode_log_dir_event(broker_id: int) -> bytes:
 
 
 def decode_log_dir_event(data: bytes | None) -> int | None:
-    """Broker whose log directory failed."""
+    """Return the id of the broker whose log directory failed; None if the payload is not JSON."""
     value = _load(data)
     return None if value is None else int(value["broker"])
 
 
 def encode_config_change(entity_path: str) -> bytes:
-    """``entity_path`` such as ``topics/t``, ``brokers/<default>`` or ``users/u/clients/c``."""
+    """Encode a change of configurations.
+
+    ``entity_path`` is for example ``topics/t``, ``brokers/<default>`` or ``users/u/clients/c``.
+    """
     return _dump({"version": 2, "entity_path": entity_path})
 
 
 def decode_config_change(data: bytes | None) -> str:
-    """Entity path of a notification, also of the old version 1 (topics and clients only).
+    """Return the entity path of a notification in version 2, or in the old version 1, which exists
+    for topics and clients only.
 
-    Raises ``ValueError`` for anything else.
+    Raises ``ValueError`` for any other payload.
     """
     value = _load(data) or {}
     version = value.get("version")
@@ -294,12 +301,12 @@ def decode_config_change(data: bytes | None) -> str:
 
 def encode_config(config: Mapping[str, str]) -> bytes:
     if not config:
-        return _EMPTY_CONFIG  # one object for the nodes of all topics
+        return _EMPTY_CONFIG  # one object shared by the znodes of all topics without overrides
     return _dump({"version": 1, "config": dict(config)})
 
 
 def decode_config(data: bytes | None) -> dict[str, str]:
-    """Configuration overrides; empty for an empty node. Raises ``ValueError`` if malformed."""
+    """Decode an entity's overrides; empty for an empty node; raises ``ValueError`` if malformed."""
     if not data or data == _EMPTY_CONFIG:
         return {}
     value = json.loads(data)
@@ -316,7 +323,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 
 
 def decode_cluster_id(data: bytes | None) -> str:
-    """The cluster's id; raises ``ValueError`` for a payload without one."""
+    """Decode the id of the cluster; raises ``ValueError`` for a payload without an id."""
     value = _load(data)
     if value is None or "id" not in value:
         raise ValueError(f"malformed cluster id: {data!r}")
@@ -328,7 +335,7 @@ def decode_cluster_id(data: bytes | None) -> str:
 
 @message
 class ProducerIdBlock:
-    """Producer ids ``first`` to ``last``, both included, given to one broker."""
+    """Producer ids ``first`` to ``last``, both inclusive, allocated to one broker."""
 
     broker_id: int
     first: int
@@ -344,7 +351,7 @@ def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
 
 
 def decode_producer_id_block(data: bytes | None) -> ProducerIdBlock | None:
-    """The block last given; None while the node is empty."""
+    """Decode the block allocated last; None while the node is empty."""
     value = _load(data)
     if value is None:
         return None
@@ -363,11 +370,11 @@ class FeatureZnode:
 
     enabled: bool
     features: tuple[tuple[str, int, int], ...] = ()
-    """(name, minimum level, maximum level)."""
+    """(name, minimum level, maximum level) triples."""
 
 
 def encode_features(node: FeatureZnode, version: int = 1) -> bytes:
-    """Payload version 1, or 2 (>= 3.3), which tells maximum levels only."""
+    """Encode the features in payload version 1 or, since 3.3, 2, which has maximum levels only."""
     features = {
         name: (
             {"min_version_level": minimum, "max_version_level": maximum}
@@ -381,7 +388,7 @@ def encode_features(node: FeatureZnode, version: int = 1) -> bytes:
 
 
 def decode_features(data: bytes | None) -> FeatureZnode:
-    """The feature node; raises ``ValueError`` if malformed."""
+    """Decode the feature node; raises ``ValueError`` if malformed."""
     value = _load(data)
     if value is None or value.get("status") not in (FEATURES_DISABLED, FEATURES_ENABLED):
         raise ValueError(f"malformed feature node: {data!r}")
