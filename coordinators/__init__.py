@@ -1,1 +1,1 @@
-"""Coordinators: consumer groups and their offsets, kept in ``__consumer_offsets``."""
+"""Coordinators of consumer groups, with their committed offsets, and of transactions."""

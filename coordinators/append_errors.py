@@ -1,6 +1,6 @@
-"""Answers of a coordinator whose record could not be appended to the internal topic.
+"""Errors that a coordinator returns if its record could not be appended to the internal topic.
 
-These rows are the same for offset commits, groups and transactions. Each of them adds its own
+Offset commits, groups and transactions share this mapping, and each adds entries of its own
 (Kafka: ``GroupMetadataManager.storeGroup`` and ``storeOffsets``,
 ``TransactionStateManager.appendTransactionToLog``).
 """

@@ -1,4 +1,4 @@
-"""Messages of FindCoordinator, with an error and with none."""
+"""Error messages of FindCoordinator responses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _TEXTS = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
 }
-"""What Kafka's ``Errors.message`` gives where there is no other message."""
+"""Texts of Kafka's ``Errors.message``, for coordinators without a message of their own."""
 
 
 def with_error_texts(
     response: FindCoordinatorResponse, api_version: int, behaviour: Behaviour
 ) -> FindCoordinatorResponse:
-    """The response as a client of this version gets it.
+    """Return the response with the error messages that this version of the API carries.
 
-    Since 2.3 Kafka names every error that has no message, before version 4 of the API
-    (``FindCoordinatorResponse.prepareOldResponse``); version 4 names none.
+    Since 2.3 Kafka fills in a missing message, even for NONE, in versions below 4 of the API
+    (``FindCoordinatorResponse.prepareOldResponse``), but not in version 4.
     """
     if not behaviour.find_coordinator_generated or api_version >= _FIRST_OF_MANY_KEYS:
         return response

@@ -1,4 +1,4 @@
-"""The partition of an internal topic to which a group or a transactional id belongs (Kafka:
+"""Mapping of groups and transactional ids to partitions of the internal topics (Kafka:
 ``GroupMetadataManager.partitionFor``, ``TransactionStateManager.partitionFor``)."""
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _COUNT_CONFIGS = {
 def coordinating_partition(
     topic: str, key: str, metadata_cache: MetadataCache, config: BrokerConfig
 ) -> int:
-    """Number of the partition whose leader coordinates the key.
+    """Return the number of the partition whose leader coordinates the key.
 
-    The configuration gives the count until the topic is known.
+    While the topic does not exist, the configured number of partitions applies.
     """
     count = metadata_cache.partition_count(topic) or config[_COUNT_CONFIGS[topic]]
     return bucket_of(java_string_hash(key), count)

@@ -1,4 +1,4 @@
-"""Fields in the keys and values of the internal topics."""
+"""Encoding and decoding of the fields in the keys and values of the internal topics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..protocol.errors import ClientError
 
 
 def string(text: str | None) -> bytes:
-    """A text behind its length in two bytes, which is -1 for None."""
+    """Encode a text, preceded by its length in two bytes; the length of None is -1."""
     if text is None:
         return b"\xff\xff"
     data = text.encode()
@@ -16,12 +16,12 @@ def string(text: str | None) -> bytes:
 
 
 def sized_bytes(data: bytes) -> bytes:
-    """Bytes behind their length in four."""
+    """Encode bytes, preceded by their length in four bytes."""
     return struct.pack(">i", len(data)) + data
 
 
 class Cursor:
-    """Reader of fields one after the other; it raises ``ClientError`` where they end too early."""
+    """A sequential reader of fields, which raises ``ClientError`` if the data ends too early."""
 
     __slots__ = ("at", "data")
 
@@ -64,7 +64,7 @@ class Cursor:
     def sized_bytes(self) -> bytes:
         return self.slice(self.number(">i"), "a field")
 
-    # The compact encoding (KIP-482): lengths are varints and one too large, so that 0 is null.
+    # The compact encoding (KIP-482): a length is a varint of the length plus 1, and 0 is null.
 
     def varint(self) -> int:
         value = shift = 0
@@ -77,7 +77,7 @@ class Cursor:
         raise ClientError(f"the varint before byte {self.at} is too long")
 
     def compact_length(self) -> int:
-        """A length; that of null is 0, too."""
+        """Read a length; null counts as 0."""
         return max(self.varint() - 1, 0)
 
     def nullable_compact_string(self) -> str | None:
@@ -91,5 +91,5 @@ class Cursor:
         return text
 
     def tags(self) -> dict[int, bytes]:
-        """Tagged fields by their number."""
+        """Read tagged fields, by tag number."""
         return {self.varint(): self.slice(self.varint(), "a field") for _ in range(self.varint())}

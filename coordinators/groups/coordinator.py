@@ -1,8 +1,8 @@
 """The group coordinator of a broker (docs/kafka/groups-and-transactions.md; Kafka:
 ``GroupCoordinator``).
 
-It finds the group of each request, gives the request to the group, and has the store carry out what
-the group wants done. What asks only for offsets or descriptions it answers itself.
+It passes each request to its group and has the store carry out the effects that the group returns.
+Requests that only read offsets or describe groups it answers itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Errors = dict[TopicPartition, ErrorCode]
 
 
 class GroupCoordinator:
-    """Coordinator of groups, for members and administrators; it hears of what its broker leads."""
+    """Serves the requests of members and administrators for the groups that its broker leads."""
 
     def __init__(self, store: GroupStore, metadata_cache: MetadataCache) -> None:
         self._store = store
@@ -68,7 +68,7 @@ class GroupCoordinator:
         self._behaviour = store.behaviour
         self._metadata_cache = metadata_cache
         self.groups: dict[str, Group] = store.groups
-        """The groups of the classic protocol coordinated here, by id; others only read."""
+        """Groups of the classic protocol coordinated here, by id; read-only for other classes."""
         self.partition_for: Callable[[str], int] = store.log.partition_for
 
     # -- what its broker leads -----------------------------------------------------------------
@@ -76,37 +76,37 @@ class GroupCoordinator:
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        """Load partitions of the internal topic that this broker leads now, drop the others."""
+        """Load the internal partitions that this broker now leads, and unload the rest."""
         self._store.leadership_changed(leaders, followers)
 
     def forget_past(self) -> None:
-        """Be as in a new cluster; see ``GroupStore.forget_past``."""
+        """Drop all groups, as if the internal topic were new; see ``GroupStore.forget_past``."""
         self._store.forget_past()
 
     @property
     def is_loading(self) -> bool:
-        """True while partitions of the internal topic are still to be loaded or dropped."""
+        """True while partitions of the internal topic remain to be loaded or unloaded."""
         return self._store.is_loading
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions were stopped for good; those of the internal topic are coordinated no more."""
+        """Unload the internal partitions among partitions that this broker has stopped."""
         self._store.partitions_stopped(partitions)
 
     def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what was committed for partitions that are being deleted."""
+        """Remove the committed offsets of partitions that are being deleted."""
         self._store.partitions_deleted(partitions)
 
     def topics_changed(self, topics: Iterable[str]) -> None:
-        """The controller has told of these topics: no group of the classic protocol looks."""
+        """Ignore changes of topics, which groups of the classic protocol do not depend on."""
 
     def transaction_completed(
         self, producer_id: int, partitions: Iterable[int], is_commit: bool
     ) -> None:
-        """A marker stands in these partitions of the internal topic: its offsets count, or go."""
+        """Commit or discard a transaction's offsets, as these partitions now have its marker."""
         self._store.complete_transaction(producer_id, partitions, is_commit)
 
     def find(self, group_id: str) -> AnyGroup | None:
-        """The group, of whichever protocol, if it is coordinated here; others only read it."""
+        """Return the group, of either protocol, if it is coordinated here; read-only."""
         return self._store.find(group_id)
 
     def refusal(
@@ -117,11 +117,12 @@ class GroupCoordinator:
         must_be_named: bool = False,
         told_of_loading: bool = True,
     ) -> ErrorCode:
-        """Why the group is not to be looked at here (``GroupCoordinator.validateGroupStatus``).
+        """Return why requests for the group are refused, or NONE
+        (``GroupCoordinator.validateGroupStatus``).
 
-        The group without a name has offsets only, but can be described and deleted. Before 2.0 a
-        partition that was still being loaded counted as coordinated elsewhere, a sync was never
-        told of loading, and only those who joined or deleted a group had to name it.
+        The group with an empty id only has offsets, but can be described and deleted. Before 2.0 a
+        partition being loaded counted as coordinated elsewhere, SyncGroup never returned the error
+        of loading, and only JoinGroup and DeleteGroups required a group id.
         """
         if (
             not group_id
@@ -144,7 +145,7 @@ class GroupCoordinator:
     # -- members -------------------------------------------------------------------------------
 
     def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
-        """Answered when the rebalance ends, or at once where none is needed."""
+        """Join a group; reply when the rebalance ends, or at once if none is needed."""
         if not self._behaviour.protocols_counted_as_named:
             request = _with_each_protocol_once(request)
         group = None
@@ -163,16 +164,16 @@ class GroupCoordinator:
         self._store.carry_out(group)
 
     def takes_session(self, request: JoinGroupRequest) -> bool:
-        """Return whether members may have such a session timeout."""
+        """Return whether the session timeout is within the configured limits."""
         shortest: int = self._config["group.min.session.timeout.ms"]
         longest: int = self._config["group.max.session.timeout.ms"]
         return shortest <= request.session_timeout_ms <= longest
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
-        """Answered with the assignment; the leader's request brings it."""
+        """Reply with the member's assignment, once the leader's request has brought it."""
         error = self.refusal(request.group_id, told_of_loading=False)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            # The rebalance is lost. Older clients do not know the error of loading here.
+            # The rebalance is lost, and older clients do not expect the error of loading here.
             error = ErrorCode.REBALANCE_IN_PROGRESS
         group = self.groups.get(request.group_id)
         if error is not _NONE or group is None:
@@ -182,7 +183,7 @@ class GroupCoordinator:
         self._store.carry_out(group)
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
-        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
+        """Record a heartbeat; return REBALANCE_IN_PROGRESS if the member must rejoin."""
         error = self.refusal(request.group_id)
         if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return _NONE
@@ -198,7 +199,7 @@ class GroupCoordinator:
     def leave(
         self, request: LeaveGroupRequest, respond: Callable[[LeaveGroupResponse], object]
     ) -> None:
-        """Members leave of their own will, or an administrator removes static ones."""
+        """Remove members that leave, or static members that an administrator removes."""
         error = self.refusal(request.group_id)
         group = self.groups.get(request.group_id)
         if error is _NONE and group is not None and group.is_dead:
@@ -228,7 +229,7 @@ class GroupCoordinator:
         respond: Callable[[OffsetCommitResponse], object],
         api_version: int = NEWEST_COMMIT_VERSION,
     ) -> None:
-        """Store offsets; answered once they are replicated."""
+        """Store offsets; respond once they are replicated."""
         partitions = request.partitions
         values = self._values_of_known(partitions, request.retention_time_ms)
 
@@ -252,7 +253,7 @@ class GroupCoordinator:
     def _group_to_commit(
         self, request: OffsetCommitRequest, api_version: int
     ) -> tuple[AnyGroup | None, ErrorCode]:
-        """The group, and why its offsets are not taken."""
+        """Return the group, and why it refuses the offsets, or NONE."""
         group = self.groups.get(request.group_id)
         if group is None:
             if request.generation >= 0:
@@ -263,7 +264,7 @@ class GroupCoordinator:
         return group, error
 
     def _unknown_group_error(self, _api_version: int) -> ErrorCode:
-        """Answer to a commit of a generation that no group has."""
+        """Return the error for a commit with a generation to a group that does not exist."""
         return ErrorCode.ILLEGAL_GENERATION
 
     def _values_of_known(
@@ -287,7 +288,7 @@ class GroupCoordinator:
     def _expiry_ms(
         self, partition: OffsetCommitPartition, wall_ms: int, retention_time_ms: int
     ) -> int:
-        """Return when the offset ends by itself; -1 to leave that to the state of the group
+        """Return when the offset expires; -1 if that depends on the state of the group
         (KIP-211)."""
         if self._behaviour.offsets_expire_by_group_state:
             return -1 if retention_time_ms == -1 else wall_ms + retention_time_ms
@@ -297,9 +298,9 @@ class GroupCoordinator:
         return (wall_ms if committed_ms < 0 else committed_ms) + retention_time_ms
 
     def expect_commit_in_transaction(self, group_id: str) -> ErrorCode:
-        """Why offsets of a group cannot be taken, before its producer's transaction is verified.
+        """Return why a transactional commit is refused, or NONE, before its verification.
 
-        The group is there from now on, even if they are refused (KIP-890,
+        This creates the group, even if the commit then fails (KIP-890,
         ``GroupCoordinator.handleTxnCommitOffsets``).
         """
         error = self.refusal(group_id)
@@ -310,10 +311,10 @@ class GroupCoordinator:
     def commit_in_transaction(
         self, commit: TransactionalCommit, respond: Callable[[Errors], object]
     ) -> None:
-        """Store offsets in the producer's transaction; the caller knows that it is one.
+        """Store offsets in the producer's transaction, which the caller has verified.
 
-        Unknown partitions are answered with UNKNOWN_TOPIC_OR_PARTITION, the others once their
-        records are replicated.
+        ``respond`` is called once the records are replicated; the error of unknown partitions is
+        UNKNOWN_TOPIC_OR_PARTITION.
         """
         partitions = commit.partitions
         values = self._values_of_known(partitions)
@@ -351,7 +352,7 @@ class GroupCoordinator:
     # -- OffsetFetch ---------------------------------------------------------------------------
 
     def fetch_offsets(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        """Committed offsets; -1 where a group has none, which is no error."""
+        """Return committed offsets; -1, without an error, for partitions that have none."""
         error = self._fetch_refusal(request)
         if error is not _NONE:
             return OffsetFetchResponse(error, ())
@@ -375,13 +376,14 @@ class GroupCoordinator:
     # -- administrators ------------------------------------------------------------------------
 
     def state_name(self, state: GroupState) -> str:
-        """Return the name of a state for clients; AwaitingSync until 1.1."""
+        """Return the name of a state for clients; CompletingRebalance was AwaitingSync before
+        1.1."""
         if self._behaviour.awaiting_sync_state and state is GroupState.COMPLETING_REBALANCE:
             return "AwaitingSync"
         return state.value
 
     def describe_groups(self, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-        """States and members; a group that nobody knows is Dead, which is no error."""
+        """Return the states and members of groups; an unknown group is Dead, without an error."""
         return DescribeGroupsResponse(tuple(self._describe(name) for name in request.group_ids))
 
     def _describe(self, group_id: str) -> DescribedGroup:
@@ -402,7 +404,7 @@ class GroupCoordinator:
         )
 
     def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
-        """The groups of this broker, of the states and types asked for."""
+        """List the groups of this broker that have the requested states and types."""
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._store.loading else _NONE
         return ListGroupsResponse(error, tuple(self._listed(request)))
 
@@ -437,7 +439,7 @@ class GroupCoordinator:
     def _find_living(
         self, group_id: str, may_be_nameless: bool
     ) -> tuple[ErrorCode, AnyGroup | None]:
-        """A living group, or why there is none."""
+        """Return a group that is not dead, or the error if there is none."""
         error = self.refusal(group_id, may_be_nameless=may_be_nameless, must_be_named=True)
         if error is not _NONE:
             return error, None
@@ -448,7 +450,7 @@ class GroupCoordinator:
         return _NONE, group
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-        """Delete offsets of topics that no member reads (KIP-496)."""
+        """Delete offsets of topics to which no member is subscribed (KIP-496)."""
         errors: dict[TopicPartition, ErrorCode] = {}
         known = []
         for partition in dict.fromkeys(request.partitions):
@@ -473,7 +475,7 @@ class GroupCoordinator:
 
 
 def _with_each_protocol_once(request: JoinGroupRequest) -> JoinGroupRequest:
-    """Keep the first mention of a protocol that is named twice."""
+    """Drop repeated protocols, keeping the first of each name."""
     first: dict[str, bytes] = {}
     for name, metadata in request.protocols:
         first.setdefault(name, metadata)

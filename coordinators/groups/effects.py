@@ -1,5 +1,5 @@
-"""Effects: what a group wants done. A group only names them; its coordinator carries them out, in
-the order in which they were named (``GroupStore.carry_out``)."""
+"""Effects: the actions that a group requests. The group only collects them; its coordinator carries
+them out in order (``GroupStore.carry_out``)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ...protocol.groups import JoinGroupResponse, SyncGroupResponse
 from .records import GroupValue
 
 JoinReply = Callable[[JoinGroupResponse], object]
-"""The way of an answer to who joins. A group keeps it and hands it back with the answer."""
+"""Callback that answers a JoinGroup. The group keeps it, and returns it with the answer."""
 SyncReply = Callable[[SyncGroupResponse], object]
 
 
 class TimeLimit(IntEnum):
-    """A time that a group gives to one member, or to all."""
+    """A timeout of one member, or of the whole group."""
 
     SESSION = 1
-    """Of a member: it is to be heard of."""
+    """Per member: time within which a heartbeat or another request must arrive."""
     MEMBER_ID = 2
-    """Of an id that was given out: somebody is to join with it (KIP-394)."""
+    """Per member id given out: time within which a member must join with it (KIP-394)."""
     JOINING = 3
-    """Of the group: all members are to join again."""
+    """Per group: time within which all members must rejoin."""
     SYNCING = 4
-    """Of the group: all members are to ask for their assignment (KAFKA-12890)."""
+    """Per group: time within which all members must send SyncGroup (KAFKA-12890)."""
 
 
 class AnswerMember(NamedTuple):
@@ -37,24 +37,24 @@ class AnswerMember(NamedTuple):
 
 
 class StoreGroup(NamedTuple):
-    """Append the record of a generation; ``then`` goes on in the group, with the error for its
-    members, once the record is replicated or refused."""
+    """Append the record of a generation; ``then`` is called with the error for the members once
+    the record is replicated or has failed."""
 
     value: GroupValue
     then: Callable[[ErrorCode], None]
 
 
 class SetTimer(NamedTuple):
-    """Start of a time, anew if it runs; ``Group.time_is_up`` ends it."""
+    """Start or restart a timeout; ``Group.time_is_up`` is called when it expires."""
 
     limit: TimeLimit
     member_id: str
-    """Empty for a time of the group."""
+    """Empty for a timeout of the group."""
     delay_ms: int
 
 
 class CancelTimer(NamedTuple):
-    """End a time, if it runs."""
+    """Cancel a timeout, if it runs."""
 
     limit: TimeLimit
     member_id: str = ""
@@ -68,7 +68,7 @@ class WriteLine(NamedTuple):
 
 
 class NoteChange(NamedTuple):
-    """Note a change of state in the record of the run; None for what is not there."""
+    """Record a change of state in the trace; None stands for an absent value."""
 
     name: str
     old: object
@@ -76,7 +76,7 @@ class NoteChange(NamedTuple):
 
 
 class NoteSilence(NamedTuple):
-    """Note that what follows is due to a client's silence."""
+    """Record that the effects which follow are caused by a client's silence."""
 
     client_id: str
     member_id: str
@@ -85,7 +85,7 @@ class NoteSilence(NamedTuple):
 
 
 class NoteWait(NamedTuple):
-    """Note that what follows is due to clients for whom the time that is up has waited in vain."""
+    """Record that the effects which follow are caused by clients that missed a timeout."""
 
     client_ids: Sequence[str]
     waited_ms: int

@@ -1,17 +1,17 @@
-"""A group of the classic protocol (Kafka: ``GroupMetadata``, and of ``GroupCoordinator`` what it
-does under a group's lock; docs/kafka/groups-and-transactions.md#groups).
+"""A group of the classic protocol (Kafka: ``GroupMetadata``, and the parts of ``GroupCoordinator``
+that run under a group's lock; docs/kafka/groups-and-transactions.md#groups).
 
-A group is a state machine. It knows no log, no timer and no connection:
+A group is a state machine without a log, timers or connections:
 
-- Each input is a method: a request of a member, the end of a time (``time_is_up``), the outcome of
-  an append (``StoreGroup.then``), a change of who coordinates. It checks, changes the group and
-  adds to ``effects`` what is to be done about it.
-- Whoever gives the input takes the effects and carries them out in their order. What happens then
-  comes back as another input.
+- Each input is a method call: a request of a member, the expiry of a timeout (``time_is_up``), the
+  outcome of an append (``StoreGroup.then``), a change of coordinator. The method checks the input,
+  changes the group and adds the actions to take to ``effects``.
+- The caller takes the effects and carries them out in order. Their outcomes return as further
+  inputs.
 
-The way of an answer that waits is kept with its member, as ``awaiting_join`` or ``awaiting_sync``.
-The end of a rebalance is awaited (``waiting_join``) only while the rebalance is being prepared. The
-time to sync runs only from there to the next rebalance.
+A reply that is still due is kept with its member, as ``awaiting_join`` or ``awaiting_sync``.
+``waiting_join`` is set only while a rebalance is being prepared. The timeout of SyncGroup runs only
+from the end of that preparation to the next rebalance.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     import random
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""The time that a new member may wait for its first rebalance to end (KAFKA-7610)."""
+"""Time for which a new member may wait for its first rebalance to complete (KAFKA-7610)."""
 _NONE = ErrorCode.NONE
 _UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 _REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
@@ -70,15 +70,15 @@ class GroupState(Enum):
     """State of a group; the values are Kafka's names."""
 
     EMPTY = "Empty"
-    """No members; perhaps offsets, which keep the group."""
+    """No members; committed offsets may keep the group alive."""
     PREPARING_REBALANCE = "PreparingRebalance"
-    """Members join; each waits until all have."""
+    """Members are joining; each waits until all have joined."""
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """All have joined; the leader's assignment is awaited."""
+    """All members have joined and wait for the leader's assignment."""
     STABLE = "Stable"
-    """Every member has its assignment, or may ask for it."""
+    """Every member has its assignment, or can fetch it with SyncGroup."""
     DEAD = "Dead"
-    """Removed, or coordinated elsewhere; nothing leads out."""
+    """Removed, or coordinated elsewhere; a final state."""
 
 
 PREVIOUS_STATES: dict[GroupState, tuple[GroupState, ...]] = {
@@ -92,11 +92,11 @@ PREVIOUS_STATES: dict[GroupState, tuple[GroupState, ...]] = {
     GroupState.STABLE: (GroupState.COMPLETING_REBALANCE,),
     GroupState.DEAD: tuple(GroupState),
 }
-"""State -> the states it may be entered from (Kafka: ``GroupState.validPreviousStates``)."""
+"""States from which each state may be entered (Kafka: ``GroupState.validPreviousStates``)."""
 
 
 class GroupEnvironment(NamedTuple):
-    """Rules, time and chance, as the groups of a broker are given them."""
+    """Configuration, behaviour flags, clock and random numbers for the groups of a broker."""
 
     config: BrokerConfig
     behaviour: Behaviour
@@ -105,28 +105,29 @@ class GroupEnvironment(NamedTuple):
 
 
 class JoiningClient(NamedTuple):
-    """Client that joins, and what it understands."""
+    """The client behind a JoinGroup, and the answers that it understands."""
 
     client_id: str
     host: str
     may_need_member_id: bool
-    """It takes MEMBER_ID_REQUIRED for an answer (KIP-394)."""
+    """True if the client understands MEMBER_ID_REQUIRED (KIP-394)."""
     may_skip_assignment: bool
-    """It takes a leadership without assigning (KIP-814)."""
+    """True if the client, as the leader, may skip the assignment (KIP-814)."""
 
 
 class WaitingJoin(NamedTuple):
-    """The end of a rebalance that is awaited: for all members, or for a time."""
+    """The wait for members to join a rebalance."""
 
     is_initial: bool
-    """The first members of a group: others may come, so only time ends it (KIP-134)."""
+    """True for the first members of a group: only its delay ends the wait, as further members may
+    join (KIP-134)."""
     delay_ms: int
     remaining_ms: int
-    """The time by which an initial one may still be put off."""
+    """Time by which an initial wait may still be prolonged."""
 
 
 class PendingMember(NamedTuple):
-    """Whom a member id was given to."""
+    """A client that received a member id but has not joined with it yet."""
 
     client_id: str
     timeout_ms: int
@@ -141,38 +142,38 @@ class Group:
         self.group_id = group_id
         self.state: GroupState = state
         self.state_timestamp_ms: int = environment.wall_ms()
-        """When the state was entered; -1 if an old record did not say."""
+        """When the state was entered; -1 if it was loaded from an old record without this time."""
         self.generation: int = 0
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
-        """By member id, in the order they came."""
+        """Members by member id, in the order in which they joined."""
         self.static_members: dict[str, str] = {}
-        """Instance id -> member id."""
+        """Member ids of static members, by instance id."""
         self.pending_members: dict[str, PendingMember] = {}
-        """By ids given out that have not joined yet (KIP-394)."""
+        """Clients that have not joined with the member id they received, by that id (KIP-394)."""
         self.pending_sync: dict[str, None] = {}
-        """Members that have not asked for the assignment of this generation yet."""
+        """Members that have not sent SyncGroup in this generation yet."""
         self.awaiting_join_count: int = 0
         self.new_member_added: bool = False
-        """A member came during the delay of the first rebalance."""
+        """True if a member joined during the delay of the initial rebalance."""
         self.subscribed_topics: frozenset[str] | None = None
-        """The topics that members of a consumer group read; None where they are not known."""
+        """Topics that the members of a consumer group subscribe to; None if unknown."""
         self.waiting_join: WaitingJoin | None = None
         self.offsets: GroupOffsets = GroupOffsets()
         self.effects: list[Effect] = []
-        """The effects that are to be done, and are not yet."""
+        """Effects that are not carried out yet."""
         self.timers: dict[tuple[TimeLimit, str], Timer] = {}
-        """The times that run, by what ``SetTimer`` names; kept for who carries out effects."""
+        """Running timers by limit and member id, managed by the coordinator's store."""
         self._supported: dict[str, int] = {}
-        """Protocol -> how many members support it."""
+        """Number of members that support each protocol."""
         self._config = environment.config
         self._behaviour = environment.behaviour
         self._wall_ms = environment.wall_ms
         self._rng = environment.rng
 
-    # -- what it is ----------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------
 
     @property
     def is_dead(self) -> bool:
@@ -180,7 +181,7 @@ class Group:
 
     @property
     def is_empty(self) -> bool:
-        """True if it has no members, and may be deleted."""
+        """True if the group has no members and may be deleted."""
         return self.state is GroupState.EMPTY
 
     @property
@@ -192,15 +193,18 @@ class Group:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def static_member_id(self, instance_id: str | None) -> str | None:
-        """The present id of a static member; None for a dynamic or unknown one."""
+        """Return the current member id of a static member; None for a dynamic or unknown one."""
         return None if instance_id is None else self.static_members.get(instance_id)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Return whether a member reads a topic; True where that is not known."""
+        """Return whether a member subscribes to a topic; True if the topics are unknown."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
 
     def member_error(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Why the sender is no member: the group is gone, another has its place, or no such id."""
+        """Return why the sender is no member, or NONE.
+
+        The group may be dead, the instance id may have a new member id, or the id is unknown.
+        """
         if self.state is GroupState.DEAD:
             return self.dead_error
         if group_instance_id is not None:
@@ -214,14 +218,14 @@ class Group:
 
     @property
     def dead_error(self) -> ErrorCode:
-        """For a group that was removed a moment ago, or has moved: look for it, join anew."""
+        """Error for requests to a dead group: clients look up the coordinator, or rejoin."""
         is_told = self._behaviour.dead_group_is_unavailable
         return ErrorCode.COORDINATOR_NOT_AVAILABLE if is_told else _UNKNOWN
 
     # -- JoinGroup -----------------------------------------------------------------------------
 
     def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
-        """Answered when the rebalance ends, or at once where none is needed."""
+        """Join the group; reply when the rebalance ends, or at once if none is needed."""
         error = self._join_refusal(request)
         if error is not _NONE:
             member_id = request.member_id
@@ -258,8 +262,8 @@ class Group:
     def _has_room(self, member_id: str) -> bool:
         """Return whether another member may join (KIP-389).
 
-        While members join, those that have come count: the last ones of a group that is too
-        large are turned away.
+        While members are joining, only members that have already joined count, so that the last
+        members of a group that is too large are refused.
         """
         largest: int = self._config["group.max.size"]
         state = self.state
@@ -272,10 +276,10 @@ class Group:
         return member is not None or len(self.members) < largest
 
     def _fail_at_the_end(self, reply: JoinReply) -> None:
-        """With this request all had joined, but they have no protocol in common.
+        """Fail the request that completed a rebalance of members without a common protocol.
 
-        Who sent it hears of the failure; the others go on waiting (``KafkaApis.handle``). It
-        counts as one that waits, too.
+        Only its sender receives the failure; the other members keep waiting
+        (``KafkaApis.handle``). The sender still counts as a member awaiting its JoinGroup.
         """
         for member in self.members.values():
             if member.awaiting_join is reply:
@@ -304,7 +308,7 @@ class Group:
     def _add(
         self, request: JoinGroupRequest, client: JoiningClient, member_id: str, reply: JoinReply
     ) -> None:
-        """Take a new member in; it is answered when the rebalance ends."""
+        """Add a new member, whose JoinGroup is answered when the rebalance ends."""
         member = Member(
             member_id,
             request.group_instance_id,
@@ -330,7 +334,7 @@ class Group:
         self._maybe_prepare(reason + _told(request.reason))
 
     def _join_again(self, request: JoinGroupRequest, reply: JoinReply) -> None:
-        """A member joins under its id: it was asked to, or something has changed."""
+        """Handle the JoinGroup of a known member, which rebalances or whose metadata changed."""
         member_id = request.member_id
         error = self.member_error(member_id, request.group_instance_id)
         is_static = request.group_instance_id is not None
@@ -347,9 +351,9 @@ class Group:
         if self.state is GroupState.PREPARING_REBALANCE:
             reason = f"member {member_id} joins"
         elif self.state is GroupState.COMPLETING_REBALANCE and is_unchanged:
-            reason = ""  # it did not get the answer
+            reason = ""  # the member missed the response
         elif self.state is GroupState.STABLE and self.leader == member_id:
-            reason = f"leader {member_id} joins again"  # it may have seen other changes
+            reason = f"leader {member_id} joins again"  # it may have seen topics change
         elif is_unchanged:
             reason = ""
         else:
@@ -361,7 +365,7 @@ class Group:
         self._maybe_prepare(reason + _told(request.reason))
 
     def _update(self, member: Member, request: JoinGroupRequest, reply: JoinReply) -> None:
-        """A member joins again."""
+        """Take over the protocols, timeouts and reply of a member that rejoins."""
         self._count(member.protocols, -1)
         self._count(request.protocols, 1)
         member.protocols = request.protocols
@@ -371,7 +375,7 @@ class Group:
             member.session_timeout_ms = request.session_timeout_ms
             member.rebalance_timeout_ms = rebalance_timeout_ms(request)
 
-    # -- static members that come back ---------------------------------------------------------
+    # -- returning static members --------------------------------------------------------------
 
     def _replace_static(
         self,
@@ -381,10 +385,10 @@ class Group:
         new_id: str,
         reply: JoinReply,
     ) -> None:
-        """A static member is back without its id: it gets a new one, the old one is fenced.
+        """Give a static member that returns without its member id a new one, and fence the old.
 
-        A stable group goes on as it is if the member changes nothing about the protocol; then
-        only the new id is stored.
+        A stable group does not rebalance if the selected protocol stays the same; it only stores
+        the new id.
         """
         old_id = self.static_members[instance_id]
         leader = self.leader or ""
@@ -392,7 +396,7 @@ class Group:
         old = member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms
         self._update(member, request, reply)
         if self.state is GroupState.COMPLETING_REBALANCE:
-            # The leader assigns to the old id, so that the new one would get nothing.
+            # The leader assigns partitions to the old id, so the new one would get none.
             self._prepare(f"static member {instance_id} is replaced")
             return
         if self.state is not GroupState.STABLE:
@@ -426,7 +430,7 @@ class Group:
         self.effects.append(StoreGroup(self.to_value(assignments), stored))
 
     def _fence_and_rename(self, instance_id: str, old_id: str, new_id: str) -> Member:
-        """Give a static member its new id, in its place; who waits under the old one is told."""
+        """Replace the id of a static member and fence open requests under the old one."""
         member = self.members[old_id]
         fenced = ErrorCode.FENCED_INSTANCE_ID
         self._answer_join(member, self._failed_join(old_id, fenced))
@@ -443,10 +447,11 @@ class Group:
     def _replaced(
         self, member_id: str, old_leader: str, client: JoiningClient
     ) -> JoinGroupResponse:
-        """The answer to a static member that took its place in a stable group.
+        """Return the answer to a static member that was replaced in a stable group.
 
-        An old client that led must not assign, since nobody takes its assignment. It is told the
-        leader's old id. A newer one is told that it leads and shall not assign (KIP-814).
+        A leader must not assign, since the group would ignore the assignment. So an old client
+        receives the leader's old id, and a newer client the request to skip the assignment
+        (KIP-814).
         """
         leads = client.may_skip_assignment and self.leader == member_id
         return JoinGroupResponse(
@@ -460,15 +465,15 @@ class Group:
             skip_assignment=leads,
         )
 
-    # -- a rebalance begins --------------------------------------------------------------------
+    # -- start of a rebalance ------------------------------------------------------------------
 
     def _maybe_prepare(self, reason: str) -> None:
-        """Begin a rebalance, unless one is being prepared."""
+        """Start a rebalance if the state allows it."""
         if self.state in PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]:
             self._prepare(reason)
 
     def _prepare(self, reason: str) -> None:
-        """Begin a rebalance: members have to join once more."""
+        """Start a rebalance, for which all members must rejoin."""
         if self.state is GroupState.COMPLETING_REBALANCE:
             self._fail_assignments(_REBALANCE)
         self._stop_sync()
@@ -490,7 +495,7 @@ class Group:
             self.effects.append(SetTimer(TimeLimit.JOINING, "", waiting.delay_ms))
 
     def joining_ended(self, _member_id: str) -> None:
-        """The time to join is up, or to wait for more first members."""
+        """Handle the expiry of the time to join, or of the initial delay."""
         waiting = self.waiting_join
         if waiting is None:
             return
@@ -506,7 +511,7 @@ class Group:
         self._complete_join()
 
     def _try_complete_join(self) -> bool:
-        """End the joining if all are there, and it is not the first of a group."""
+        """Complete the join phase if all members have joined and it is not the initial one."""
         waiting = self.waiting_join
         have_all_joined = len(self.members) == self.awaiting_join_count and not self.pending_members
         if waiting is None or waiting.is_initial or not have_all_joined:
@@ -514,24 +519,24 @@ class Group:
         self._complete_join()
         return True
 
-    # -- a rebalance ends ----------------------------------------------------------------------
+    # -- end of a rebalance --------------------------------------------------------------------
 
     def _complete_join(self) -> None:
-        """Drop who did not come, start the next generation and answer those who did."""
+        """Remove members that did not join, start the next generation and answer the others."""
         self._stop_joining()
         missing = [m for m in self.members.values() if m.awaiting_join is None]
         for member in missing:
-            if not member.is_static:  # static ones stay until their session ends
+            if not member.is_static:  # static members stay until their sessions expire
                 self._write(
                     "info", f"member {member.member_id} of {self.group_id} did not join in time"
                 )
                 self._remove(member.member_id)
         if not self._elect_joined_leader() and self.members:
-            # Nobody rejoined: static members hold their places until their sessions end.
+            # No member rejoined: static members stay until their sessions expire.
             self._wait_for_joins(WaitingJoin(False, self._rebalance_timeout_ms, 0))
             return
         if not self._start_next_generation():
-            # MemberMetadata.vote throws: nothing is awaited any more, and no one is answered.
+            # MemberMetadata.vote throws: the join phase has ended, but no member is answered.
             self._write("error", f"members of group {self.group_id} have no protocol in common")
             return
         if not self.members:
@@ -552,7 +557,7 @@ class Group:
             self.effects.append(SetTimer(TimeLimit.SYNCING, "", self._rebalance_timeout_ms))
 
     def _elect_joined_leader(self) -> bool:
-        """Make a member that has joined the leader; False if there is none, or no member at all."""
+        """Make sure that the leader has joined; return False if there is no such member."""
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -564,9 +569,9 @@ class Group:
         return False
 
     def _start_next_generation(self) -> bool:
-        """All have joined: agree on a protocol, or be empty.
+        """Increment the generation and select a protocol, or become empty without members.
 
-        False where members support none in common: the generation has gone up all the same.
+        Return False, with the generation incremented, if the members have no common protocol.
         """
         old = self.generation
         self.generation += 1
@@ -581,7 +586,7 @@ class Group:
         return True
 
     def _empty_stored(self, error: ErrorCode) -> None:
-        """Without it a coordinator to come finds the last members once more; their sessions end."""
+        """Log a failed append. A later coordinator then loads the former members, which expire."""
         if error is not _NONE:
             text = f"the empty group {self.group_id} could not be stored: {error.name}"
             self._write("warn", text)
@@ -589,7 +594,7 @@ class Group:
     # -- SyncGroup -----------------------------------------------------------------------------
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
-        """Answered with the assignment; the leader's request brings it."""
+        """Reply with the member's assignment, once the leader's request has brought it."""
         error = self._sync_refusal(request)
         if error is not _NONE:
             self.effects.append(AnswerMember(reply, SyncGroupResponse(error)))
@@ -619,12 +624,12 @@ class Group:
         return _REBALANCE if self.state is GroupState.PREPARING_REBALANCE else _NONE
 
     def _store_assignments(self, assignments: dict[str, bytes], leader: str) -> None:
-        """Write the leader's assignment; members that it forgot get an empty one."""
+        """Store the leader's assignment; members missing from it get an empty one."""
         generation = self.generation
         complete = {member_id: assignments.get(member_id, b"") for member_id in self.members}
 
         def stored(error: ErrorCode) -> None:
-            # Meanwhile another member may have joined: then there is nothing to hand out.
+            # If another member has joined meanwhile, the assignment is obsolete.
             is_present = self.generation == generation
             if self.state is not GroupState.COMPLETING_REBALANCE or not is_present:
                 return
@@ -640,7 +645,7 @@ class Group:
         self.effects.append(StoreGroup(self.to_value(complete), stored))
 
     def _fail_assignments(self, error: ErrorCode) -> None:
-        """Tell all who wait for an assignment that there is none."""
+        """Clear the assignments and answer open SyncGroup requests with the error."""
         for member in self.members.values():
             member.assignment = b""
         self._answer_syncs(error)
@@ -655,13 +660,13 @@ class Group:
                 self._extend_session(member)
 
     def _assignment(self, member: Member, error: ErrorCode = _NONE) -> SyncGroupResponse:
-        """The answer to a member that asks for its assignment."""
+        """Return the SyncGroup response for a member."""
         if error is not _NONE:
             return SyncGroupResponse(error)
         return SyncGroupResponse(_NONE, self.protocol_type, self.protocol, member.assignment)
 
     def syncing_ended(self, _member_id: str) -> None:
-        """The time to ask for an assignment is up (KAFKA-12890)."""
+        """Remove the members that did not send SyncGroup in time (KAFKA-12890)."""
         missing = tuple(self.pending_sync)
         if not missing:
             return
@@ -678,7 +683,7 @@ class Group:
     # -- Heartbeat, LeaveGroup, OffsetCommit ---------------------------------------------------
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
-        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
+        """Extend the member's session; return REBALANCE_IN_PROGRESS if it must rejoin."""
         error = self.member_error(request.member_id, request.group_instance_id)
         if error is not _NONE:
             return error
@@ -691,7 +696,7 @@ class Group:
         return _REBALANCE if self.state is GroupState.PREPARING_REBALANCE else _NONE
 
     def leave(self, leaving: LeavingMember) -> ErrorCode:
-        """A member leaves of its own will, or an administrator removes a static one."""
+        """Remove a member that leaves, or a static member that an administrator removes."""
         member_id: str | None = leaving.member_id
         if member_id == NO_MEMBER:
             member_id = self.static_member_id(leaving.group_instance_id)
@@ -711,15 +716,20 @@ class Group:
         return _NONE
 
     def _leave(self, member: Member, reason: str) -> None:
-        """A member has left or failed; if it waits it may join anew, without its id."""
+        """Remove a member that left or failed, and rebalance.
+
+        An open JoinGroup is answered with UNKNOWN_MEMBER_ID, so that the client can join anew.
+        """
         self._answer_join(member, JoinGroupResponse(_UNKNOWN))
         self._remove(member.member_id)
         self._maybe_prepare(reason)
         self._try_complete_join()
 
     def commit(self, request: OffsetCommitRequest) -> ErrorCode:
-        """Why offsets are not taken: only members of the generation commit, unless the group has
-        none. Who may commit was heard of."""
+        """Return why offsets are refused, or NONE, which also extends the member's session.
+
+        Only members of the current generation may commit, unless the group is empty.
+        """
         is_completing = self.state is GroupState.COMPLETING_REBALANCE
         if request.generation < 0 and self.state is GroupState.EMPTY:
             return _NONE
@@ -736,8 +746,10 @@ class Group:
         return _NONE
 
     def commit_in_transaction(self, commit: TransactionalCommit) -> ErrorCode:
-        """Why offsets of a transaction are not taken: member and generation are checked where the
-        producer names them (KIP-447)."""
+        """Return why offsets of a transaction are refused, or NONE.
+
+        Member and generation are checked if the producer sends them (KIP-447).
+        """
         if self.state is GroupState.DEAD:
             return self.dead_error
         is_illegal = commit.generation != self.generation
@@ -763,15 +775,15 @@ class Group:
     # -- sessions ------------------------------------------------------------------------------
 
     def time_is_up(self, limit: TimeLimit, member_id: str) -> None:
-        """A time has ended that ``SetTimer`` let begin."""
+        """Handle the expiry of a timeout that ``SetTimer`` started."""
         if self.state is not GroupState.DEAD:
             TIME_LIMITS[limit](self, member_id)
 
     def _extend_session(self, member: Member, timeout_ms: int | None = None) -> None:
-        """The member was heard of: its session starts anew.
+        """Restart the session timeout of a member.
 
-        No heartbeat is due while it waits for an answer, except that a new member waits for its
-        first generation no longer than ``timeout_ms``.
+        No heartbeat is due while the member waits for an answer, except that a new member may wait
+        for its first generation for at most ``timeout_ms``.
         """
         if self._is_excused(member):
             self.effects.append(CancelTimer(TimeLimit.SESSION, member.member_id))
@@ -785,7 +797,7 @@ class Group:
         return member.is_waiting and not must_end
 
     def session_ended(self, member_id: str) -> None:
-        """A member was not heard of within its session."""
+        """Remove a member whose session has expired."""
         member = self.members.get(member_id)
         if member is None or self._is_excused(member):
             return
@@ -794,7 +806,7 @@ class Group:
         self._leave(member, f"removing member {member_id} on heartbeat expiration")
 
     def member_id_ended(self, member_id: str) -> None:
-        """A member id that was given out was not used within the session timeout (KIP-394)."""
+        """Drop a member id with which no member joined within the session timeout (KIP-394)."""
         pending = self.pending_members.get(member_id)
         if pending is not None:
             self._note_silence(pending.client_id, member_id, pending.timeout_ms)
@@ -806,18 +818,18 @@ class Group:
         self.effects.append(NoteSilence(client_id, member_id, timeout_ms, text))
 
     def _forget_pending(self, member_id: str) -> None:
-        """A member id that was given out will not be used."""
+        """Drop a member id that was given out, and complete the join phase if it waited for it."""
         self._remove_pending(member_id)
         self._try_complete_join()
 
-    # -- groups that come and go ---------------------------------------------------------------
+    # -- loading, unloading and migration ------------------------------------------------------
 
     def appear(self) -> None:
-        """It was loaded, or was of the other protocol: note what it is."""
+        """Record the state of a group that was loaded or migrated from the other protocol."""
         self._note_all(tuple(self.members), self.generation, self.state.value)
 
     def loaded(self) -> None:
-        """It was loaded: its members are to be heard of within their sessions."""
+        """Start the sessions of the members of a group that was loaded."""
         self.appear()
         if len(self.members) > self._config["group.max.size"]:
             self._prepare("the group was loaded and is over capacity")
@@ -825,20 +837,22 @@ class Group:
             self._extend_session(member)
 
     def downgraded(self) -> None:
-        """It was of the other protocol, has appeared, and its members are to join again."""
+        """Rebalance a group that was migrated from the other protocol and has appeared."""
         for member in self.members.values():
             self._extend_session(member)
         self._prepare("the group is downgraded to the classic protocol")
 
     def send_away(self) -> None:
-        """The group changes its protocol: whoever waits is to join again."""
+        """Answer members that wait, so that they rejoin, as the group changes its protocol."""
         for member in self.members.values():
             self._answer_join(member, self._failed_join(member.member_id, _REBALANCE))
             self._answer_sync(member, SyncGroupResponse(_REBALANCE))
 
     def unloaded(self) -> None:
-        """It goes on elsewhere, or as one of the other protocol: whoever waits is told to look
-        for it."""
+        """End a group that moves to another coordinator or protocol.
+
+        Members that wait are answered with NOT_COORDINATOR.
+        """
         self._note_all(None, None, None)
         was_preparing = self.state is GroupState.PREPARING_REBALANCE
         self.state = GroupState.DEAD
@@ -854,7 +868,7 @@ class Group:
         self._stop_sync()
 
     def end(self) -> None:
-        """It is removed."""
+        """Mark the group as dead before its removal."""
         self.transition_to(GroupState.DEAD)
 
     def _note_all(self, members: object, generation: int | None, state: str | None) -> None:
@@ -862,7 +876,7 @@ class Group:
             self.effects.append(NoteChange(name, None, value))
 
     def transition_to(self, state: GroupState) -> None:
-        """Enter a state; there must be a way to it from the present one."""
+        """Enter a state, to which a transition from the current state must exist."""
         old = self.state
         invariant(
             old in PREVIOUS_STATES[state],
@@ -875,7 +889,7 @@ class Group:
     # -- members -------------------------------------------------------------------------------
 
     def put(self, member: Member, protocol_type: str) -> None:
-        """Take a member in; the first one leads and says what kind of group it is."""
+        """Add a member; the first one becomes the leader and determines the protocol type."""
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
         if not self.members:
@@ -886,7 +900,7 @@ class Group:
         self._count(member.protocols, 1)
 
     def _remove(self, member_id: str) -> None:
-        """Forget a member, or an id given out; the next member leads if it was the leader."""
+        """Remove a member or pending member id; the next member succeeds a leader."""
         member = self.members.get(member_id)
         if member is not None:
             before = tuple(self.members)
@@ -904,7 +918,7 @@ class Group:
         self.pending_sync.pop(member_id, None)
 
     def _remove_pending(self, member_id: str) -> None:
-        """Expect nobody with this id any more."""
+        """Drop a pending member id and its timeout."""
         if self.pending_members.pop(member_id, None) is not None:
             self.effects.append(CancelTimer(TimeLimit.MEMBER_ID, member_id))
 
@@ -924,19 +938,19 @@ class Group:
             supported[name] = supported.get(name, 0) + by
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Return whether who names these protocols may be a member beside others."""
+        """Return whether all members support one of the protocols, and have the protocol type."""
         count = len(self.members)
         return self.protocol_type == protocol_type and any(
             self._supported.get(name, 0) == count for name, _ in protocols
         )
 
     def _common_protocols(self) -> set[str]:
-        """Return what all members support; a name that a member gives twice counts twice."""
+        """Return the protocols that all members support; a name sent twice counts twice."""
         count = len(self.members)
         return {name for name, members in self._supported.items() if members == count}
 
     def _select_protocol(self) -> str:
-        """The protocol with most votes among those that all support; the first of equals."""
+        """Return the common protocol with the most votes; in a tie, the one voted for first."""
         candidates = self._common_protocols()
         votes: dict[str, int] = {}
         for member in self.members.values():
@@ -963,14 +977,14 @@ class Group:
     # -- answers -------------------------------------------------------------------------------
 
     def _answer_join(self, member: Member, response: JoinGroupResponse) -> None:
-        """Answer a member's open JoinGroup, if there is one."""
+        """Answer a member's open JoinGroup, if any."""
         if member.awaiting_join is not None:
             self.effects.append(AnswerMember(member.awaiting_join, response))
             member.awaiting_join = None
             self.awaiting_join_count -= 1
 
     def _answer_sync(self, member: Member, response: SyncGroupResponse) -> bool:
-        """Answer a member's open SyncGroup; False if there is none."""
+        """Answer a member's open SyncGroup; return False if there is none."""
         if member.awaiting_sync is None:
             return False
         self.effects.append(AnswerMember(member.awaiting_sync, response))
@@ -981,7 +995,7 @@ class Group:
         return failed_join(member_id, error, self._behaviour)
 
     def _current_generation(self, member_id: str) -> JoinGroupResponse:
-        """The answer to a member of the present generation."""
+        """Return the JoinGroup response for a member of the current generation."""
         return JoinGroupResponse(
             _NONE,
             member_id,
@@ -993,7 +1007,7 @@ class Group:
         )
 
     def _joined_members(self) -> tuple[JoinGroupMember, ...]:
-        """Return the members and their metadata, from which the leader assigns."""
+        """Return the members and their metadata, which the leader needs for the assignment."""
         protocol = self.protocol or ""
         return tuple(
             JoinGroupMember(m.member_id, m.group_instance_id, m.metadata(protocol))
@@ -1001,7 +1015,7 @@ class Group:
         )
 
     def described_members(self) -> tuple[DescribedMember, ...]:
-        """Members for DescribeGroups; what they said and got only while the group is stable."""
+        """Describe the members; metadata and assignments are included if the group is stable."""
         protocol = self.protocol if self.state is GroupState.STABLE else None
         return tuple(member.describe(protocol) for member in self.members.values())
 
@@ -1011,11 +1025,11 @@ class Group:
     # -- records -------------------------------------------------------------------------------
 
     def tombstones(self) -> list[bytes]:
-        """Keys of the records of the group itself, if there are any."""
+        """Return the keys of the group's own records, for which to write tombstones."""
         return [encode_group_key(GroupKey(self.group_id))] if self.generation > 0 else []
 
     def to_value(self, assignments: dict[str, bytes]) -> GroupValue:
-        """The record of this generation."""
+        """Return the record value of this generation."""
         return GroupValue(
             self.protocol_type or "",
             self.generation,
@@ -1030,7 +1044,7 @@ class Group:
 
     @classmethod
     def of_value(cls, group_id: str, value: GroupValue, environment: GroupEnvironment) -> Group:
-        """The group that a record tells of: stable, or empty without members."""
+        """Restore a group from its record: stable, or empty if it has no members."""
         state = GroupState.STABLE if value.members else GroupState.EMPTY
         group = cls(group_id, environment, state)
         group.state_timestamp_ms = value.state_timestamp_ms
@@ -1054,14 +1068,17 @@ class Group:
         return group
 
     def settle(self) -> None:
-        """All members have been added to a group that was of the other protocol."""
+        """Select the protocol of a migrated group, after all members have been added."""
         self.protocol = self._select_protocol()
         self.subscribed_topics = self._find_subscribed_topics()
 
     # -- expiry --------------------------------------------------------------------------------
 
     def remove_expired_offsets(self, wall_ms: int, retention_ms: int) -> list[TopicPartition]:
-        """Forget offsets as the state of the group allows (KIP-211); gives their partitions."""
+        """Remove offsets that have expired by the state of the group (KIP-211).
+
+        Return their partitions.
+        """
         since_state = self.state_timestamp_ms
         kept: Iterable[str] = ()
         if self.protocol_type is not None:
@@ -1085,7 +1102,10 @@ class Group:
         return self.offsets.remove_expired(is_expired)
 
     def remove_offsets_past_their_time(self, wall_ms: int) -> list[TopicPartition]:
-        """Forget offsets by the time each was given, whoever reads on (before KIP-211)."""
+        """Remove offsets whose own expiry has passed, even while in use (before KIP-211).
+
+        Return their partitions.
+        """
         return self.offsets.remove_expired(
             lambda _, value: 0 <= value.expire_timestamp_ms < wall_ms
         )
@@ -1097,26 +1117,26 @@ TIME_LIMITS: dict[TimeLimit, Callable[[Group, str], None]] = {
     TimeLimit.JOINING: Group.joining_ended,
     TimeLimit.SYNCING: Group.syncing_ended,
 }
-"""What the end of a time is to a group; a recorded run names its timers after it."""
+"""Methods that handle the expiry of each timeout; traces name the timers after them."""
 
 
 def failed_join(member_id: str, error: ErrorCode, behaviour: Behaviour) -> JoinGroupResponse:
-    """Before 2.2 a failed join named generation 0."""
+    """Return a failed JoinGroup response, whose generation is -1, or 0 before 2.2."""
     generation = -1 if behaviour.failed_join_has_no_generation else 0
     return JoinGroupResponse(error, member_id, generation)
 
 
 def _no_reply(_response: JoinGroupResponse) -> None:
-    """Has been answered."""
+    """Stand in for the reply to a JoinGroup that has been answered."""
 
 
 def _told(reason: str | None) -> str:
-    """Return the reason that a client gave (KIP-800)."""
+    """Return the reason that a client sent (KIP-800), in parentheses."""
     return f" ({reason})" if reason else ""
 
 
 def _random_uuid(rng: random.Random) -> str:
-    """A uuid of version 4."""
+    """Return a version 4 UUID."""
     digits = f"{rng.getrandbits(128):032x}"
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

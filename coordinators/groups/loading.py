@@ -1,4 +1,4 @@
-"""Reading a partition of ``__consumer_offsets``: batch by batch, then the groups it tells of
+"""Loading of groups and offsets from the batches of a ``__consumer_offsets`` partition
 (Kafka: ``GroupMetadataManager.doLoadGroupsAndOffsets``)."""
 
 from __future__ import annotations
@@ -54,16 +54,17 @@ class LoadedPartition:
     """State of a partition according to the records read so far."""
 
     def __init__(self, environment: GroupEnvironment, retention_ms: int | None) -> None:
-        """``retention_ms`` is what offsets live for that do not say, where each has its time."""
+        """``retention_ms`` is the lifetime of offsets without an expiry of their own; None if
+        expiry depends on the state of the group."""
         self._environment = environment
         self._retention_ms = retention_ms
         self._offsets: Commits = {}
         self._values: dict[str, GroupValue] = {}
         self.pending: dict[int, Commits] = {}
-        """By producer id: commits of transactions whose end is not in the log yet."""
+        """Commits of transactions without a marker in the log yet, by producer id."""
 
     def take(self, batch: RecordBatch) -> None:
-        """Take the next batch in; records that nobody can read are passed over."""
+        """Apply the next batch; records that cannot be decoded are skipped."""
         if batch.is_control:
             self._end_transaction(batch)
             return
@@ -80,7 +81,7 @@ class LoadedPartition:
     def take_record(
         self, key_data: bytes, data: bytes | None, batch_offset: int, target: Commits
     ) -> None:
-        """Take a record in; raises ``ClientError`` for one that nobody can read."""
+        """Apply a record; raise ``ClientError`` if it cannot be decoded."""
         key = decode_key(key_data)
         if isinstance(key, OffsetKey):
             if data is None:
@@ -109,15 +110,14 @@ class LoadedPartition:
                 self._offsets[key] = commit
 
     def groups_with_records(self) -> dict[str, AnyGroup]:
-        """The groups in the order in which they were stored."""
+        """Return the groups that have a record of their own, in log order."""
         return {
             group_id: Group.of_value(group_id, value, self._environment)
             for group_id, value in self._values.items()
         }
 
     def groups(self) -> Iterable[AnyGroup]:
-        """The groups with their offsets, those without a record of their own (they only commit)
-        behind."""
+        """Return the groups with their offsets, followed by groups that only have offsets."""
         groups = self.groups_with_records()
 
         def offsets_of(group_id: str) -> GroupOffsets:

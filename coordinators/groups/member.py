@@ -1,4 +1,4 @@
-"""A member of a group: what it said when it joined, and what it waits for."""
+"""A member of a classic group: the data of its JoinGroup, and the replies that it waits for."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 @assembled
 class Member:
-    """A member as its coordinator knows it."""
+    """A member as known to its coordinator."""
 
     member_id: str
     group_instance_id: str | None
-    """Set for static members (KIP-345), who come back under a new member id."""
+    """Set for static members (KIP-345), which return under a new member id."""
     client_id: str
     client_host: str
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocols: Protocols
-    """(name, metadata), the favourite first."""
+    """Protocols as (name, metadata), in order of preference."""
     assignment: bytes = b""
     awaiting_join: JoinReply | None = None
-    """Of its JoinGroup, which waits for the end of the rebalance."""
+    """Reply to an open JoinGroup, which waits for the end of the rebalance."""
     awaiting_sync: SyncReply | None = None
-    """Of its SyncGroup, which waits for the leader's assignment."""
+    """Reply to an open SyncGroup, which waits for the leader's assignment."""
     is_new: bool = False
-    """Joined for the first time in the rebalance under way."""
+    """True if the member first joined in the current rebalance."""
 
     @property
     def is_static(self) -> bool:
@@ -40,18 +40,18 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """True while a request of it is open, so that no heartbeat is due."""
+        """True while the member has an open request, so that no heartbeat is due."""
         return self.awaiting_join is not None or self.awaiting_sync is not None
 
     def metadata(self, protocol: str) -> bytes:
-        """Return its metadata for a protocol that it supports."""
+        """Return the member's metadata for a protocol that it supports."""
         for name, metadata in self.protocols:
             if name == protocol:
                 return metadata
         raise KeyError(protocol)
 
     def vote(self, candidates: Collection[str]) -> str:
-        """The first of its protocols that is among the candidates."""
+        """Return the member's preferred protocol among the candidates."""
         for name, _ in self.protocols:
             if name in candidates:
                 return name
@@ -59,7 +59,7 @@ class Member:
         raise AssertionError
 
     def describe(self, protocol: str | None) -> DescribedMember:
-        """For DescribeGroups; with a protocol also metadata and assignment."""
+        """Describe the member for DescribeGroups; metadata and assignment need a protocol."""
         return DescribedMember(
             self.member_id,
             self.group_instance_id,
@@ -70,7 +70,7 @@ class Member:
         )
 
     def to_value(self, protocol: str, assignment: bytes) -> MemberValue:
-        """Its part of the record of a generation."""
+        """Return the member's part of the group's record."""
         return MemberValue(
             self.member_id,
             self.group_instance_id,
@@ -84,6 +84,6 @@ class Member:
 
 
 def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
-    """Version 0 has none of its own."""
+    """Return the rebalance timeout; in version 0, which lacks it, the session timeout."""
     timeout_ms = request.rebalance_timeout_ms
     return request.session_timeout_ms if timeout_ms < 0 else timeout_ms

@@ -1,4 +1,4 @@
-"""The offsets of one group: committed, on their way into the log, and pending in transactions
+"""The offsets of one group: committed, being appended, and pending in transactions
 (docs/kafka/groups-and-transactions.md#committed-offsets)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .records import OffsetValue
 
 
 class TransactionalCommit(NamedTuple):
-    """Offsets that count when the transaction of a producer commits (KIP-98, KIP-447)."""
+    """Offsets that take effect when a producer's transaction commits (KIP-98, KIP-447)."""
 
     group_id: str
     producer_id: int
@@ -24,18 +24,18 @@ class TransactionalCommit(NamedTuple):
     group_instance_id: str | None = None
     generation: int = NO_GENERATION
     guard: VerificationGuard | Unguarded | None = UNGUARDED
-    """The one that the transaction was verified with (KIP-890)."""
+    """Guard with which the transaction was verified (KIP-890)."""
 
 
 class CommitRecord(NamedTuple):
-    """An offset, and where its record stands in the log: of two, the later record counts.
+    """An offset and the position of its record in the log; the later of two records wins.
 
-    Records of a transaction count by where they were written, not by where the transaction
-    ended; a coordinator that loads the compacted log sees the same.
+    The position of a transactional offset is that of its record, not of the transaction's marker,
+    so that a coordinator which loads the compacted log reaches the same result.
     """
 
     batch_offset: int | None
-    """Base offset of the batch; None until it has been appended."""
+    """Base offset of the record's batch; None until the batch is appended."""
     value: OffsetValue
 
 
@@ -53,9 +53,9 @@ class GroupOffsets:
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, CommitRecord] = {}
         self.pending: dict[TopicPartition, OffsetValue] = {}
-        """Sent to the log, not acknowledged yet."""
+        """Offsets being appended to the log, not acknowledged yet."""
         self.pending_in_transactions: dict[int, dict[TopicPartition, CommitRecord]] = {}
-        """By producer id: what the end of its transaction will decide on."""
+        """Offsets of open transactions, by producer id."""
 
     @property
     def is_empty(self) -> bool:
@@ -66,14 +66,13 @@ class GroupOffsets:
         return None if commit is None else commit.value
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Return whether a commit of the partition is under way, in a transaction or not
-        (KIP-447)."""
+        """Return whether a commit for the partition is pending, transactional or not (KIP-447)."""
         return partition in self.pending or any(
             partition in commits for commits in self.pending_in_transactions.values()
         )
 
     def fetch(self, partition: TopicPartition, require_stable: bool) -> CommittedOffset:
-        """The answer to who asks for the offset of a partition."""
+        """Return the OffsetFetch response for a partition."""
         if require_stable and self.is_unstable(partition):
             return CommittedOffset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT)
         value = self.get(partition)
@@ -86,11 +85,11 @@ class GroupOffsets:
     # -- plain commits -------------------------------------------------------------------------
 
     def prepare(self, values: Mapping[TopicPartition, OffsetValue]) -> None:
-        """These are about to be appended."""
+        """Note offsets that are about to be appended."""
         self.pending.update(values)
 
     def appended(self, partition: TopicPartition, commit: CommitRecord) -> None:
-        """The record is replicated. Nothing happens to what was removed meanwhile."""
+        """Commit an offset whose record is replicated, unless it was removed meanwhile."""
         staged = self.pending.get(partition)
         if staged is None:
             return
@@ -100,16 +99,16 @@ class GroupOffsets:
             del self.pending[partition]
 
     def failed(self, partition: TopicPartition, value: OffsetValue) -> None:
-        """The record could not be appended."""
+        """Drop a pending offset whose record could not be appended."""
         if self.pending.get(partition) == value:
             del self.pending[partition]
 
-    # -- commits in transactions ---------------------------------------------------------------
+    # -- transactional commits -----------------------------------------------------------------
 
     def prepare_in_transaction(
         self, producer_id: int, values: Mapping[TopicPartition, OffsetValue]
     ) -> None:
-        """These are about to be appended in the producer's transaction."""
+        """Note offsets that are about to be appended in the producer's transaction."""
         commits = self.pending_in_transactions.setdefault(producer_id, {})
         for partition, value in values.items():
             commits[partition] = CommitRecord(None, value)
@@ -117,14 +116,14 @@ class GroupOffsets:
     def appended_in_transaction(
         self, producer_id: int, partition: TopicPartition, commit: CommitRecord
     ) -> None:
-        """The record is replicated; it counts when the transaction commits."""
+        """Note the position of a replicated record, whose offset awaits the transaction's end."""
         commits = self.pending_in_transactions.get(producer_id, {})
         staged = commits.get(partition)
         if staged is not None and staged.value == commit.value:
             commits[partition] = commit
 
     def failed_in_transaction(self, producer_id: int, partition: TopicPartition) -> None:
-        """The record could not be appended; the client tries again, perhaps elsewhere."""
+        """Drop an offset that could not be appended; the client retries, perhaps elsewhere."""
         commits = self.pending_in_transactions.get(producer_id)
         if commits is not None:
             commits.pop(partition, None)
@@ -132,7 +131,7 @@ class GroupOffsets:
                 del self.pending_in_transactions[producer_id]
 
     def complete_transaction(self, producer_id: int, is_commit: bool) -> None:
-        """The marker of the producer's transaction is in the log."""
+        """Commit or discard the offsets of a transaction whose marker is in the log."""
         commits = self.pending_in_transactions.pop(producer_id, {})
         if not is_commit:
             return
@@ -143,7 +142,7 @@ class GroupOffsets:
     # -- removal -------------------------------------------------------------------------------
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Forget partitions altogether; gives those that had an offset."""
+        """Remove all offsets of partitions; return the partitions with a committed offset."""
         removed = []
         for partition in partitions:
             self.pending.pop(partition, None)
@@ -156,7 +155,7 @@ class GroupOffsets:
     def remove_expired(
         self, is_expired: Callable[[TopicPartition, OffsetValue], bool]
     ) -> list[TopicPartition]:
-        """Forget offsets whose time is up, unless a commit is under way; gives their partitions."""
+        """Remove expired offsets without a pending commit; return their partitions."""
         expired = [
             partition
             for partition, commit in self.committed.items()

@@ -1,4 +1,4 @@
-"""Appending to ``__consumer_offsets``: where the records of a group belong."""
+"""Appending of group records to ``__consumer_offsets``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ ACKS_NONE = 0
 
 @assembled
 class OffsetsLog:
-    """The partitions of the internal topic that this broker may lead."""
+    """Appends records to the partitions of the internal topic that this broker leads."""
 
     host: Host
     config: BrokerConfig
     replica_manager: ReplicaManager
 
     def partition_for(self, group_id: str) -> int:
-        """Partition of ``__consumer_offsets`` whose leader coordinates the group."""
+        """Return the partition of ``__consumer_offsets`` whose leader coordinates the group."""
         return coordinating_partition(
             OFFSETS_TOPIC, group_id, self.replica_manager.metadata_cache, self.config
         )
@@ -64,10 +64,10 @@ class OffsetsLog:
         acks: int | None = None,
         guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> bool:
-        """Append one batch to the partition of a group; False, and nothing done, without log.
+        """Append one batch to the partition of a group; return False if it has no log here.
 
-        ``done`` is told the outcome, once the batch is replicated. ``guard`` is the one that a
-        transaction was verified with.
+        ``done`` is called with the outcome once the batch is replicated or has failed. ``guard`` is
+        the guard with which a transaction was verified.
         """
         where = self._where(group_id)
         if not self._has_log(where):

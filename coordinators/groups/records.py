@@ -16,7 +16,7 @@ _GROUP_VALUE_VERSION_MAX = 3
 
 
 class OffsetKey(NamedTuple):
-    """Whose offset of which partition."""
+    """Key of a committed offset."""
 
     group_id: str
     topic: str
@@ -24,7 +24,7 @@ class OffsetKey(NamedTuple):
 
 
 class GroupKey(NamedTuple):
-    """Whose members and generation."""
+    """Key of a group's own record, with its members and generation."""
 
     group_id: str
 
@@ -37,7 +37,7 @@ class OffsetValue(NamedTuple):
     metadata: str
     commit_timestamp_ms: int
     expire_timestamp_ms: int = -1
-    """-1: it is kept as long as the group's state says (KIP-211)."""
+    """Time of expiry; -1 if expiry depends on the state of the group (KIP-211)."""
 
 
 class MemberValue(NamedTuple):
@@ -64,11 +64,11 @@ class GroupValue(NamedTuple):
     members: tuple[MemberValue, ...]
 
 
-# -- writing ------------------------------------------------------------------------------------
+# -- encoding -----------------------------------------------------------------------------------
 
 
 def encode_key(key: OffsetKey) -> bytes:
-    """Key version 1."""
+    """Encode the key of an offset in version 1."""
     return (
         struct.pack(">h", 1)
         + string(key.group_id)
@@ -78,12 +78,12 @@ def encode_key(key: OffsetKey) -> bytes:
 
 
 def encode_group_key(key: GroupKey) -> bytes:
-    """Key version 2."""
+    """Encode the key of a group in version 2."""
     return struct.pack(">h", _GROUP_KEY_VERSION) + string(key.group_id)
 
 
 def encode_value(value: OffsetValue, version: int = 3) -> bytes:
-    """Value version 3; version 1 where the release is older or the offset expires by itself."""
+    """Encode an offset in version 3; in version 1 if requested or if it has its own expiry."""
     if version == 1 or value.expire_timestamp_ms >= 0:
         return (
             struct.pack(">hq", 1, value.offset)
@@ -98,7 +98,8 @@ def encode_value(value: OffsetValue, version: int = 3) -> bytes:
 
 
 def encode_group_value(value: GroupValue, version: int = 3) -> bytes:
-    """Value version 3; 2 is without instance ids, 1 without the time of the state, too."""
+    """Encode a group in version 3; version 2 lacks instance ids, and version 1 also the time of
+    the state."""
     parts = [
         struct.pack(">h", version),
         string(value.protocol_type),
@@ -121,13 +122,13 @@ def encode_group_value(value: GroupValue, version: int = 3) -> bytes:
     return b"".join(parts)
 
 
-# -- reading ------------------------------------------------------------------------------------
+# -- decoding -----------------------------------------------------------------------------------
 
 
 def decode_key(data: bytes) -> OffsetKey | GroupKey:
-    """The key of an offset, or of a group's own record.
+    """Decode the key of an offset or of a group.
 
-    Raises ``ClientError`` for anything else.
+    Raises ``ClientError`` for any other key.
     """
     cursor = Cursor(data)
     version = cursor.number(">h")
@@ -139,7 +140,7 @@ def decode_key(data: bytes) -> OffsetKey | GroupKey:
 
 
 def decode_value(data: bytes) -> OffsetValue:
-    """A committed offset of any value version."""
+    """Decode a committed offset of any version."""
     cursor = Cursor(data)
     version = cursor.number(">h")
     if version not in (0, 1, 2, 3):
@@ -153,7 +154,7 @@ def decode_value(data: bytes) -> OffsetValue:
 
 
 def decode_group_value(data: bytes) -> GroupValue:
-    """A generation of a group of any value version."""
+    """Decode a generation of a group, of any version."""
     cursor = Cursor(data)
     version = cursor.number(">h")
     if not 0 <= version <= _GROUP_VALUE_VERSION_MAX:
@@ -188,9 +189,9 @@ def decode_group_value(data: bytes) -> GroupValue:
 
 
 def subscribed_topics(metadata: bytes) -> tuple[str, ...]:
-    """The topics in a consumer's subscription, of any version of the consumer protocol.
+    """Return the topics of a consumer's subscription, of any version of the consumer protocol.
 
-    Raises ``ClientError`` for what is no subscription.
+    Raises ``ClientError`` if the bytes are not a subscription.
     """
     cursor = Cursor(metadata)
     if cursor.number(">h") < 0:

@@ -1,9 +1,9 @@
 """The groups of a broker, their log and their timers (Kafka: ``GroupMetadataManager``).
 
-What a group commits, and each of its generations, is a record of ``__consumer_offsets``. The
-leader of a partition of that topic coordinates the groups that hash to it: becoming leader means
-loading the partition, ceasing to be leader means forgetting its groups. Both are done one after
-the other, a piece at a time, as by Kafka's thread for it.
+Each committed offset and each generation of a group is a record of ``__consumer_offsets``. The
+leader of a partition of that topic coordinates the groups that hash to it: a broker that becomes
+leader loads the partition, and one that ceases to be leader forgets its groups. Loads and unloads
+run one after the other and piecemeal, as on Kafka's thread for them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ...replication.replica_manager import ReplicaManager
 
 LOAD_BYTES = 65536
-"""The bytes that are loaded at once; other requests are answered in between."""
+"""Number of bytes loaded at a time; requests are answered in between."""
 _COMMIT_ERRORS = {
     **APPEND_ERRORS,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
@@ -73,7 +73,7 @@ G = TypeVar("G", bound=AnyGroup)
 
 
 class GroupStore:
-    """Groups by id, the partitions they live in, and what is written of them."""
+    """Keeps the groups by id, loads and unloads their partitions, and writes their records."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class GroupStore:
         write_line: Callable[[str, str], object],
         started_ms: int,
     ) -> None:
-        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log;
+        """``write_line`` logs a line with a level (``info``, ``warn``, ``error``);
         ``started_ms`` is when the broker started."""
         self.host = host
         self.config = config
@@ -95,14 +95,14 @@ class GroupStore:
             config, behaviour, lambda: host.wall_ms(), host.rng
         )
         self.groups: dict[str, Group] = {}
-        """Those of the classic protocol."""
+        """Groups of the classic protocol."""
         self.owned: dict[int, None] = {}
         """Partitions of the internal topic whose groups are coordinated here."""
         self.loading: dict[int, None] = {}
         self._epochs: dict[int, int] = {}
-        """Partition -> leader epoch in which it was loaded or unloaded last."""
+        """Leader epoch of the last load or unload of each partition."""
         self._open_groups: dict[int, dict[str, None]] = {}
-        """Producer id -> groups with offsets in its open transaction."""
+        """Groups with offsets in an open transaction, by producer id."""
         self._tasks: deque[tuple[Iterator[None], int | None]] = deque()
         self._started_ms = started_ms
         self._expires = False
@@ -110,22 +110,22 @@ class GroupStore:
     # -- lookup --------------------------------------------------------------------------------
 
     def get_or_create(self, group_id: str) -> Group:
-        """The group; an unknown one is empty."""
+        """Return the group; an unknown one is created empty."""
         group = self.groups.get(group_id)
         if group is None:
             group = self.groups[group_id] = Group(group_id, self.environment)
         return group
 
     def find(self, group_id: str) -> AnyGroup | None:
-        """The group, of whichever protocol."""
+        """Return the group, of either protocol."""
         return self.groups.get(group_id)
 
     def all(self) -> list[AnyGroup]:
-        """The groups of whichever protocol."""
+        """Return the groups of both protocols."""
         return [*self.groups.values()]
 
     def is_gone(self, group_id: str) -> bool:
-        """Return whether the group would live here and does not."""
+        """Return whether the group would be coordinated here but does not exist."""
         group = self.find(group_id)
         is_dead = group is None or group.is_dead
         return is_dead and self.log.partition_for(group_id) in self.owned
@@ -133,10 +133,10 @@ class GroupStore:
     # -- effects -------------------------------------------------------------------------------
 
     def carry_out(self, group: Group, begun_by: int | None = None) -> None:
-        """Do what a group wants done, in order.
+        """Carry out the effects of a group, in order.
 
-        An append may be answered while it is made; what the group wants then is done at once.
-        ``begun_by`` is, while a run is recorded, the event since which the time ran that is up.
+        If an append completes at once, the effects of its outcome are carried out immediately.
+        ``begun_by`` is the event that started the timer which has expired, if the run is recorded.
         """
         effects, group.effects = group.effects, []
         for effect in effects:
@@ -204,7 +204,7 @@ class GroupStore:
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        """Load partitions of the internal topic that this broker leads now, drop the others."""
+        """Load the internal partitions that this broker now leads, and unload the rest."""
         for partition in leaders:
             if partition.topic_partition.topic == OFFSETS_TOPIC:
                 self._schedule(self._load(partition, partition.leader_epoch))
@@ -214,19 +214,19 @@ class GroupStore:
                 self._schedule(self._unload(number, partition.leader_epoch))
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions were stopped for good; those of the internal topic are coordinated no more.
+        """Unload the internal partitions among partitions that this broker has stopped.
 
-        LeaderAndIsr, which tells of other losses of leadership, goes to living replicas only.
+        Other losses of leadership arrive by LeaderAndIsr, which only goes to live replicas.
         """
         for partition in partitions:
             if partition.topic == OFFSETS_TOPIC:
                 self._schedule(self._unload(partition.partition, None))
 
     def forget_past(self) -> None:
-        """Be as in a new cluster: no groups, and no leader epoch of the internal topic is known.
+        """Drop all groups and all leader epochs of an internal topic that was deleted.
 
-        For one whose internal topic was deleted. Kafka keeps the epochs, and coordinates nothing
-        when the topic is created again until its leaders have changed as often as before.
+        Kafka keeps the epochs: after the topic is created again, it coordinates no groups of a
+        partition until the new leader epoch has caught up with the old one.
         """
         for number in (*self.owned, *self.loading):
             self._schedule(self._unload(number, None))
@@ -239,7 +239,7 @@ class GroupStore:
         yield from ()
 
     def drop_groups(self, number: int | None) -> list[str]:
-        """Forget the groups of a partition, or all; gives their ids."""
+        """Forget the groups of a partition, or all groups for None; return their ids."""
         gone = []
         for group_id, group in list(self.groups.items()):
             if number is None or self.log.partition_for(group_id) == number:
@@ -251,7 +251,7 @@ class GroupStore:
 
     @property
     def is_loading(self) -> bool:
-        """True while partitions are still to be loaded or dropped."""
+        """True while partitions remain to be loaded or unloaded."""
         return bool(self._tasks)
 
     def _schedule(self, task: Iterator[None]) -> None:
@@ -266,7 +266,7 @@ class GroupStore:
         call_later_ms(0, self._run_tasks)
 
     def _run_tasks(self) -> None:
-        """Do the next piece of the first task; a task ends when it yields no more."""
+        """Advance the first task by one step, and drop it when it is exhausted."""
         task, begun_by = self._tasks[0]
         if self.host.causes is not None:
             self.host.causes.serve("GroupStore._run_tasks", begun_by)
@@ -278,7 +278,7 @@ class GroupStore:
             self._run_tasks_soon()
 
     def _accept_epoch(self, number: int, epoch: int | None) -> bool:
-        """Note the epoch of a change of leadership; False if it is older than the last one."""
+        """Note the leader epoch of a leadership change; return False if it is stale."""
         known = self._epochs.get(number, -1)
         if epoch is None:
             return True
@@ -317,11 +317,11 @@ class GroupStore:
         yield from ()
 
     def new_partition(self) -> LoadedPartition:
-        """Return what a partition is read into."""
+        """Return an empty state into which a partition is loaded."""
         return LoadedPartition(self.environment, self._retention_of_offsets_ms)
 
     def keep_loaded(self, group: AnyGroup) -> None:
-        """Coordinate a group that was loaded."""
+        """Start to coordinate a group that was loaded."""
         if isinstance(group, Group):
             self.groups[group.group_id] = group
             group.loaded()
@@ -332,7 +332,7 @@ class GroupStore:
     def complete_transaction(
         self, producer_id: int, partitions: Iterable[int], is_commit: bool
     ) -> None:
-        """A marker stands in these partitions of the internal topic: its offsets count, or go."""
+        """Commit or discard a transaction's offsets, as these partitions now have its marker."""
         self._schedule(self._complete_transaction(producer_id, frozenset(partitions), is_commit))
 
     def _complete_transaction(
@@ -365,7 +365,8 @@ class GroupStore:
         producer_epoch: int = -1,
         guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> None:
-        """Write offsets; they count once they are replicated, and in a transaction once it ends."""
+        """Append offsets, which are committed once replicated, or once their transaction
+        commits."""
         longest = self.config["offset.metadata.max.bytes"]
         accepted = {p: v for p, v in values.items() if len(v.metadata) <= longest}
 
@@ -382,7 +383,7 @@ class GroupStore:
         def appended(outcome: ProducePartitionResponse) -> None:
             error = outcome.error
             owner = self.find(group.group_id)
-            # A group that has changed its protocol meanwhile has the same offsets.
+            # A group that was migrated to the other protocol meanwhile keeps its offsets object.
             if owner is not None and owner.offsets is offsets and not owner.is_dead:
                 for partition, value in accepted.items():
                     commit = CommitRecord(outcome.base_offset, value)
@@ -420,7 +421,7 @@ class GroupStore:
 
     @property
     def _retention_of_offsets_ms(self) -> int | None:
-        """The life of offsets that do not say it, where each has its time (before KIP-211)."""
+        """Lifetime of offsets without an expiry of their own; None since KIP-211."""
         return None if self.behaviour.offsets_expire_by_group_state else self._retention_ms
 
     @property
@@ -428,7 +429,7 @@ class GroupStore:
         return int(self.config["offsets.retention.minutes"]) * 60_000
 
     def _start_expiry(self) -> None:
-        """Look for what has expired every so often, counted from the start of the broker."""
+        """Start the periodic expiry of offsets, at multiples of the interval since the start."""
         if not self._expires:
             self._expires = True
             interval_ms = self.config["offsets.retention.check.interval.ms"]
@@ -446,16 +447,16 @@ class GroupStore:
         self.host.call_later_ms(interval_ms, self._expire)
 
     def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what was committed for partitions that are being deleted."""
+        """Remove the committed offsets of partitions that are being deleted."""
         if self.behaviour.offsets_go_with_their_topic:
             deleted = list(partitions)
             self.clean_up(self.all(), lambda group: group.offsets.remove(deleted))
 
     def clean_up(self, groups: Iterable[G], remove: Callable[[G], list[TopicPartition]]) -> None:
-        """Remove offsets of groups, and groups that have nothing left.
+        """Remove offsets from groups, and remove groups left without members and offsets.
 
-        Each group gets tombstones that nobody waits for: if they are lost, so are the offsets
-        found expired once more (Kafka: ``cleanupGroupMetadata``).
+        The tombstones are not awaited: if they are lost, the offsets will be found expired again
+        (Kafka: ``cleanupGroupMetadata``).
         """
         for group in list(groups):
             removed = remove(group)
@@ -473,7 +474,7 @@ class GroupStore:
                 self.log.append(group.group_id, pairs, _not_awaited, acks=ACKS_NONE)
 
     def end(self, group: AnyGroup) -> None:
-        """Declare a group dead, which is to be removed."""
+        """Mark a group as dead before its removal."""
         group.end()
         if isinstance(group, Group):
             self.carry_out(group)
@@ -484,12 +485,12 @@ class GroupStore:
 
 
 def _read(partition: Partition, log: Log, loaded: LoadedPartition) -> Iterator[None]:
-    """Read a log to its end, a piece at a time, as long as this broker leads it."""
+    """Read a log to its end, one piece per step, as long as this broker leads the partition."""
     offset = log.log_start_offset
     while offset < log.log_end_offset and partition.is_leader and partition.log is log:
         try:
             batches = whole_batches(log.read(offset, LOAD_BYTES, log.log_end_offset).batches)
-        except KafkaError:  # the log directory failed; what was read before counts
+        except KafkaError:  # the log directory failed; the batches read so far are kept
             return
         if not batches:
             return
@@ -500,4 +501,4 @@ def _read(partition: Partition, log: Log, loaded: LoadedPartition) -> Iterator[N
 
 
 def _not_awaited(_outcome: ProducePartitionResponse) -> None:
-    """Ignore the fate of tombstones: without them the offsets are gone, too."""
+    """Ignore the outcome: the offsets are gone even if their tombstones are lost."""

@@ -1,1 +1,1 @@
-"""The coordinator of transactions: states, their log, markers, verification."""
+"""The transaction coordinator: states, the transaction log, markers, verification."""

@@ -1,8 +1,9 @@
 """The transaction coordinator of a broker (docs/kafka/transactions.md#requests;
 Kafka's ``TransactionCoordinator``).
 
-Requests are coroutines: each checks what is known of the id, prepares a change, and waits for its
-record to be replicated. What fails is answered with an error code, never raised.
+A request is a coroutine: it checks the state of the transactional id, prepares a transition, and
+waits for the record of the transition to be replicated. Failures are returned as error codes, never
+raised.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class TransactionCoordinator:
         started_ms: int,
         first_told_ms: int | None = None,
     ) -> None:
-        """``started_ms`` is when the broker started, ``first_told_ms`` when it heard first who
-        leads what, if it did."""
+        """``started_ms`` is when the broker started. ``first_told_ms`` is when it first received
+        metadata from the controller; None if it has not yet."""
         self._host = host
         self._config = config
         self._behaviour = behaviour
@@ -94,7 +95,7 @@ class TransactionCoordinator:
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        """Load partitions of the log that this broker leads now, drop the others."""
+        """Load the transaction log partitions that this broker now leads, and unload the rest."""
         for partition in leaders:
             if partition.topic_partition.topic == TRANSACTIONS_TOPIC:
                 self.markers.forget_partition(partition.topic_partition.partition)
@@ -106,18 +107,18 @@ class TransactionCoordinator:
                 self._resign(partition.topic_partition.partition)
 
     def metadata_changed(self) -> None:
-        """The controller has told who leads what."""
+        """Continue loading and sending that waited for metadata from the controller."""
         self.states.metadata_changed()
         self.markers.metadata_changed()
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions were stopped for good; those of the log are coordinated no more."""
+        """Unload the transaction log partitions among partitions that this broker has stopped."""
         for partition in partitions:
             if partition.topic == TRANSACTIONS_TOPIC:
                 self._resign(partition.partition)
 
     def forget_past(self) -> None:
-        """Be as in a new cluster, whose log is deleted: no ids, and no markers to be sent."""
+        """Drop all transactional ids and unsent markers, as if the log had been deleted."""
         for number in self.states.numbers:
             self._resign(number)
 
@@ -126,7 +127,8 @@ class TransactionCoordinator:
         self.markers.forget_partition(number)
 
     def _loaded(self, coordinator_epoch: int, transactions: list[TransactionMetadata]) -> None:
-        """Go on where the coordinator before got to: what is decided wants its markers."""
+        """Resume transactions that the previous coordinator had decided by sending their
+        markers."""
         wall_ms = self._host.wall_ms()
         decided = [
             (metadata, metadata.state is TransactionState.PREPARE_COMMIT)
@@ -140,9 +142,10 @@ class TransactionCoordinator:
     # -- InitProducerId ------------------------------------------------------------------------
 
     async def init_producer_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
-        """Give a producer id and an epoch; whoever had the epoch before is shut out.
+        """Return a producer id and epoch, which fence producers with an earlier epoch.
 
-        An open transaction is aborted first, and the producer told to ask again.
+        If a transaction is open, abort it and return CONCURRENT_TRANSACTIONS, so that the producer
+        retries.
         """
         transactional_id = request.transactional_id
         if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
@@ -173,10 +176,10 @@ class TransactionCoordinator:
     async def _prepare_init(
         self, transactional_id: str, request: InitProducerIdRequest
     ) -> tuple[int, TransitMetadata]:
-        """The coordinator epoch and what is to be written; raises ``KafkaError``."""
+        """Return the coordinator epoch and the transition to write; raise ``KafkaError``."""
         producer_id: int | None = None
         while True:
-            # Begun anew once there is a new producer id: the id may have changed meanwhile.
+            # Looked up again after each await: the transactional id may have changed meanwhile.
             coordinator_epoch, metadata = self.states.find(transactional_id)
             if metadata is None and producer_id is not None:
                 metadata = self.states.put_if_absent(
@@ -201,7 +204,10 @@ class TransactionCoordinator:
         request: InitProducerIdRequest,
         new_producer_id: int | None,
     ) -> TransitMetadata | None:
-        """None when it takes a new producer id and none is given; raises ``KafkaError``."""
+        """Return the transition to write, or None if a new producer id is needed but missing.
+
+        Raises ``KafkaError``.
+        """
         has_expectation = request.producer_id != NO_PRODUCER_ID
         if metadata.pending_state is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -234,7 +240,7 @@ class TransactionCoordinator:
         producer_epoch: int,
         partitions: tuple[TopicPartition, ...],
     ) -> ErrorCode:
-        """Take partitions into the transaction; the first ones begin it."""
+        """Add partitions to the transaction; the first of them begin it."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         try:
@@ -253,9 +259,9 @@ class TransactionCoordinator:
         return await self.states.append(transactional_id, coordinator_epoch, target)
 
     def verify(self, asked: TransactionPartitions) -> AddPartitionsToTxnResult:
-        """Say which partitions belong to the transaction (KIP-890).
+        """Return for each partition whether it belongs to the transaction (KIP-890).
 
-        What is being written does not matter: the append to the partition checks again.
+        A pending transition is ignored: the append to the partition checks again.
         """
         transactional_id = asked.transactional_id
         error = _NONE
@@ -287,7 +293,10 @@ class TransactionCoordinator:
         )
 
     def _find(self, transactional_id: str, producer_id: int) -> tuple[int, TransactionMetadata]:
-        """Raises ``KafkaError``, INVALID_PRODUCER_ID_MAPPING for one that is not its own."""
+        """Return the coordinator epoch and the state of a transactional id.
+
+        Raises ``KafkaError``: INVALID_PRODUCER_ID_MAPPING if the producer id is not the current.
+        """
         coordinator_epoch, metadata = self.states.find(transactional_id)
         if metadata is None or metadata.producer_id != producer_id:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -296,7 +305,7 @@ class TransactionCoordinator:
     # -- EndTxn --------------------------------------------------------------------------------
 
     async def end(self, request: EndTxnRequest) -> ErrorCode:
-        """Commit or abort: NONE once the decision is replicated; the markers follow."""
+        """Commit or abort; return NONE once the decision is replicated, before any marker is."""
         return await self._end(
             request.transactional_id,
             request.producer_id,
@@ -350,7 +359,7 @@ class TransactionCoordinator:
         decided: TransitMetadata,
         is_commit: bool,
     ) -> ErrorCode:
-        """The decision is in the log: have its markers written."""
+        """Send the markers of a decision that is in the log."""
         try:
             found_epoch, metadata = self._find(transactional_id, decided.producer_id)
         except KafkaError as error:
@@ -420,7 +429,7 @@ class TransactionCoordinator:
         )
 
     def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
-        """The ids that this broker coordinates (KIP-664)."""
+        """List the transactional ids that this broker coordinates (KIP-664)."""
         try:
             unknown, listed = self.states.listed(request)
         except KafkaError as error:

@@ -1,10 +1,10 @@
-"""The end of a transaction is told to the leaders of its partitions
+"""Sending of transaction markers to the leaders of a transaction's partitions
 (docs/kafka/transactions.md#markers; Kafka's ``TransactionMarkerChannelManager``).
 
-There is one queue per broker. What is queued while a turn of the sender is due goes into one
-request per broker; of those one at a time is under way. A partition whose leader moved is asked for
-again at its new leader; one whose leader is not alive waits until it is. When no partition is left,
-the transaction is closed in the log.
+There is one queue per broker. Each turn of the sender packs the queued markers into one request per
+broker, and each broker has at most one request in flight. If the leader of a partition has moved,
+the marker is sent to the new leader; if no leader is alive, the marker waits for one. Once no
+partition is left, the completion of the transaction is written to the log.
 """
 
 from __future__ import annotations
@@ -26,53 +26,54 @@ from .metadata import TransactionMetadata, TransitMetadata
 from .state_manager import TransactionStateManager
 
 RETRY_PAUSE_MS = 10
-"""Kafka's sender asks again as soon as it is answered; here that must take some virtual time."""
+"""Delay of a retry. Kafka's sender retries at once; here a retry must take some virtual time."""
 RECONNECT_BACKOFF_MS = 50
-"""Kafka's sender leaves a broker alone for this long after its connection broke."""
+"""Time for which Kafka's sender does not reconnect to a broker whose connection broke."""
 _GIVEN_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
-"""Somebody else has this transaction now."""
+"""Errors which show that another producer or coordinator has taken over the transaction."""
 _WITHOUT_MARKERS = frozenset(
     {ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.UNSUPPORTED_VERSION}
 )
-"""Nothing of a transaction can be in such a partition."""
+"""Errors of partitions that cannot hold transactional records, and so need no marker."""
 
 SendMarkers = Callable[
     [int, WriteTxnMarkersRequest, Callable[[WriteTxnMarkersResponse | None], object]], object
 ]
-"""Sends a request to a broker and hands over the answer, once; None if there was none."""
+"""Sends a request to a broker and calls the callback once: with the response, or with None if there
+was none."""
 
 _HEARING_MS = 5000
-"""So long after it was first told who leads what, a broker may not have heard of all there is."""
+"""Time after a broker's first metadata in which it may not know all partitions yet."""
 
 
 @assembled
 class _PendingTransaction:
-    """A decided transaction whose markers are on their way."""
+    """A decided transaction whose markers are not all acknowledged."""
 
     coordinator_epoch: int
     is_commit: bool
     metadata: TransactionMetadata
     target: TransitMetadata
     is_loaded: bool
-    """Whether it was decided before this broker read it in the log."""
+    """True if the transaction was already decided when this broker loaded it from the log."""
 
 
 _Entry = tuple[_PendingTransaction, TransactionMarker]
 
 
 class _BrokerMarkers:
-    """Markers for one broker: those queued, and the requests that wait for their turn."""
+    """The queued markers and unsent requests of one broker."""
 
     def __init__(self) -> None:
         self.queued: list[_Entry] = []
         self.unsent: deque[list[_Entry]] = deque()
         self.is_busy = False
         self.timer: Timer | None = None
-        """Runs while the broker is left alone."""
+        """Set while the broker is in its reconnect back-off."""
 
 
 class MarkerChannels:
-    """Sender of the markers of the transactions that this broker coordinates."""
+    """Sends the markers of the transactions that this broker coordinates."""
 
     def __init__(
         self,
@@ -97,11 +98,11 @@ class MarkerChannels:
         self._turn: Timer | None = None
         self._turn_at_ms = 0
         self._first_told_ms = first_told_ms
-        """When this broker heard first who leads what."""
+        """When this broker first received metadata from the controller."""
 
     @property
     def pending_count(self) -> int:
-        """Transactions that are decided and not closed."""
+        """Number of transactions that are decided but not completed."""
         return len(self._pending)
 
     @property
@@ -119,9 +120,9 @@ class MarkerChannels:
         target: TransitMetadata,
         is_loaded: bool = False,
     ) -> None:
-        """Send the markers of a decided transaction; ``target`` is written when all are there.
+        """Send the markers of a decided transaction, and write ``target`` once all are written.
 
-        ``is_loaded`` says that it was decided before this broker read it in the log.
+        ``is_loaded`` is true if the transaction was already decided when this broker loaded it.
         """
         pending = _PendingTransaction(coordinator_epoch, is_commit, metadata, target, is_loaded)
         self._pending[metadata.transactional_id] = pending
@@ -129,7 +130,7 @@ class MarkerChannels:
         self._close_if_done(pending)
 
     def forget_partition(self, number: int) -> None:
-        """Drop what was queued for the ids of a partition of the log; another broker sends it."""
+        """Drop the queued markers of a log partition that another broker now coordinates."""
         for queue in self._queues():
             kept = [
                 entry
@@ -152,7 +153,7 @@ class MarkerChannels:
             del self._pending[name]
 
     def metadata_changed(self) -> None:
-        """A leader that was missed may be alive; Kafka's sender looks all the time."""
+        """Retry markers without a live leader, which may exist now; Kafka's sender polls."""
         if self._first_told_ms is None:
             self._first_told_ms = self._host.now_ms()
         if self._without_leader:
@@ -163,10 +164,11 @@ class MarkerChannels:
     def _queue(
         self, pending: _PendingTransaction, partitions: Iterable[TopicPartition], delay_ms: int = 0
     ) -> None:
-        """Put partitions into the queues of their leaders; deleted ones need no marker.
+        """Queue the markers of partitions for their leaders; deleted partitions need no marker.
 
-        Those of which nothing was heard are deleted, unless the broker was just started and has
-        found the transaction in its log: the controller does not name all of them at once.
+        Partitions missing from the metadata count as deleted. The exception is a transaction loaded
+        from the log soon after the broker started, because the controller does not announce all
+        partitions at once.
         """
         is_hearing = pending.is_loaded and self._hears_for_ms() > 0
         by_broker: dict[int | None, list[TopicPartition]] = {}
@@ -224,7 +226,7 @@ class MarkerChannels:
             self._turn = None
 
     def _take_turn(self) -> None:
-        """Append again what could not be appended, and make requests of what is queued."""
+        """Retry failed appends to the log, and send the queued markers as requests."""
         self._turn = None
         again, self._to_append_again = self._to_append_again, []
         for pending in again:
@@ -232,7 +234,7 @@ class MarkerChannels:
         homeless, self._without_leader = self._without_leader, []
         for pending, marker in homeless:
             self._queue(pending, marker.partitions)
-        self._cancel_turn()  # this very turn takes what was queued just now
+        self._cancel_turn()  # the loop below sends the markers queued just now
         for broker_id, channel in tuple(self._channels.items()):
             if channel.queued:
                 channel.unsent.append(channel.queued)
@@ -244,7 +246,7 @@ class MarkerChannels:
             self._wake(left_ms)
 
     def _hears_for_ms(self) -> int:
-        """Return how many ms remain for partitions to be named of which nothing was heard yet."""
+        """Return for how many milliseconds the controller may still announce partitions."""
         if self._first_told_ms is None:
             return 0
         return max(0, self._first_told_ms + _HEARING_MS - self._host.now_ms())
@@ -271,7 +273,7 @@ class MarkerChannels:
     # -- answers -------------------------------------------------------------------------------
 
     def _disconnected(self, broker_id: int, channel: _BrokerMarkers, entries: list[_Entry]) -> None:
-        """Send what a lost broker was to get to the present leaders."""
+        """Requeue the markers of an unreachable broker for the present leaders."""
 
         def try_again() -> None:
             channel.timer = None
@@ -303,9 +305,9 @@ class MarkerChannels:
         partitions: tuple[TopicPartition, ...],
         errors: dict[TopicPartition, ErrorCode],
     ) -> None:
-        """Kafka's ``TransactionMarkerRequestCompletionHandler``.
+        """Handle the outcome of one marker (Kafka's ``TransactionMarkerRequestCompletionHandler``).
 
-        All other errors are tried again. Kafka's broker ends itself where it never expects one.
+        Any other error is retried. On one that it never expects, Kafka's broker halts.
         """
         retried: list[TopicPartition] = []
         is_given_up = False
@@ -334,7 +336,7 @@ class MarkerChannels:
             self._start_task(self._close(pending))
 
     async def _close(self, pending: _PendingTransaction) -> None:
-        """Write that the transaction is complete; a broker that has lost it leaves it alone."""
+        """Write the completion of the transaction, unless this broker no longer coordinates it."""
         error = await self._states.append(
             pending.metadata.transactional_id,
             pending.coordinator_epoch,
@@ -342,7 +344,7 @@ class MarkerChannels:
             stays_pending_if_unavailable=True,
         )
         if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            # Kafka's sender sleeps in its selector for as long, unless something wakes it.
+            # Kafka's sender polls its selector with the same timeout, unless it is woken earlier.
             self._to_append_again.append(pending)
             self._wake(self._request_timeout_ms)
         elif error not in (

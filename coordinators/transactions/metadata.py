@@ -1,9 +1,9 @@
-"""State a coordinator keeps of one transactional id, and how it changes
+"""The state that a coordinator keeps of a transactional id, and its transitions
 (docs/kafka/transactions.md#states; Kafka's ``TransactionMetadata``).
 
-A change takes two steps, with a record of the transaction log between them: ``prepare_*`` gives
-what is to be written and marks the change as pending; ``complete`` takes it over once the record is
-replicated. While a change is pending nobody may begin another.
+A transition takes two steps: ``prepare_*`` returns the state to write to the transaction log and
+marks the transition as pending; ``complete`` applies it once its record is replicated. No other
+transition may be prepared while one is pending.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _DEAD = TransactionState.DEAD
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """Return whether a client may have no epoch beyond this one: the last one is kept for
+    """Return whether this is the last epoch for clients; the one after it is reserved for
     fencing."""
     return producer_epoch >= EPOCH_MAX - 1
 
 
 @message
 class TransitMetadata:
-    """The target of a change, as it is written to the log."""
+    """The target of a transition, as written to the log."""
 
     producer_id: int
     last_producer_id: int
@@ -40,7 +40,7 @@ class TransitMetadata:
     state: TransactionState
     partitions: tuple[TopicPartition, ...]
     start_ms: int
-    """When the first partition was added; -1 for none."""
+    """When the first partition was added; -1 if there is no transaction."""
     updated_ms: int
 
 
@@ -78,32 +78,35 @@ class TransactionMetadata:
         self.transactional_id: str = transactional_id
         self.producer_id: int = producer_id
         self.last_producer_id: int = NO_PRODUCER_ID
-        """The id before this one; lost when another broker loads the log, as in Kafka."""
+        """The previous producer id; it is not in the log, so a new coordinator loses it, as in
+        Kafka."""
         self.producer_epoch: int = producer_epoch
         self.last_producer_epoch: int = NO_PRODUCER_EPOCH
-        """The epoch that a producer may repeat whose answer was lost (KIP-360)."""
+        """The previous epoch, with which a producer may retry if it missed the response
+        (KIP-360)."""
         self.timeout_ms: int = timeout_ms
         self.state: TransactionState = state
         self.pending_state: TransactionState | None = None
-        """The state of a change that is being written; no other change may begin."""
+        """Target state of the transition being written, which excludes other transitions."""
         self.partitions: dict[TopicPartition, None] = dict.fromkeys(partitions)
-        """Those of the transaction; once decided, those whose marker is not acknowledged."""
+        """Partitions of the transaction; once it is decided, those without acknowledged marker."""
         self.start_ms: int = start_ms
         self.began_ms: int = start_ms
-        """The same by the clock of the runtime, which the timeout counts by."""
+        """``start_ms`` on the runtime's clock, by which the transaction times out."""
         self.begun_by: int | None = None
-        """While a run is recorded: seq of the event at which it began."""
+        """Number of the event at which the transaction began, if the run is recorded."""
         self.updated_ms: int = updated_ms
         self.fence_failed: bool = False
-        """A raised epoch may not have reached the log; fencing again does not raise it more."""
+        """True if the write of a fencing epoch failed, so that the next fencing reuses the
+        epoch."""
 
     @property
     def is_epoch_exhausted(self) -> bool:
         return is_epoch_exhausted(self.producer_epoch)
 
     def may_belong_to(self, producer_id: int, producer_epoch: int) -> bool:
-        """Return whether that may be the id's own producer; its epoch is checked later
-        (KIP-360)."""
+        """Return whether the producer id can belong to this transactional id (KIP-360); the epoch
+        is checked later."""
         return (
             self.producer_epoch == NO_PRODUCER_EPOCH
             or producer_id == self.producer_id
@@ -113,9 +116,9 @@ class TransactionMetadata:
     # -- preparing -----------------------------------------------------------------------------
 
     def prepare_fence(self) -> TransitMetadata:
-        """Shut out whoever has the present epoch; the transaction is then aborted under the next.
+        """Prepare to fence the present epoch, so that the transaction is aborted under the next.
 
-        The epoch is never told to a client.
+        The new epoch is never returned to a client.
         """
         if self.producer_epoch == EPOCH_MAX:
             raise InvariantError(f"{self.transactional_id} has no epoch left to fence with")
@@ -130,11 +133,11 @@ class TransactionMetadata:
     def prepare_next_epoch(
         self, timeout_ms: int, expected_epoch: int | None, wall_ms: int
     ) -> TransitMetadata:
-        """Begin anew under the next epoch.
+        """Prepare an empty transaction under the next epoch.
 
-        ``expected_epoch`` is the one that the producer has (KIP-360): the present one, or the one
-        before if it repeats a request whose answer was lost. ``KafkaError`` PRODUCER_FENCED for
-        any other.
+        ``expected_epoch`` is the epoch that the producer sent (KIP-360): the present epoch, or the
+        previous one if the producer retries a request whose response was lost. Raises
+        ``KafkaError`` PRODUCER_FENCED for any other epoch.
         """
         if self.is_epoch_exhausted:
             raise InvariantError(f"{self.transactional_id} has no epoch left")
@@ -155,7 +158,7 @@ class TransactionMetadata:
     def prepare_rotation(
         self, producer_id: int, timeout_ms: int, wall_ms: int, keep_last_epoch: bool
     ) -> TransitMetadata:
-        """Begin anew under another producer id, the epochs of the present one being used up."""
+        """Prepare an empty transaction under a new producer id, after the epochs ran out."""
         if self.state is _ONGOING or self.state.is_prepared:
             raise InvariantError(f"{self.transactional_id} has a transaction open")
         last_epoch = self.producer_epoch if keep_last_epoch else NO_PRODUCER_EPOCH
@@ -178,7 +181,7 @@ class TransactionMetadata:
     def prepare_add_partitions(
         self, partitions: Iterable[TopicPartition], wall_ms: int
     ) -> TransitMetadata:
-        """Take partitions into the transaction; the first ones begin it."""
+        """Prepare to add partitions to the transaction; the first of them begin it."""
         return self._prepare(
             _ONGOING,
             partitions=tuple(dict.fromkeys((*self.partitions, *partitions))),
@@ -187,12 +190,12 @@ class TransactionMetadata:
         )
 
     def prepare_end(self, is_commit: bool, wall_ms: int) -> TransitMetadata:
-        """Decide the transaction."""
+        """Prepare the decision to commit or abort."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
         return self._prepare(state, updated_ms=wall_ms)
 
     def prepare_complete(self, wall_ms: int) -> TransitMetadata:
-        """Close a decided transaction."""
+        """Prepare the completion of a decided transaction."""
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         self.fence_failed = False
         return self._prepare(
@@ -202,7 +205,7 @@ class TransactionMetadata:
         )
 
     def prepare_dead(self) -> TransitMetadata:
-        """Forget the id; its tombstone is to be written."""
+        """Prepare the removal of the transactional id, which a tombstone records."""
         return self._prepare(_DEAD, partitions=(), updated_ms=self.updated_ms)
 
     def _prepare(
@@ -217,7 +220,7 @@ class TransactionMetadata:
         partitions: tuple[TopicPartition, ...] | None = None,
         start_ms: int | None = None,
     ) -> TransitMetadata:
-        """Prepare a transition; a field that is not given stays as it is."""
+        """Prepare a transition; fields left out keep their value."""
         if self.pending_state is not None:
             raise InvariantError(
                 f"{self.transactional_id} may not go to {state.title} while it goes to "
@@ -252,7 +255,10 @@ class TransactionMetadata:
     # -- completing ----------------------------------------------------------------------------
 
     def complete(self, target: TransitMetadata) -> None:
-        """Take over what is in the log now; ``InvariantError`` for what does not follow."""
+        """Apply the pending transition, whose record is replicated.
+
+        Raises ``InvariantError`` if ``target`` cannot follow the present state.
+        """
         state = self.pending_state
         if state is None or state is not target.state or not self._follows(target):
             raise InvariantError(
@@ -275,7 +281,7 @@ class TransactionMetadata:
         self.state = state
 
     def _follows(self, target: TransitMetadata) -> bool:
-        """Return whether the target can come of the present values."""
+        """Return whether the target can follow the present state."""
         state = target.state
         if state is _EMPTY:
             is_next_epoch = target.producer_epoch in (self.producer_epoch, self.producer_epoch + 1)
@@ -297,7 +303,7 @@ class TransactionMetadata:
         return target.start_ms != -1
 
     def remove_partition(self, partition: TopicPartition) -> None:
-        """A partition needs no marker any more."""
+        """Remove a partition that no longer needs a marker."""
         if not self.state.is_prepared:
             raise InvariantError(
                 f"{self.transactional_id} in {self.state.title} waits for no markers"

@@ -1,4 +1,4 @@
-"""Work that is due every so often, while there is anything to do."""
+"""Periodic work that pauses while there is nothing to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...protocol.host import Host, Timer, name_as
 
 
 class Periodic:
-    """Calls at multiples of an interval from its start on, while they are wanted."""
+    """Calls ``work`` at multiples of an interval after ``started_ms``, while ``is_wanted``."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Periodic:
         name_as(self._fire, work)
 
     def wake(self) -> None:
-        """There may be something to do from now on."""
+        """Schedule the next call, as there may be work from now on."""
         if self._timer is None:
             passed_ms = (self._host.now_ms() - self._started_ms) % self._interval_ms
             delay_ms = self._interval_ms - passed_ms

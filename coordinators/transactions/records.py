@@ -19,12 +19,12 @@ _TIMES = struct.Struct(">qq")
 
 
 def encode_key(transactional_id: str) -> bytes:
-    """Key version 0."""
+    """Encode a key in version 0."""
     return _VERSION.pack(0) + string(transactional_id)
 
 
 def encode_value(target: TransitMetadata) -> bytes:
-    """Value version 0; without partitions while the transaction is empty."""
+    """Encode a value in version 0, with null partitions in state Empty."""
     parts = [
         _PRODUCER.pack(
             0, target.producer_id, target.producer_epoch, target.timeout_ms, target.state
@@ -45,7 +45,7 @@ def encode_value(target: TransitMetadata) -> bytes:
 
 
 def decode_key(data: bytes) -> str | None:
-    """The transactional id of a record; None for a key of a later version, which is skipped.
+    """Return the transactional id of a key; None for a later key version, which is skipped.
 
     Raises ``ClientError`` for a key that ends too early.
     """
@@ -54,7 +54,10 @@ def decode_key(data: bytes) -> str | None:
 
 
 def decode_value(transactional_id: str, data: bytes) -> TransactionMetadata:
-    """The state of an id; raises ``ClientError`` for an unknown version or broken bytes."""
+    """Return the state of a transactional id.
+
+    Raises ``ClientError`` for an unknown version or malformed bytes.
+    """
     cursor = Cursor(data)
     version = cursor.number(">h")
     if version != 0:

@@ -1,9 +1,9 @@
-"""The transaction log: which ids this broker coordinates, and what is written of them
-(docs/kafka/transactions.md#the-log; Kafka's
-``TransactionStateManager``).
+"""The transactional ids that this broker coordinates, and their records in the transaction log
+(docs/kafka/transactions.md#the-log; Kafka's ``TransactionStateManager``).
 
-The leader of a partition of ``__transaction_state`` coordinates the ids that hash to it. Its leader
-epoch is the coordinator epoch: what was begun under an older one is not completed.
+The leader of a partition of ``__transaction_state`` coordinates the transactional ids that hash to
+the partition. The leader epoch of the partition is the coordinator epoch: a transition prepared
+under an older epoch is not completed.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ _WRITE_ERRORS = {
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 _RECORD_OVERHEAD = 30
-"""Bytes of a tombstone beside its key, at most."""
+"""Upper bound of the bytes in a tombstone besides its transactional id."""
 
 
 class Coordinated(NamedTuple):
-    """An id of which this broker is the coordinator."""
+    """A transactional id that this broker coordinates."""
 
     coordinator_epoch: int
     metadata: TransactionMetadata | None
-    """None for an id that nobody has initialized."""
+    """State of the transactional id; None if it was never initialized."""
 
 
 @assembled
 class _OwnedPartition:
-    """A partition of the transaction log that was loaded."""
+    """A loaded partition of the transaction log."""
 
     coordinator_epoch: int
     hosted: Partition
@@ -68,7 +68,7 @@ class _OwnedPartition:
 
 
 class TransactionStateManager:
-    """The ids of this broker's partitions of the transaction log."""
+    """Keeps the state of the transactional ids whose log partitions this broker leads."""
 
     def __init__(self, host: Host, config: BrokerConfig, replicas: ReplicaManager) -> None:
         self._host = host
@@ -76,12 +76,12 @@ class TransactionStateManager:
         self._replicas = replicas
         self._owned: dict[int, _OwnedPartition] = {}
         self._loading: dict[int, int] = {}
-        """Partitions about to be read, with their coordinator epoch."""
+        """Coordinator epochs of the partitions about to be read."""
         self._waiting: dict[int, Callable[[], object]] = {}
-        """Those among them that wait for the controller to tell who leads what."""
+        """Loads of partitions that wait for metadata from the controller."""
 
     def partition_for(self, transactional_id: str) -> int:
-        """Partition of ``__transaction_state`` whose leader coordinates the id."""
+        """Return the partition of ``__transaction_state`` whose leader coordinates the id."""
         return coordinating_partition(
             TRANSACTIONS_TOPIC, transactional_id, self._replicas.metadata_cache, self._config
         )
@@ -92,13 +92,13 @@ class TransactionStateManager:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Partitions of the log that are read, or about to be."""
+        """Numbers of the log partitions that are loaded or being loaded."""
         return (*self._owned, *self._loading)
 
     # -- lookup --------------------------------------------------------------------------------
 
     def find(self, transactional_id: str) -> Coordinated:
-        """Return the state of a transactional id, if there is one.
+        """Return the state of a transactional id, with its coordinator epoch.
 
         Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR.
         """
@@ -106,7 +106,7 @@ class TransactionStateManager:
         return Coordinated(owned.coordinator_epoch, owned.transactions.get(transactional_id))
 
     def put_if_absent(self, metadata: TransactionMetadata) -> TransactionMetadata:
-        """Keep a new id, unless it is known meanwhile; raises as ``find``."""
+        """Keep a new id and return its state, or the state already kept; raise like ``find``."""
         transactions = self._owner(metadata.transactional_id).transactions
         kept = transactions.setdefault(metadata.transactional_id, metadata)
         if kept is metadata:
@@ -123,7 +123,7 @@ class TransactionStateManager:
         return owned
 
     def current(self, transactional_id: str, coordinator_epoch: int) -> TransactionMetadata | None:
-        """Return the state of an id that is coordinated here under that very epoch, else None."""
+        """Return the state of an id if it is coordinated here under this epoch, else None."""
         try:
             found = self.find(transactional_id)
         except KafkaError:
@@ -131,7 +131,7 @@ class TransactionStateManager:
         return found.metadata if found.coordinator_epoch == coordinator_epoch else None
 
     def transactions(self) -> Iterator[tuple[int, TransactionMetadata]]:
-        """All ids with their coordinator epoch, whatever is loaded; safe against changes."""
+        """Yield all loaded ids with their coordinator epochs; changes meanwhile are safe."""
         for owned in tuple(self._owned.values()):
             for metadata in tuple(owned.transactions.values()):
                 yield owned.coordinator_epoch, metadata
@@ -139,7 +139,7 @@ class TransactionStateManager:
     def listed(
         self, request: ListTransactionsRequest
     ) -> tuple[tuple[str, ...], tuple[ListedTransaction, ...]]:
-        """The states that do not exist, and the ids that pass the filters.
+        """Return the requested states that do not exist, and the ids that pass the filters.
 
         Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS while any partition is being loaded.
         """
@@ -162,12 +162,13 @@ class TransactionStateManager:
     def load(
         self, hosted: Partition, loaded: Callable[[int, list[TransactionMetadata]], object]
     ) -> None:
-        """Read a partition that this broker leads now, in a moment.
+        """Schedule the loading of a partition that this broker now leads.
 
-        ``loaded`` is called with the coordinator epoch and what was read, unless the leadership
-        has gone by then. A broker that was just started hears of its leaderships first and then
-        of the partitions there are; Kafka reads for longer than that takes. Were it not so,
-        partitions that wait for a marker would seem deleted.
+        ``loaded`` is called with the coordinator epoch and the transactional ids read, unless the
+        leadership is lost before. A broker that has just started learns of its leaderships before
+        it knows the cluster's partitions; until it does, partitions that wait for a marker would
+        seem deleted. So loading waits for the metadata. Kafka has it by the time it has read the
+        log.
         """
         number = hosted.topic_partition.partition
         epoch = hosted.leader_epoch
@@ -190,13 +191,13 @@ class TransactionStateManager:
         self._host.call_later_ms(0, load)
 
     def metadata_changed(self) -> None:
-        """Go on with what waits for the partitions there are."""
+        """Resume the loads that waited for metadata."""
         waiting, self._waiting = self._waiting, {}
         for load in waiting.values():
             load()
 
     def unload(self, number: int) -> None:
-        """Forget a partition that this broker does not lead any more."""
+        """Forget a partition that this broker no longer leads."""
         self._loading.pop(number, None)
         self._waiting.pop(number, None)
         owned = self._owned.pop(number, None)
@@ -207,7 +208,8 @@ class TransactionStateManager:
     def _tell(
         self, transactional_id: str, metadata: TransactionMetadata | None, before: str | None = None
     ) -> None:
-        """Tell whoever records the run how a transaction stands here; None: not known here."""
+        """Report the state of a transaction to the recorder; ``metadata`` is None for an unknown
+        one."""
         tell = self._host.state_listener
         if tell is None:
             return
@@ -232,10 +234,10 @@ class TransactionStateManager:
         target: TransitMetadata,
         stays_pending_if_unavailable: bool = False,
     ) -> Pending[ErrorCode]:
-        """Write a prepared change, and complete it once it is replicated.
+        """Write a prepared transition, and complete it once its record is replicated.
 
-        A change that fails is not pending any more. With ``stays_pending_if_unavailable`` it is
-        after COORDINATOR_NOT_AVAILABLE: the caller will write it again.
+        A transition that fails is no longer pending. With ``stays_pending_if_unavailable`` it stays
+        pending after COORDINATOR_NOT_AVAILABLE, as the caller will write it again.
         """
         outcome: Pending[ErrorCode] = Pending()
         try:
@@ -300,7 +302,7 @@ class TransactionStateManager:
         return _NONE
 
     def _note_begin(self, metadata: TransactionMetadata) -> None:
-        """Its timeout counts from here on what the clock of the runtime counts."""
+        """Note when the transaction began on the runtime's clock, for its timeout."""
         open_ms = self._host.wall_ms() - metadata.start_ms
         metadata.began_ms = self._host.now_ms() - open_ms
         if self._host.causes is not None:
@@ -309,7 +311,7 @@ class TransactionStateManager:
     # -- expiry --------------------------------------------------------------------------------
 
     def expire(self) -> None:
-        """Write tombstones for the ids that nobody has used for a long time."""
+        """Write tombstones for ids unused for ``transactional.id.expiration.ms``."""
         latest_ms = self._host.wall_ms() - self._config["transactional.id.expiration.ms"]
         for number, owned in tuple(self._owned.items()):
             log = owned.hosted.log
@@ -364,7 +366,7 @@ class TransactionStateManager:
 
 
 def _read(log: Log) -> dict[str, TransactionMetadata]:
-    """The last word on each id; what follows a record that cannot be read is left out."""
+    """Return the latest state of each id; reading stops at a record that cannot be decoded."""
     transactions: dict[str, TransactionMetadata] = {}
     for batch in log.batches():
         if batch.is_control:

@@ -11,7 +11,7 @@ from ...protocol.errors import ErrorCode
 
 
 class TransactionState(IntEnum):
-    """Kafka's ``TransactionState``; the numbers are those of the records."""
+    """Kafka's ``TransactionState``, numbered as in the records."""
 
     EMPTY = 0
     ONGOING = 1
@@ -24,7 +24,7 @@ class TransactionState(IntEnum):
 
     @property
     def title(self) -> str:
-        """Kafka's name, as DescribeTransactions answers it: ``PrepareCommit``."""
+        """Kafka's name of the state, as DescribeTransactions returns it: ``PrepareCommit``."""
         return _TITLES[self]
 
     @property
@@ -58,11 +58,11 @@ VALID_PREVIOUS_STATES: Mapping[TransactionState, tuple[TransactionState, ...]] =
     }
 )
 EXPIRABLE_STATES = (_EMPTY, _COMPLETE_COMMIT, _COMPLETE_ABORT)
-"""States in which an id may be forgotten."""
+"""States in which a transactional id may expire."""
 
 
 def answer_to_end(state: TransactionState, is_commit: bool) -> ErrorCode:
-    """Return the answer to EndTxn where no transaction is open."""
+    """Return the answer to EndTxn in a state other than Ongoing."""
     prepared, complete = (
         (TransactionState.PREPARE_COMMIT, _COMPLETE_COMMIT)
         if is_commit

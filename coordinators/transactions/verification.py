@@ -1,8 +1,8 @@
-"""A leader asks the coordinator whether a partition belongs to a transaction (KIP-890;
-docs/kafka/transactions.md#verification; Kafka's ``AddPartitionsToTxnManager``).
+"""Verification by a leader that a partition belongs to a transaction, which it asks the coordinator
+(KIP-890; docs/kafka/transactions.md#verification; Kafka's ``AddPartitionsToTxnManager``).
 
-One request per coordinator is under way; what comes meanwhile goes into the next one, at most one
-entry for each transactional id.
+One request per coordinator is in flight. Later verifications wait for the next request, which has
+at most one entry for each transactional id.
 """
 
 from __future__ import annotations
@@ -25,28 +25,30 @@ from ..partitioning import coordinating_partition
 
 _NONE = ErrorCode.NONE
 Verified = Callable[[Mapping[TopicPartition, ErrorCode]], object]
-"""Takes the partitions that may not be written, each with its error."""
+"""Called with the partitions that may not be written, each with its error."""
 
 SendVerification = Callable[
     [int, AddPartitionsToTxnRequest, Callable[[AddPartitionsToTxnResponse | None], object]], object
 ]
-"""Sends a request to a coordinator and hands over the answer, once; None if there was none."""
+"""Sends a request to a coordinator and calls the callback once: with the response, or with None if
+there was none."""
 
 
 class _Waiting:
-    """Transactions to be asked for in the next request to one coordinator."""
+    """Transactions to verify in the next request to one coordinator."""
 
     __slots__ = ("callbacks", "knows_abortable", "transactions")
 
     def __init__(self, knows_abortable: bool) -> None:
         self.knows_abortable = knows_abortable
-        """Of the client that came first: Kafka asks once for all of a request."""
+        """True if the first client knows TRANSACTION_ABORTABLE; as in Kafka, that counts for the
+        whole request."""
         self.transactions: dict[str, TransactionPartitions] = {}
         self.callbacks: dict[str, Verified] = {}
 
 
 class TransactionVerifier:
-    """Questions to the coordinators of transactional ids, on behalf of the partitions led here."""
+    """Asks coordinators whether the partitions that this broker leads belong to a transaction."""
 
     def __init__(
         self,
@@ -65,9 +67,10 @@ class TransactionVerifier:
     def verify(
         self, asked: TransactionPartitions, knows_abortable: bool, verified: Verified
     ) -> None:
-        """``verified`` is called once, when the coordinator has answered or cannot be asked.
+        """Verify partitions; call ``verified`` once the coordinator has answered or cannot be
+        asked.
 
-        A client that does not know TRANSACTION_ABORTABLE is told INVALID_TXN_STATE.
+        A client that does not know TRANSACTION_ABORTABLE receives INVALID_TXN_STATE instead.
         """
         coordinator = self._coordinator_of(asked.transactional_id)
         if coordinator is None:
@@ -82,7 +85,7 @@ class TransactionVerifier:
             if before.producer_epoch > asked.producer_epoch:
                 verified(dict.fromkeys(asked.partitions, ErrorCode.INVALID_PRODUCER_EPOCH))
                 return
-            # The client sends it again, or is a zombie.
+            # The earlier request is of the same client, which retries, or of a fenced zombie.
             is_fenced = before.producer_epoch < asked.producer_epoch
             error = ErrorCode.INVALID_PRODUCER_EPOCH if is_fenced else ErrorCode.NETWORK_EXCEPTION
             superseded = waiting.callbacks.pop(asked.transactional_id)
@@ -91,7 +94,7 @@ class TransactionVerifier:
         waiting.callbacks[asked.transactional_id] = verified
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        """The broker to ask; None while there is none."""
+        """Return the broker that coordinates a transactional id; None if it is not alive."""
         cache = self._metadata_cache
         number = coordinating_partition(TRANSACTIONS_TOPIC, transactional_id, cache, self._config)
         state = cache.partition_state(TopicPartition(TRANSACTIONS_TOPIC, number))
