@@ -1,1 +1,1 @@
-"""Groups of the consumer protocol (KIP-848), an extension that a configuration switches on."""
+"""Groups of the consumer protocol (KIP-848), an extension that the configuration enables."""

@@ -1,5 +1,5 @@
-"""The assignors of the coordinator as pure functions (KIP-848; Kafka: ``RangeAssignor``,
-``UniformAssignor``). Members and topics count in the order in which they are given."""
+"""The server-side assignors, as pure functions (KIP-848; Kafka: ``RangeAssignor``,
+``UniformAssignor``). The result depends on the order of the given members and topics."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from .uneven_subscriptions import assign_to_uneven
 
 
 class MemberSpec(NamedTuple):
-    """Member as an assignor sees it."""
+    """The data of a member that an assignor needs."""
 
     topics: tuple[str, ...]
-    """The names that it subscribes to, in order."""
+    """Names of the subscribed topics, sorted."""
     topic_ids: tuple[str, ...]
-    """Those of them that exist."""
+    """Ids of the subscribed topics that exist."""
     target: TopicIdPartitions
-    """The partitions it shall have up to now."""
+    """Target assignment so far."""
     group_instance_id: str | None = None
 
 
 Specs = Mapping[str, MemberSpec]
-"""By member id."""
+"""Members by member id."""
 Assignor = Callable[[Specs, Mapping[str, int]], dict[str, TopicIdPartitions]]
-"""Takes members and the numbers of partitions by topic id; gives each member its target."""
+"""Takes members and partition counts by topic id; returns target assignments by member id."""
 
 
 def range_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
-    """Topic by topic, neighbouring partitions to each member; the first get one more.
+    """Assign a range of each topic's partitions to every subscriber; the first may get one more.
 
-    Static members stand first, by their instance ids.
+    Static members come first, ordered by instance id.
     """
     order = sorted(members, key=lambda member_id: _range_rank(member_id, members[member_id]))
     result: dict[str, TopicIdPartitions] = {member_id: {} for member_id in order}
@@ -55,7 +55,7 @@ def _range_rank(member_id: str, member: MemberSpec) -> tuple[int, str]:
 
 
 def uniform_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
-    """Balanced to one partition, and every member keeps what balance lets it keep."""
+    """Balance the number of partitions to within one; members keep partitions where possible."""
     first = next(iter(members.values()))
     if any(member.topics != first.topics for member in members.values()):
         topics = {member_id: member.topic_ids for member_id, member in members.items()}
@@ -67,7 +67,7 @@ def uniform_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, Top
 
 
 def _assign_to_even(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
-    """For members that all read the same topics."""
+    """Assign partitions to members that all subscribe to the same topics."""
     taken = {
         (topic_id, number)
         for member in members.values()
@@ -95,7 +95,7 @@ def _assign_to_even(members: Specs, counts: Mapping[str, int]) -> dict[str, Topi
 
 
 def by_topic(partitions: list[tuple[str, int]]) -> TopicIdPartitions:
-    """Pairs of topic id and partition as a target."""
+    """Group pairs of topic id and partition into an assignment."""
     found: dict[str, list[int]] = {}
     for topic_id, number in partitions:
         found.setdefault(topic_id, []).append(number)
@@ -103,4 +103,4 @@ def by_topic(partitions: list[tuple[str, int]]) -> TopicIdPartitions:
 
 
 ASSIGNORS: dict[str, Assignor] = {"uniform": uniform_assignor, "range": range_assignor}
-"""By the names that members ask for them."""
+"""Assignors by the names that members select them with."""

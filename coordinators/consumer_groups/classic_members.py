@@ -1,7 +1,8 @@
-"""Members of the classic protocol in a group of the consumer protocol, while members change over
-(KIP-848; Kafka: ``GroupMetadataManager.classicGroupJoinToConsumerGroup`` and its neighbours).
+"""Members of the classic protocol in a group of the consumer protocol, during a rolling upgrade
+(KIP-848; Kafka: ``GroupMetadataManager.classicGroupJoinToConsumerGroup`` and related methods).
 
-They join, sync and beat as ever. What they are given comes from the group's target assignment.
+They send JoinGroup, SyncGroup and Heartbeat as before. Their assignment is derived from the group's
+target assignment.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _NONE = ErrorCode.NONE
 
 @assembled
 class ClassicMembers:
-    """Handler of JoinGroup, SyncGroup, Heartbeat and LeaveGroup of such members."""
+    """Handles JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members."""
 
     store: ConsumerGroupStore
     updates: MemberUpdates
@@ -60,7 +61,7 @@ class ClassicMembers:
         client: JoiningClient,
         respond: JoinReply,
     ) -> None:
-        """Answered once the member's part of the assignment is known and stored."""
+        """Join the group; respond once the member's assignment is computed and replicated."""
         try:
             self._join(group, request, client, respond)
         except KafkaError as refusal:
@@ -129,7 +130,7 @@ class ClassicMembers:
     # -- SyncGroup -----------------------------------------------------------------------------
 
     def sync(self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncReply) -> None:
-        """Answered with what the member may read now."""
+        """Respond with the partitions that are assigned to the member now."""
         try:
             member, classic = _classic_member(group, request.member_id, request.group_instance_id)
             _check_generation(member, request.generation)
@@ -166,7 +167,7 @@ class ClassicMembers:
     # -- Heartbeat -----------------------------------------------------------------------------
 
     def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> ErrorCode:
-        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
+        """Extend the member's session; return REBALANCE_IN_PROGRESS if it must rejoin."""
         try:
             member, classic = _classic_member(group, request.member_id, request.group_instance_id)
             _check_generation(member, request.generation)
@@ -193,7 +194,7 @@ class ClassicMembers:
         request: LeaveGroupRequest,
         respond: Callable[[LeaveGroupResponse], object],
     ) -> None:
-        """Members leave of their own will, or an administrator removes static ones."""
+        """Remove members that leave, or static members that an administrator removes."""
         left: list[ConsumerMember] = []
         answers: list[LeftMember] = []
         for leaving in request.members:
@@ -244,7 +245,7 @@ def _leaving_member(group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMem
 def _classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None
 ) -> tuple[ConsumerMember, ClassicMembership]:
-    """The member and how it takes part; one that speaks the other protocol is unknown."""
+    """Return a member with its classic data; raise ``KafkaError`` if it is no classic member."""
     if instance_id is not None:
         check_instance(group.static_member(instance_id), member_id, instance_id)
     member = group.members.get(member_id)

@@ -1,7 +1,7 @@
-"""The group coordinator of a broker that speaks the consumer protocol, too (KIP-848).
+"""The group coordinator of a broker that also supports the consumer protocol (KIP-848).
 
-Kafka has this in its KRaft brokers; here ``group.coordinator.rebalance.protocols`` switches it on.
-What is no group of this protocol is left to the coordinator of classic groups.
+In Kafka only KRaft brokers have it; here ``group.coordinator.rebalance.protocols`` enables it.
+Groups of the classic protocol are left to the base class.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def group_coordinator(
     write_line: Callable[[str, str], object],
     started_ms: int,
 ) -> GroupCoordinator:
-    """Make the coordinator of a broker, for the protocols that its configuration switches on.
+    """Return the coordinator of a broker, for the protocols that its configuration enables.
 
-    ``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log; ``started_ms``
-    is when the broker started.
+    ``write_line`` logs a line with a level (``info``, ``warn``, ``error``); ``started_ms`` is when
+    the broker started.
     """
     given = host, config, behaviour, replica_manager, write_line, started_ms
     cache = replica_manager.metadata_cache
@@ -78,12 +78,12 @@ def group_coordinator(
 
 
 class ConsumerGroupCoordinator(GroupCoordinator):
-    """Coordinator of groups of both protocols, for members and administrators."""
+    """Serves the requests of members and administrators for groups of both protocols."""
 
     def __init__(self, store: ConsumerGroupStore, metadata_cache: MetadataCache) -> None:
         super().__init__(store, metadata_cache)
         self.consumer_groups: dict[str, ConsumerGroup] = store.consumer_groups
-        """The groups of the consumer protocol coordinated here, by id; others only read."""
+        """Groups of the consumer protocol coordinated here, by id; read-only for other classes."""
         self._topics = topics = TopicCatalogue(metadata_cache)
         self._migration = migration = Migration(store, topics)
         self._updates = updates = MemberUpdates(store, topics, migration)
@@ -93,14 +93,15 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         store.on_loaded = self._loaded
 
     def _loaded(self, group: ConsumerGroup) -> None:
-        """A group was loaded: its members are to be heard of within a session."""
+        """Start the session and revocation timeouts of the members of a loaded group."""
         for member in group.members.values():
             self._updates.expect(group, SESSION, member.member_id)
             if member.state is MemberState.UNREVOKED_PARTITIONS:
                 self._updates.expect_revocation(group, member)
 
     def topics_changed(self, topics: Iterable[str]) -> None:
-        """Groups that read these look at their topics when a member is next heard of."""
+        """Let groups that subscribe to these topics refresh them at the next request of a
+        member."""
         groups = self.consumer_groups
         if groups:
             changed = list(topics)
@@ -116,7 +117,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         client: HeartbeatClient,
         respond: Callable[[ConsumerGroupHeartbeatResponse], object],
     ) -> None:
-        """Answered once what it changes is replicated."""
+        """Handle a heartbeat; respond once the changes that it causes are replicated."""
         error = self.refusal(request.group_id, may_be_nameless=True)
         if error is _NONE:
             self._heartbeats.heartbeat(request, client, respond)
@@ -124,14 +125,14 @@ class ConsumerGroupCoordinator(GroupCoordinator):
             respond(ConsumerGroupHeartbeatResponse(error))
 
     def _find(self, group_id: str) -> ConsumerGroup | None:
-        """The group, if requests of the classic protocol to it are answered here."""
+        """Return the group if it is of the consumer protocol and coordinated here."""
         group = self.consumer_groups.get(group_id)
         if group is None or self.refusal(group_id) is not _NONE:
             return None
         return group
 
     def join(self, request: JoinGroupRequest, client: JoiningClient, reply: JoinReply) -> None:
-        """A group without members becomes one of the classic protocol."""
+        """Join a group; an empty group becomes a classic one when a new member joins."""
         group = self._find(request.group_id)
         if group is not None and not group.is_empty and self.takes_session(request):
             self._classic_members.join(group, request, client, reply)
@@ -141,7 +142,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         super().join(request, client, reply)
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
-        """Answered with what the member may read now, if the coordinator assigns."""
+        """Reply with the member's assignment, which the coordinator computes in consumer groups."""
         group = self._find(request.group_id)
         if group is None or group.is_empty:
             super().sync(request, reply)
@@ -149,7 +150,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
             self._classic_members.sync(group, request, reply)
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
-        """The member lives; REBALANCE_IN_PROGRESS asks it to join again."""
+        """Record a heartbeat; return REBALANCE_IN_PROGRESS if the member must rejoin."""
         group = self._find(request.group_id)
         if group is None:
             return super().heartbeat(request)
@@ -158,7 +159,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
     def leave(
         self, request: LeaveGroupRequest, respond: Callable[[LeaveGroupResponse], object]
     ) -> None:
-        """Members leave of their own will, or an administrator removes static ones."""
+        """Remove members that leave, or static members that an administrator removes."""
         group = self._find(request.group_id)
         if group is None:
             super().leave(request, respond)
@@ -182,7 +183,10 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         return super()._unknown_group_error(api_version)
 
     def expect_commit_in_transaction(self, group_id: str) -> ErrorCode:
-        """A coordinator of the new kind makes a group when it takes its first offset."""
+        """Return why a transactional commit is refused, or NONE.
+
+        Unlike the classic coordinator, this one creates the group only when it accepts an offset.
+        """
         return self.refusal(group_id)
 
     def _group_to_commit_in_transaction(
@@ -217,8 +221,10 @@ class ConsumerGroupCoordinator(GroupCoordinator):
     def describe_consumer_groups(
         self, request: ConsumerGroupDescribeRequest
     ) -> ConsumerGroupDescribeResponse:
-        """States, epochs and members (``ConsumerGroup.asDescribedGroup``); a classic group is not
-        found here."""
+        """Describe states, epochs and members (``ConsumerGroup.asDescribedGroup``).
+
+        The error for a classic group is GROUP_ID_NOT_FOUND.
+        """
         return ConsumerGroupDescribeResponse(
             tuple([self._describe_consumer_group(group_id) for group_id in request.group_ids])
         )
@@ -241,7 +247,7 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         )
 
     def assignor(self, group: ConsumerGroup) -> str:
-        """The assignor that the members of a group have chosen."""
+        """Return the assignor that the members of a group have chosen, or the default."""
         return group.server_assignor() or self._default_assignor
 
     def _described(
@@ -261,6 +267,6 @@ class ConsumerGroupCoordinator(GroupCoordinator):
         )
 
     def assigned_topics(self, partitions: TopicIdPartitions) -> tuple[AssignedTopic, ...]:
-        """Partitions of the topics that there are, by their names."""
+        """Return the partitions with topic names, leaving out topics that no longer exist."""
         named = [(topic_id, self._topics.name(topic_id), n) for topic_id, n in partitions.items()]
         return tuple([AssignedTopic(i, name, n) for i, name, n in named if name is not None])

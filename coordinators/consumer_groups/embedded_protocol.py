@@ -1,7 +1,8 @@
-"""Bytes that consumers of the classic protocol send each other and their coordinator passes on
-(Kafka: ``ConsumerProtocol``). Where both protocols meet, it reads and writes them itself.
+"""Encoding of the subscriptions and assignments that classic consumers exchange (Kafka:
+``ConsumerProtocol``). A classic coordinator only passes these bytes on; in a group with members of
+both protocols the coordinator decodes and encodes them.
 
-Raises ``ClientError`` for what is not of that form.
+Malformed bytes raise ``ClientError``.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _NO_USER_DATA = b"\xff\xff\xff\xff"
 
 
 class EmbeddedSubscription(NamedTuple):
-    """Subscription of a consumer, and the partitions it owns."""
+    """A subscription of a consumer, and the partitions that it owns."""
 
     topics: tuple[str, ...]
     owned: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """(topic, partitions); empty in version 0."""
+    """Owned partitions as (topic, partitions); empty in version 0."""
     rack: str | None = None
 
 
@@ -48,7 +49,7 @@ def _read_partitions(cursor: Cursor) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def decode_subscription(data: bytes) -> EmbeddedSubscription:
-    """A subscription of any version."""
+    """Decode a subscription of any version."""
     version = version_of(data)
     cursor = Cursor(data)
     cursor.number(">h")
@@ -62,7 +63,7 @@ def decode_subscription(data: bytes) -> EmbeddedSubscription:
 
 
 def decode_assignment(data: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """(topic, partitions) pairs; none in no bytes at all."""
+    """Decode an assignment into (topic, partitions) pairs; empty bytes have none."""
     if not data:
         return ()
     version_of(data)
@@ -72,14 +73,14 @@ def decode_assignment(data: bytes) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def encode_assignment(partitions: Iterable[tuple[str, tuple[int, ...]]], version: int) -> bytes:
-    """An assignment in the version that the consumer speaks."""
+    """Encode an assignment in the version that the consumer uses."""
     return struct.pack(">h", version) + _written_partitions(partitions) + _NO_USER_DATA
 
 
 def encode_subscription(
     topics: Sequence[str], owned: Iterable[tuple[str, tuple[int, ...]]], version: int
 ) -> bytes:
-    """A subscription of version 0 or 1 without user data."""
+    """Encode a subscription in version 0 or 1, without user data."""
     names = b"".join(map(string, topics))
     written = struct.pack(">hi", version, len(topics)) + names + _NO_USER_DATA
     return written + _written_partitions(owned) if version >= 1 else written

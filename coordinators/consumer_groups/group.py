@@ -1,6 +1,7 @@
-"""A group of the consumer protocol as its coordinator holds it (Kafka: ``ConsumerGroup``).
+"""The state of a consumer-protocol group in its coordinator (Kafka: ``ConsumerGroup``).
 
-It is what the records of the group add up to. Nothing here answers a request or sets a timer.
+The state results from applying the group's records in order. This module answers no requests and
+sets no timers.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from .member import ConsumerMember, MemberState
 from .records import GroupRecord, RecordKind, SubscribedTopic, encode, group_tombstones
 
 FIRST_COMMIT_VERSION = 9
-"""The version of OffsetCommit from which on clients know STALE_MEMBER_EPOCH."""
+"""First version of OffsetCommit whose clients know STALE_MEMBER_EPOCH."""
 _LEFT_EPOCH = -1
 _NOT_ASSIGNED = -1
 
 
 class ConsumerGroup:
-    """Members, what each shall have and has, and the epochs of all that."""
+    """Members, their target and current assignments, and the epochs of both."""
 
     __slots__ = (
         "_holders",
@@ -45,7 +46,7 @@ class ConsumerGroup:
 
     protocol_type = CONSUMER_PROTOCOL_TYPE
     is_consumer_group = True
-    """Its members are consumers, and what they read is known."""
+    """True, as the members are consumers, whose subscriptions are known."""
 
     def __init__(
         self,
@@ -56,31 +57,31 @@ class ConsumerGroup:
         self.group_id: str = group_id
         self.is_dead: bool = False
         self.epoch: int = 0
-        """Raised by every change of members, subscriptions or topics."""
+        """Epoch of the group, raised by every change of members, subscriptions or topics."""
         self.target_epoch: int = 0
-        """The group's epoch that the target assignment was made for."""
+        """Group epoch for which the target assignment was computed."""
         self.members: dict[str, ConsumerMember] = {}
-        """By member id, in the order they came."""
+        """Members by member id, in the order in which they joined."""
         self.static_members: dict[str, str] = {}
-        """Instance id -> member id."""
+        """Member ids of static members, by instance id."""
         self.target: dict[str, TopicIdPartitions] = {}
-        """Member id -> what it shall have."""
+        """Target assignments by member id."""
         self.topics: tuple[SubscribedTopic, ...] = ()
-        """The topics that members read, as the target assignment knows them, by name."""
+        """Subscribed topics as of the target assignment, sorted by name."""
         self.offsets: GroupOffsets = GroupOffsets() if offsets is None else offsets
         self.timers: dict[tuple[str, str], Timer] = {}
-        """(what ends, member id) -> the timer."""
+        """Running timers by (kind of timeout, member id)."""
         self.refresh_ms: int = 0
-        """When the topics are to be looked at again."""
+        """Time of the next refresh of the topics."""
         self.refresh_epoch: int = 0
-        """The epoch that a look at the topics led to; if that was never stored, look again."""
+        """Group epoch after the last refresh; if it was never stored, the refresh is repeated."""
         self.waiting: list[object] = []
         """Writes that are not replicated yet."""
         self._holders: dict[tuple[str, int], int] = {}
-        """(topic id, partition) -> epoch of the member that has it or still has to give it up."""
+        """Epoch of the member that owns or must still revoke each (topic id, partition)."""
         self._listener = listener
 
-    # -- what it is ----------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------
 
     @property
     def state_name(self) -> str:
@@ -100,22 +101,22 @@ class ConsumerGroup:
         return not self.members
 
     def is_free(self, topic_id: str, partition: int) -> bool:
-        """Return whether no member has a partition, or has still to give it up."""
+        """Return whether no member owns the partition or must still revoke it."""
         return (topic_id, partition) not in self._holders
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member that has the place of an instance."""
+        """Return the member with an instance id, if any."""
         member_id = None if instance_id is None else self.static_members.get(instance_id)
         return None if member_id is None else self.members.get(member_id)
 
     def target_of(self, member_id: str, instance_id: str | None) -> TopicIdPartitions:
-        """Return the target assignment of a member; a static one has that of its instance."""
+        """Return the target assignment of a member; a static member inherits its instance's."""
         if instance_id is not None:
             member_id = self.static_members.get(instance_id, "")
         return self.target.get(member_id, {})
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Return whether others still have partitions that are meant for a member."""
+        """Return whether other members still hold partitions of a member's target assignment."""
         return member.state is MemberState.UNRELEASED_PARTITIONS and any(
             number not in member.assigned.get(topic_id, ()) and not self.is_free(topic_id, number)
             for topic_id, numbers in self.target.get(member.member_id, {}).items()
@@ -123,13 +124,13 @@ class ConsumerGroup:
         )
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Return whether a member reads a topic."""
+        """Return whether a member subscribes to a topic."""
         return any(member.reads(topic) for member in self.members.values())
 
     def server_assignor(self, instead: Mapping[str, ConsumerMember] | None = None) -> str | None:
-        """The assignor that most members ask for; of equals, ``uniform``.
+        """Return the assignor that most members ask for, ``uniform`` in a tie, or None.
 
-        ``instead`` replaces members by their ids.
+        ``instead`` replaces members by member id.
         """
         votes: dict[str, int] = {"uniform": 0, "range": 0}
         for member in {**self.members, **(instead or {})}.values():
@@ -146,7 +147,7 @@ class ConsumerGroup:
         return sum(member.classic is not None for member in self.members.values())
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Return whether who names these protocols of the classic protocol may be a member."""
+        """Return whether all classic members support one of these protocols."""
         if protocol_type != CONSUMER_PROTOCOL_TYPE:
             return False
         classics = [m.classic for m in self.members.values() if m.classic is not None]
@@ -158,24 +159,24 @@ class ConsumerGroup:
     # -- records -------------------------------------------------------------------------------
 
     def appear(self, listener: StateListener | None) -> None:
-        """Tell what the group is, which comes from elsewhere, and each change from now on."""
+        """Report the state of a group that was loaded or migrated, and its changes from now on."""
         self._listener = listener
         self._tell((None, None, None), self._shown())
 
     def vanish(self) -> None:
-        """Take back what was told: the group goes on elsewhere, or as one of another protocol."""
+        """Report that the group is gone, as it moves to another coordinator or protocol."""
         self._tell(self._shown(), (None, None, None))
         self._listener = None
 
     def _tell(self, before: tuple[object, ...], after: tuple[object, ...]) -> None:
-        """Tell what of state, epoch and members is different."""
+        """Report which of members, epoch and state differ."""
         if self._listener is not None:
             for name, old, new in zip(("members", "epoch", "state"), before, after, strict=True):
                 if old != new:
                     self._listener(f"groups/{self.group_id}/{name}", old, new)
 
     def apply(self, records: Iterable[GroupRecord]) -> None:
-        """Take in what was written to the log, or is read from it."""
+        """Apply records that were written to the log or loaded from it."""
         before = None if self._listener is None else self._shown()
         for record in records:
             self._apply(record)
@@ -186,7 +187,7 @@ class ConsumerGroup:
         return tuple(self.members), self.epoch, self.state_name
 
     def end(self) -> None:
-        """It was removed, or is coordinated elsewhere."""
+        """Mark the group as dead and cancel its timers."""
         old = self.state_name
         self.is_dead = True
         for timer in self.timers.values():
@@ -257,14 +258,16 @@ class ConsumerGroup:
                     self._holders.pop((topic_id, number), None)
 
     def tombstones(self) -> list[bytes]:
-        """Keys of all records of the group."""
+        """Return the keys of all records of the group, for which to write tombstones."""
         return [encode(r)[0] for r in group_tombstones(self.group_id, tuple(self.members))]
 
     # -- offsets -------------------------------------------------------------------------------
 
     def commit_refusal(self, member_id: str, epoch: int, api_version: int | None) -> ErrorCode:
-        """Why a commit is refused (``ConsumerGroup.validateOffsetCommit``); ``api_version`` is None
-        for one in a transaction."""
+        """Return why a commit is refused, or NONE (``ConsumerGroup.validateOffsetCommit``).
+
+        ``api_version`` is None for a transactional commit.
+        """
         if epoch < 0 and not self.members:
             return ErrorCode.NONE
         member = self.members.get(member_id)
@@ -279,8 +282,10 @@ class ConsumerGroup:
         return error
 
     def fetch_refusal(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """Why a fetch is refused (``ConsumerGroup.validateOffsetFetch``); whoever names neither
-        member nor epoch may fetch."""
+        """Return why an offset fetch is refused, or NONE (``ConsumerGroup.validateOffsetFetch``).
+
+        A request without member id and epoch is not refused.
+        """
         if member_id is None and epoch < 0:
             return ErrorCode.NONE
         member = self.members.get(member_id or "")
@@ -289,17 +294,20 @@ class ConsumerGroup:
     # -- the topics ----------------------------------------------------------------------------
 
     def is_refresh_due(self, now_ms: int) -> bool:
-        """Return whether the topics are to be looked at."""
+        """Return whether the topics must be refreshed."""
         return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch
 
     def request_refresh(self) -> None:
-        """A topic that members read has changed."""
+        """Make a refresh due, as a subscribed topic has changed."""
         self.refresh_ms = self.refresh_epoch = 0
 
     # -- expiry --------------------------------------------------------------------------------
 
     def remove_expired_offsets(self, wall_ms: int, retention_ms: int) -> list[TopicPartition]:
-        """Forget offsets of topics that no member reads, counted from their commit."""
+        """Remove expired offsets of topics without subscribers; return their partitions.
+
+        The retention time counts from the commit of an offset.
+        """
 
         def is_expired(partition: TopicPartition, value: OffsetValue) -> bool:
             if self.is_subscribed_to(partition.topic):

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: members join, keep in touch, are told what to read, and leave (KIP-848;
+"""ConsumerGroupHeartbeat, with which members join, stay, receive assignments and leave (KIP-848;
 Kafka: ``GroupMetadataManager.consumerGroupHeartbeat``, ``consumerGroupLeave``)."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Answer = Callable[[ConsumerGroupHeartbeatResponse], object]
 
 
 class HeartbeatClient(NamedTuple):
-    """Whose heartbeat it is."""
+    """The client that sends a heartbeat."""
 
     client_id: str
     host: str
@@ -39,7 +39,7 @@ class HeartbeatClient(NamedTuple):
 
 
 class ConsumerGroupHeartbeats:
-    """Handler of the heartbeats of members that speak the consumer protocol."""
+    """Handles the heartbeats of members of the consumer protocol."""
 
     def __init__(
         self, store: ConsumerGroupStore, updates: MemberUpdates, migration: Migration
@@ -52,7 +52,7 @@ class ConsumerGroupHeartbeats:
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: HeartbeatClient, respond: Answer
     ) -> None:
-        """Answered once what it changes is replicated."""
+        """Handle a heartbeat; respond once the changes that it causes are replicated."""
         try:
             self._check(request, client.api_version)
             if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
@@ -63,7 +63,7 @@ class ConsumerGroupHeartbeats:
             respond(ConsumerGroupHeartbeatResponse(refusal.code, refusal.message or None))
 
     def _check(self, request: ConsumerGroupHeartbeatRequest, api_version: int) -> None:
-        """Raise ``KafkaError`` for a request that no member should send."""
+        """Validate the fields of a request; raise ``KafkaError`` for invalid ones."""
         epoch = request.member_epoch
         problem = ""
         if not request.group_id.strip():
@@ -102,7 +102,7 @@ class ConsumerGroupHeartbeats:
                 f"{', '.join(self._assignors)}.",
             )
 
-    # -- joining and staying -------------------------------------------------------------------
+    # -- joining and heartbeats ----------------------------------------------------------------
 
     def _beat(
         self, request: ConsumerGroupHeartbeatRequest, client: HeartbeatClient, respond: Answer
@@ -153,7 +153,7 @@ class ConsumerGroupHeartbeats:
         self._store.write(group, records, written, replaced)
 
     def _find_group(self, group_id: str, joins: bool) -> tuple[ConsumerGroup, Pairs]:
-        """The group, and the records that end the classic one that it replaces."""
+        """Return the group, and the records that delete the classic group it replaces, if any."""
         group = self._store.consumer_groups.get(group_id)
         if group is not None:
             return group, ()
@@ -249,7 +249,7 @@ class ConsumerGroupHeartbeats:
 
 
 def _check_regex(regex: str) -> None:
-    """Raise INVALID_REGULAR_EXPRESSION for one that is none."""
+    """Raise INVALID_REGULAR_EXPRESSION if the expression does not compile."""
     try:
         re.compile(regex)
     except re.error as error:
@@ -260,9 +260,9 @@ def _check_regex(regex: str) -> None:
 
 
 def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
-    """Raise FENCED_MEMBER_EPOCH unless it is the member's epoch.
+    """Raise FENCED_MEMBER_EPOCH unless the epoch is the member's current one.
 
-    The previous one will do where the answer with the present one may have been lost.
+    The previous epoch is accepted if the response with the current epoch may have been lost.
     """
     if epoch > member.member_epoch:
         size = "greater"
@@ -283,7 +283,7 @@ def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> Non
 def check_instance(
     known: ConsumerMember | None, member_id: str, instance_id: str
 ) -> ConsumerMember:
-    """The member that has the place of an instance, which must be the one that asks."""
+    """Return the member with an instance id; raise ``KafkaError`` if it is not the sender."""
     if known is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     if known.member_id != member_id:
@@ -298,7 +298,7 @@ def check_instance(
 def replace_static(
     group: ConsumerGroup, known: ConsumerMember, member_id: str, records: list[GroupRecord]
 ) -> ConsumerMember:
-    """A static member is back under a new id: it gets the place and the partitions it had."""
+    """Return a static member under its new id, with the instance's partitions; add the records."""
     group_id = group.group_id
     new = known._replace(member_id=member_id, member_epoch=0, previous_epoch=0)
     records += group_records.member_tombstones(group_id, known.member_id)

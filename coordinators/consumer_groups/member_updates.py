@@ -1,6 +1,6 @@
-"""Effect of a member's request, departure or silence on its group: take in what has changed, raise
-the epoch, assign, reconcile (Kafka: ``GroupMetadataManager.consumerGroupHeartbeat``, its steps 1 to
-3, and ``consumerGroupFenceMember``)."""
+"""Effects of a member's request, departure or silence on its group: update the member, raise the
+epoch, assign, reconcile (Kafka: steps 1 to 3 of ``GroupMetadataManager.consumerGroupHeartbeat``,
+and ``consumerGroupFenceMember``)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .store import ConsumerGroupStore, Done
 from .subscribed_topics import TopicCatalogue
 
 REFRESH_INTERVAL_MS = INT_MAX
-"""Topics are looked at when they change; Kafka does it at this interval, too."""
+"""Interval in milliseconds of refreshing the topics, as in Kafka, besides changes of topics."""
 SESSION, REBALANCE, JOIN, SYNC = "session", "rebalance", "join", "sync"
-"""Times of a member that end its membership."""
+"""Kinds of timeout whose expiry removes a member."""
 
 
 class MemberUpdates:
-    """Source of the records that a request of a member leads to; it ends the times of members."""
+    """Computes the records for requests of members, and fences members that time out."""
 
     def __init__(
         self, store: ConsumerGroupStore, topics: TopicCatalogue, migration: Migration
@@ -43,7 +43,7 @@ class MemberUpdates:
         owned: Owned | None,
         records: list[GroupRecord],
     ) -> ConsumerMember:
-        """Add what is to be written to ``records``; gives the member as it is then."""
+        """Add the records of an update to ``records``, and return the resulting member."""
         group_id = group.group_id
         members = dict(group.members)
         replaced = group.static_member(updated.group_instance_id)
@@ -82,7 +82,7 @@ class MemberUpdates:
         topics: tuple[SubscribedTopic, ...],
         records: list[GroupRecord],
     ) -> TopicIdPartitions:
-        """Make a new target assignment; gives that of the updated member."""
+        """Compute a new target assignment, and return the updated member's part of it."""
         ids = {topic.topic: topic.topic_id for topic in topics}
         specs = {}
         for member_id, member in members.items():
@@ -109,7 +109,7 @@ class MemberUpdates:
         owned: Owned | None,
         records: list[GroupRecord],
     ) -> ConsumerMember:
-        """The member's next step towards its target."""
+        """Return the member after its next step towards its target."""
         if member.is_reconciled_to(target_epoch):
             return member
         stepped = reconciled(member, target_epoch, target, group.is_free, owned)
@@ -131,7 +131,7 @@ class MemberUpdates:
     # -- departures ----------------------------------------------------------------------------
 
     def fence(self, group: ConsumerGroup, member: ConsumerMember, done: Done) -> None:
-        """A member is none any more.
+        """Remove a member from the group.
 
         If only members of the classic protocol are left, the group may become a classic one.
         """
@@ -143,7 +143,7 @@ class MemberUpdates:
     def departure(
         self, group: ConsumerGroup, leaving: Collection[ConsumerMember]
     ) -> list[GroupRecord]:
-        """Records that take members out and raise the epoch."""
+        """Return the records that remove members and raise the epoch."""
         group_id = group.group_id
         gone = {member.member_id for member in leaving}
         records: list[GroupRecord] = []
@@ -155,10 +155,10 @@ class MemberUpdates:
         records.append(group_records.group_epoch(group_id, group.epoch + 1))
         return records
 
-    # -- times ---------------------------------------------------------------------------------
+    # -- timeouts ------------------------------------------------------------------------------
 
     def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """It is to give partitions up within its rebalance timeout."""
+        """Fence the member if it does not revoke partitions within its rebalance timeout."""
         epoch = member.member_epoch
 
         def expired(done: Done) -> None:
@@ -172,7 +172,7 @@ class MemberUpdates:
     def expect(
         self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int | None = None
     ) -> None:
-        """The member is to be heard of within a time, by default the session of the broker."""
+        """Start a timeout that fences the member; the default is the broker's session timeout."""
         if timeout_ms is None:
             timeout_ms = self._store.config["group.consumer.session.timeout.ms"]
 
@@ -187,13 +187,13 @@ class MemberUpdates:
     def expect_if_absent(
         self, group: ConsumerGroup, name: str, member_id: str, timeout_ms: int
     ) -> None:
-        """As ``expect``, but a time that runs goes on."""
+        """Start a timeout like ``expect``, unless it is running already."""
         if (name, member_id) not in group.timers:
             self.expect(group, name, member_id, timeout_ms)
 
 
 def assignor_names(config: BrokerConfig) -> tuple[str, ...]:
-    """The names of the assignors that the configuration lists, the default first."""
+    """Return the names of the configured assignors, the default first."""
     found = []
     for entry in config["group.consumer.assignors"]:
         name = entry.rpartition(".")[2].removesuffix("Assignor").lower()

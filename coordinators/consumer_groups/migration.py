@@ -1,4 +1,4 @@
-"""A group changes its protocol while it has members (``group.consumer.migration.policy``; Kafka:
+"""Migration of groups between the protocols (``group.consumer.migration.policy``; Kafka:
 ``GroupMetadataManager.convertToConsumerGroup``, ``convertToClassicGroup``).
 
 A group without members always changes to the protocol of the first member that joins.
@@ -24,7 +24,7 @@ _GROUP_VALUE_VERSION = 3
 
 
 class Migration:
-    """Change of a group from one protocol to the other."""
+    """Migrates groups from one protocol to the other."""
 
     def __init__(self, store: ConsumerGroupStore, topics: TopicCatalogue) -> None:
         self._store = store
@@ -32,13 +32,13 @@ class Migration:
         self._topics = topics
         self._policy: str = store.config["group.consumer.migration.policy"].lower()
 
-    # -- upwards -------------------------------------------------------------------------------
+    # -- upgrade -------------------------------------------------------------------------------
 
     def upgraded(self, classic: Group) -> tuple[ConsumerGroup, Pairs] | None:
-        """The group of the consumer protocol, and the records that lead to it; None where the
-        policy does not allow it.
+        """Convert a classic group; return the new group and the records of the conversion.
 
-        Raises ``KafkaError`` if the members cannot be understood.
+        Return None if the policy does not allow it. Raises ``KafkaError`` if the metadata of a
+        member is malformed.
         """
         end = [(encode_group_key(GroupKey(classic.group_id)), None)]
         group = ConsumerGroup(classic.group_id, offsets=classic.offsets)
@@ -98,11 +98,11 @@ class Migration:
             classic=ClassicMembership(member.session_timeout_ms, member.protocols),
         )
 
-    # -- downwards -----------------------------------------------------------------------------
+    # -- downgrade -----------------------------------------------------------------------------
 
     def may_downgrade(self, group: ConsumerGroup, leaving: ConsumerMember) -> bool:
-        """Return whether the last member that speaks the consumer protocol leaves, and others
-        stay."""
+        """Return whether the last member of the consumer protocol leaves and the policy allows the
+        others to become a classic group."""
         left = len(group.members) - 1
         return (
             leaving.classic is None
@@ -112,7 +112,7 @@ class Migration:
         )
 
     def downgrade(self, group: ConsumerGroup, leaving: ConsumerMember, done: Done) -> None:
-        """Make it a classic group, which rebalances at once."""
+        """Convert the group to a classic one, which rebalances at once."""
         try:
             classic = self._classic_of(group, leaving)
         except ClientError as error:
@@ -150,9 +150,10 @@ class Migration:
     # -- without members -----------------------------------------------------------------------
 
     def replace_empty(self, group: ConsumerGroup) -> None:
-        """A member of the classic protocol joins a group without members: it is a classic one.
+        """Replace an empty group by a classic one, because a classic member joins.
 
-        Nobody waits for the records: without them it is found empty, and replaced, once more.
+        The records are not awaited: if they are lost, the group will be found empty and replaced
+        again.
         """
         tombstones = group_records.group_tombstones(group.group_id, ())
         classic = Group(group.group_id, self._store.environment)

@@ -1,5 +1,5 @@
-"""Next step of a member on the way to its target assignment: first it gives up what is not
-meant for it any more, then it gets what nobody else has (Kafka: ``CurrentAssignmentBuilder``)."""
+"""The next step of a member towards its target assignment: it first revokes partitions that are no
+longer in the target, then receives those that are free (Kafka: ``CurrentAssignmentBuilder``)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def reconciled(
     is_free: Callable[[str, int], bool],
     owned: Owned | None,
 ) -> ConsumerMember:
-    """The member after its next step; the same one where it has to wait.
+    """Return the member after its next step, or the same member if it has to wait.
 
-    ``is_free`` tells whether no member has a partition; ``owned`` is what the member says that it
-    reads, None if it does not say.
+    ``is_free`` returns whether no member holds a partition. ``owned`` is the partitions that the
+    member reports to own, None if it does not report them.
     """
     if member.state is MemberState.STABLE:
         if member.member_epoch == target_epoch:
@@ -61,7 +61,7 @@ def _put(partitions: TopicIdPartitions, topic_id: str, numbers: list[int]) -> No
 
 
 def merged(one: TopicIdPartitions, other: TopicIdPartitions) -> TopicIdPartitions:
-    """The partitions of both."""
+    """Return the union of two sets of partitions."""
     return {
         topic_id: tuple(sorted({*one.get(topic_id, ()), *other.get(topic_id, ())}))
         for topic_id in sorted({*one, *other})
@@ -69,14 +69,14 @@ def merged(one: TopicIdPartitions, other: TopicIdPartitions) -> TopicIdPartition
 
 
 def is_subset(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
-    """Return whether a member that says what it reads reads nothing but these."""
+    """Return whether the reported partitions are all among these; False if none are reported."""
     return owned is not None and all(
         number in partitions.get(topic_id, ()) for topic_id, numbers in owned for number in numbers
     )
 
 
 def _reads_any(owned: Owned | None, partitions: TopicIdPartitions) -> bool:
-    """Return whether a member may still read some of these; one that does not say may."""
+    """Return whether a member may still own some of these; True if it does not report any."""
     return owned is None or any(
         number in partitions.get(topic_id, ()) for topic_id, numbers in owned for number in numbers
     )

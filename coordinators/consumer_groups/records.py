@@ -1,5 +1,5 @@
-"""Records of groups of the consumer protocol in ``__consumer_offsets``, as Kafka writes them: keys
-of the versions 3 to 8, values of version 0 in the compact encoding."""
+"""Records of consumer-protocol groups in ``__consumer_offsets``, as Kafka writes them: keys in
+versions 3 to 8, values in version 0 with the compact encoding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .member import ClassicMembership, ConsumerMember, MemberState
 
 
 class RecordKind(IntEnum):
-    """Kinds of record in the log of groups; the numbers are the versions of the key."""
+    """Kinds of records; the numbers are the versions of their keys."""
 
     GROUP_EPOCH = 3
     TOPICS = 4
@@ -30,13 +30,13 @@ _OF_MEMBERS = (RecordKind.MEMBER, RecordKind.TARGET, RecordKind.CURRENT)
 
 
 class SubscribedTopic(NamedTuple):
-    """A topic that members read, as it was when the partitions were assigned."""
+    """A subscribed topic, as of the target assignment."""
 
     topic_id: str
     topic: str
     partition_count: int
     racks: tuple[tuple[int, tuple[str, ...]], ...] = ()
-    """(partition, racks of its replicas), where racks are known."""
+    """Racks of the replicas as (partition, racks), for partitions with known racks."""
 
 
 class CurrentAssignment(NamedTuple):
@@ -50,14 +50,14 @@ class CurrentAssignment(NamedTuple):
 
 
 class GroupRecord(NamedTuple):
-    """A record; a value of None deletes what its key names."""
+    """A record; a value of None is a tombstone."""
 
     kind: RecordKind
     group_id: str
     member_id: str = ""
     value: Any = None
-    """An epoch, ``SubscribedTopic`` values, a ``ConsumerMember`` (what it said of itself counts),
-    partitions or a ``CurrentAssignment``."""
+    """An epoch, ``SubscribedTopic`` values, a ``ConsumerMember`` (only its metadata is stored),
+    partitions, or a ``CurrentAssignment``."""
 
 
 def group_epoch(group_id: str, epoch: int) -> GroupRecord:
@@ -110,7 +110,7 @@ def group_tombstones(group_id: str, member_ids: Sequence[str]) -> list[GroupReco
     return records
 
 
-# -- writing ------------------------------------------------------------------------------------
+# -- encoding -----------------------------------------------------------------------------------
 
 
 def _varint(value: int) -> bytes:
@@ -170,7 +170,7 @@ def _member(member: ConsumerMember) -> bytes:
     classic.append(_varint(len(member.classic.protocols) + 1))
     for name, metadata in member.classic.protocols:
         classic += (_text(name), _varint(len(metadata) + 1), metadata, b"\0")
-    # A nullable structure has a byte before it, also where a tag holds it.
+    # A nullable structure is preceded by a byte, even in a tagged field.
     tagged = b"".join((b"\1", *classic, b"\0"))
     return b"".join((*parts, _varint(1), _varint(0), _varint(len(tagged)), tagged))
 
@@ -186,7 +186,7 @@ def _string(text: str) -> bytes:
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
-    """Key and value."""
+    """Encode a record into its key and value."""
     kind = record.kind
     key = struct.pack(">h", kind) + _string(record.group_id)
     if kind in _OF_MEMBERS:
@@ -207,13 +207,13 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
     return key, b"\0\0" + body
 
 
-# -- reading ------------------------------------------------------------------------------------
+# -- decoding -----------------------------------------------------------------------------------
 
 
 def decode(key: bytes, value: bytes | None) -> GroupRecord | None:
-    """The record; None if it is not about groups of the consumer protocol.
+    """Decode a record; return None if it is not of a consumer-protocol group.
 
-    Raises ``ClientError`` for what cannot be read.
+    Raises ``ClientError`` for malformed bytes or an unknown version.
     """
     cursor = Cursor(key)
     version = cursor.number(">h")

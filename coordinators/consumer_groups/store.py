@@ -1,6 +1,6 @@
-"""Groups of the consumer protocol (KIP-848) beside those of the classic one, and their records:
-what was appended counts at once, and is answered for when it is replicated (Kafka:
-``CoordinatorRuntime``, ``CoordinatorTimerImpl``)."""
+"""Storage of the groups of both protocols and their records (KIP-848). Records take effect when
+they are appended; the client is answered when they are replicated (Kafka: ``CoordinatorRuntime``,
+``CoordinatorTimerImpl``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...replication.replica_manager import ReplicaManager
 
 RETRY_BACKOFF_MS = 500
-"""The time after which what a timer began is tried again, if its write failed."""
+"""Time in milliseconds after which the action of a timer is retried if its write failed."""
 _NONE = ErrorCode.NONE
 _ERRORS = {
     **APPEND_ERRORS,
@@ -39,7 +39,7 @@ Pairs = Sequence[tuple[bytes, bytes | None]]
 
 
 class LoadedConsumerGroups(LoadedPartition):
-    """State of a partition that may hold records of groups of the consumer protocol."""
+    """Like the base class, but also loads records of consumer-protocol groups."""
 
     def __init__(self, environment: GroupEnvironment, retention_ms: int | None) -> None:
         super().__init__(environment, retention_ms)
@@ -57,7 +57,7 @@ class LoadedConsumerGroups(LoadedPartition):
             self._records.setdefault(found.group_id, []).append(found)
 
     def groups_with_records(self) -> dict[str, AnyGroup]:
-        """The groups in the order in which they were stored, classic ones first."""
+        """Return the groups that have records of their own, classic groups first."""
         groups = super().groups_with_records()
         for group_id, records in self._records.items():
             if any(record.kind is RecordKind.GROUP_EPOCH for record in records):
@@ -67,7 +67,7 @@ class LoadedConsumerGroups(LoadedPartition):
 
 
 class ConsumerGroupStore(GroupStore):
-    """Groups of both protocols by id, and what is written of them."""
+    """Keeps the groups of both protocols by id, and writes their records."""
 
     def __init__(
         self,
@@ -78,29 +78,29 @@ class ConsumerGroupStore(GroupStore):
         write_line: Callable[[str, str], object],
         started_ms: int,
     ) -> None:
-        """``write_line`` takes a level (``info``, ``warn``) and a line of the broker's log;
+        """``write_line`` logs a line with a level (``info``, ``warn``, ``error``);
         ``started_ms`` is when the broker started."""
         super().__init__(host, config, behaviour, replica_manager, write_line, started_ms)
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.on_loaded: Callable[[ConsumerGroup], object] = lambda _group: None
-        """Hears of a group that was loaded."""
+        """Called with each group of the consumer protocol that was loaded."""
 
     def find(self, group_id: str) -> AnyGroup | None:
-        """The group, of whichever protocol."""
+        """Return the group, of either protocol."""
         return self.groups.get(group_id) or self.consumer_groups.get(group_id)
 
     def all(self) -> list[AnyGroup]:
-        """The groups of both protocols."""
+        """Return the groups of both protocols."""
         return [*self.groups.values(), *self.consumer_groups.values()]
 
-    # -- groups that come, go and change their protocol ----------------------------------------
+    # -- loading, unloading and migration ------------------------------------------------------
 
     def new_partition(self) -> LoadedPartition:
-        """Return what a partition is read into."""
+        """Return an empty state into which a partition is loaded."""
         return LoadedConsumerGroups(self.environment, self._retention_of_offsets_ms)
 
     def keep_loaded(self, group: AnyGroup) -> None:
-        """Coordinate a group that was loaded."""
+        """Start to coordinate a group that was loaded."""
         if isinstance(group, ConsumerGroup):
             group.appear(self.host.state_listener)
             self.consumer_groups[group.group_id] = group
@@ -109,7 +109,7 @@ class ConsumerGroupStore(GroupStore):
             super().keep_loaded(group)
 
     def drop_groups(self, number: int | None) -> list[str]:
-        """Forget the groups of a partition, or all; gives their ids."""
+        """Forget the groups of a partition, or all groups for None; return their ids."""
         gone = super().drop_groups(number)
         for group_id, group in list(self.consumer_groups.items()):
             if number is None or self.log.partition_for(group_id) == number:
@@ -125,7 +125,7 @@ class ConsumerGroupStore(GroupStore):
         self.consumer_groups.pop(group_id, None)
 
     def keep_consumer_group(self, group: ConsumerGroup) -> None:
-        """The group speaks the consumer protocol now, if it did not already."""
+        """Keep a group of the consumer protocol, in place of a classic group with its id."""
         classic = self.groups.pop(group.group_id, None)
         if classic is not None:
             classic.unloaded()
@@ -134,7 +134,7 @@ class ConsumerGroupStore(GroupStore):
         self.consumer_groups[group.group_id] = group
 
     def keep_classic_group(self, group: Group) -> None:
-        """The group speaks the classic protocol now."""
+        """Keep a classic group, in place of a group of the consumer protocol with its id."""
         old = self.consumer_groups.pop(group.group_id, None)
         if old is not None:
             old.vanish()
@@ -148,11 +148,10 @@ class ConsumerGroupStore(GroupStore):
     def write(
         self, group: ConsumerGroup, records: Sequence[GroupRecord], done: Done, before: Pairs = ()
     ) -> None:
-        """Write records of a group, after those of the group that it replaces; ``done`` is told
-        the error for the client, once they are replicated.
+        """Append and apply records of a group, after the records ``before`` of a replaced group.
 
-        A group that is new is one of the coordinator's then. Nothing happens to the group where
-        the log refuses the records.
+        ``done`` is called with the error for the client once the records are replicated. A new
+        group is kept once its records are appended. If the append fails, the group is unchanged.
         """
 
         def appended() -> None:
@@ -170,7 +169,8 @@ class ConsumerGroupStore(GroupStore):
     def append(
         self, group: ConsumerGroup, pairs: Pairs, appended: Callable[[], object], done: Done
     ) -> None:
-        """Append keys and values; ``appended`` is called if the log took them."""
+        """Append keys and values; call ``appended`` once they are in the log, and ``done`` with the
+        error once they are replicated or have failed."""
         write: list[Done] = [done]
         early: list[ErrorCode] = []
         is_appended = False
@@ -201,13 +201,13 @@ class ConsumerGroupStore(GroupStore):
             group.waiting.append(write)
 
     def _answer_in_order(self, group: ConsumerGroup, done: Done) -> None:
-        """Answer a read of a group when the records it rests on are replicated."""
+        """Answer a read once the records on which it depends are replicated."""
         if group.waiting:
             cast("list[Done]", group.waiting[-1]).append(done)
         else:
             done(_NONE)
 
-    # -- times of members ----------------------------------------------------------------------
+    # -- timeouts of members -------------------------------------------------------------------
 
     def start_timer(
         self,
@@ -217,9 +217,9 @@ class ConsumerGroupStore(GroupStore):
         delay_ms: int,
         expired: Callable[[Done], object],
     ) -> None:
-        """Begin a time of a member anew; ``expired`` is tried again if its write fails.
+        """Start or restart a timeout of a member; ``expired`` is retried if its write fails.
 
-        It is not called once the group or the member is gone.
+        ``expired`` is not called once the group or the member is gone.
         """
         key = name, member_id
         self.cancel_timer(group, name, member_id)
@@ -240,13 +240,13 @@ class ConsumerGroupStore(GroupStore):
         group.timers[key] = self.host.call_later_ms(delay_ms, ring)
 
     def cancel_timer(self, group: ConsumerGroup, name: str, member_id: str) -> None:
-        """End a time of a member, if it runs."""
+        """Cancel a timeout of a member, if it runs."""
         timer = group.timers.pop((name, member_id), None)
         if timer is not None:
             timer.cancel()
 
     def cancel_timers(self, group: ConsumerGroup, member_id: str) -> None:
-        """End all times of a member."""
+        """Cancel all timeouts of a member."""
         for name, known in list(group.timers):
             if known == member_id:
                 self.cancel_timer(group, name, member_id)

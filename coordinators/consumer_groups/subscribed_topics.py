@@ -1,4 +1,5 @@
-"""Topics of members as a broker knows them (``ModernGroup.computeSubscriptionMetadata``)."""
+"""Metadata of the topics to which members subscribe (Kafka:
+``ModernGroup.computeSubscriptionMetadata``)."""
 
 from __future__ import annotations
 
@@ -14,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class TopicCatalogue:
-    """Topics with their ids, sizes and racks."""
+    """Looks up topics with their ids, partition counts and racks in the broker's metadata."""
 
     def __init__(self, cache: MetadataCache) -> None:
         self._cache = cache
         self._racks: dict[int, str | None] = {}
-        """Racks of the brokers seen so far: one that is down keeps its rack."""
+        """Racks of the brokers seen so far, by broker id; a broker that is down keeps its rack."""
 
     def of(self, members: Iterable[ConsumerMember]) -> tuple[SubscribedTopic, ...]:
-        """The topics that these members read and that exist, by name."""
+        """Return the existing topics to which these members subscribe, sorted by name."""
         names = sorted({name for member in members for name in self.names(member)})
         for broker in self._cache.alive_brokers():
             self._racks[broker.id] = broker.rack
         return tuple([self._topic(name) for name in names if self._cache.topic_id(name)])
 
     def names(self, member: ConsumerMember) -> tuple[str, ...]:
-        """The names that a member subscribes to, in order."""
+        """Return the names of the topics to which a member subscribes, sorted."""
         if not member.topic_regex:
             return member.topics
         matching = [topic for topic in self._cache.topics() if member.reads(topic)]
@@ -46,14 +47,14 @@ class TopicCatalogue:
         return SubscribedTopic(self._cache.topic_id(name), name, len(states), tuple(racks))
 
     def name(self, topic_id: str) -> str | None:
-        """The name of a topic; None if it is gone."""
+        """Return the name of a topic; None if it no longer exists."""
         return self._cache.topic_name(topic_id)
 
     def id(self, name: str) -> str:
-        """The id of a topic; empty if it is unknown."""
+        """Return the id of a topic; empty if the topic is unknown."""
         return self._cache.topic_id(name)
 
     def named(self, partitions: TopicIdPartitions) -> list[tuple[str, tuple[int, ...]]]:
-        """Partitions by the names of topics, of those that there are."""
+        """Return (topic name, partitions) pairs of the topics that exist, sorted."""
         named = [(self.name(topic_id), n) for topic_id, n in partitions.items()]
         return sorted((topic, numbers) for topic, numbers in named if topic is not None)

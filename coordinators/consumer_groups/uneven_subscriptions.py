@@ -1,9 +1,9 @@
-"""The ``uniform`` assignor for members that read different topics (Kafka:
+"""The ``uniform`` assignor for members with different subscriptions (Kafka:
 ``UniformHeterogeneousAssignmentBuilder``).
 
-Every member keeps what it has. What is left goes to the members with the fewest partitions. Then
-partitions move from members that have more to those that have two less or fewer, until no move
-helps.
+Every member first keeps its partitions. The remaining partitions go to the members with the fewest.
+Then partitions move to members that have at least two fewer than their owner, until no move
+improves the balance.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ def assign_to_uneven(
     targets: Mapping[str, TopicIdPartitions],
     counts: Mapping[str, int],
 ) -> dict[str, TopicIdPartitions]:
-    """Each member's target: ``topics`` and present ``targets`` are by member id, ``counts`` by
-    topic id."""
+    """Return target assignments by member id.
+
+    ``topics`` and the present ``targets`` are by member id, partition ``counts`` by topic id.
+    """
     balance = _Balance(topics, counts)
     if not balance.readers:
         return {}
@@ -32,24 +34,24 @@ def assign_to_uneven(
 
 
 class _Balance:
-    """An assignment in the making."""
+    """An assignment under construction."""
 
     def __init__(self, topics: Mapping[str, tuple[str, ...]], counts: Mapping[str, int]) -> None:
         self._counts = counts
         self.readers: dict[str, list[str]] = {}
-        """Topic id -> the members that read it."""
+        """Subscribed members by topic id."""
         for member_id, topic_ids in topics.items():
             for topic_id in topic_ids:
                 self.readers.setdefault(topic_id, []).append(member_id)
         self._owner: dict[_Partition, str] = {}
         self._sizes = dict.fromkeys(topics, 0)
         self._most = {m: sum(counts[t] for t in topic_ids) for m, topic_ids in topics.items()}
-        """Member id -> how many partitions it could have."""
+        """Maximum number of partitions that each member could have."""
         self._moves: dict[_Partition, tuple[str, str]] = {}
-        """The partitions moved, from whom to whom."""
+        """Moved partitions, with the member each came from and the member it went to."""
 
     def keep(self, targets: Mapping[str, TopicIdPartitions]) -> None:
-        """Leave members what they have and still read."""
+        """Let members keep the partitions of topics to which they still subscribe."""
         for member_id, partitions in targets.items():
             for topic_id, numbers in partitions.items():
                 if member_id in self.readers.get(topic_id, ()):
@@ -57,13 +59,13 @@ class _Balance:
                         self._give((topic_id, number), member_id)
 
     def share_the_rest(self) -> None:
-        """Give each other partition to the reader with the fewest, the scarcest first."""
+        """Assign each remaining partition to the subscriber with the fewest partitions."""
         for partition in self._ranked(self.readers):
             if partition not in self._owner:
                 self._give(partition, min(self.readers[partition[0]], key=self._rank))
 
     def even_out(self) -> None:
-        """Move partitions until no move makes members more equal."""
+        """Move partitions until no move improves the balance."""
         movable = self._ranked([t for t, readers in self.readers.items() if len(readers) > 1])
         has_moved = True
         while has_moved:
@@ -76,7 +78,7 @@ class _Balance:
                     has_moved = True
 
     def _move(self, partition: _Partition, to: str) -> None:
-        """Move a partition; better one of its topic that came the other way before."""
+        """Move a partition, or rather one of its topic that was moved the other way before."""
         owner = self._owner[partition]
         for other, move in self._moves.items():
             if other[0] == partition[0] and move == (to, owner) and self._owner[other] == owner:
@@ -93,12 +95,12 @@ class _Balance:
         self._sizes[member_id] += 1
 
     def _rank(self, member_id: str) -> tuple[bool, int, str]:
-        """Members with the fewest partitions first, those that have all they can last."""
+        """Return a sort key: fewest partitions first, members that can have no more last."""
         size = self._sizes[member_id]
         return size >= self._most[member_id], size, member_id
 
     def _ranked(self, topic_ids: Mapping[str, object] | list[str]) -> list[_Partition]:
-        """Partitions of topics with many of them for each reader first."""
+        """Return partitions, those of topics with the most partitions per subscriber first."""
         partitions = [(t, number) for t in sorted(topic_ids) for number in range(self._counts[t])]
 
         def rank(partition: _Partition) -> tuple[float, int, int]:
@@ -108,7 +110,7 @@ class _Balance:
         return sorted(partitions, key=rank)
 
     def result(self) -> dict[str, TopicIdPartitions]:
-        """By member id."""
+        """Return the assignments by member id."""
         found: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in self._sizes}
         for (topic_id, number), member_id in sorted(self._owner.items()):
             found[member_id].setdefault(topic_id, []).append(number)
