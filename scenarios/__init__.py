@@ -1,1 +1,1 @@
-"""Scenarios: read from files, run in virtual time, judged."""
+"""Scenarios, which are read from files, run in virtual time, and judged."""

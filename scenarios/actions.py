@@ -1,7 +1,7 @@
-"""The actions on a cluster by name: the table behind scenarios, stories and the control API.
+"""The named actions on a cluster, shared by scenarios, stories and the control API.
 
-Each action is one entry: the method of a handle that does it, and its arguments, which have the
-names that the method gives them. ``ACTIONS["kill"].perform(cluster, {"broker": 1})`` does it.
+Each action is one entry: the method of a handle that performs it, and its parameters, named as in
+the method. ``ACTIONS["kill"].perform(cluster, {"broker": 1})`` performs an action.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _OWNERS: Mapping[str, Callable[[EmulatedCluster, dict[str, Any]], Any]] = {
     "ZooKeeperHandle": lambda cluster, _: cluster.zookeeper,
     "ZooKeeperServerHandle": lambda cluster, given: cluster.zookeeper.server(given.pop("server")),
 }
-"""The place of the handle of a class."""
+"""Functions that find the handle of a class; they take out the arguments that identify it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +73,34 @@ class Action:
 
     summary: str
     method: Callable[..., Any] | None
-    """Of a handle; it takes the parameters by name, but for those that choose the handle."""
+    """Method of a handle, called with the parameters by name except those that identify the
+    handle."""
     parameters: tuple[Parameter, ...] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
-    """Its keys as a scenario writes them, for a cluster of three brokers and a topic orders."""
+    """Example keys in a scenario file, for a cluster of three brokers with a topic orders."""
     does: Callable[..., Any] | None = None
-    """Does it to a cluster where calling the method is not all."""
+    """Function that performs the action, if a plain call of the method is not enough."""
     check: Callable[[Mapping[str, Any]], object] | None = None
-    """Raises ``UsageError`` for arguments that do not go together."""
+    """Raises ``UsageError`` for an invalid combination of arguments."""
     gives: str = "null"
-    """The answer of the control API, in words."""
+    """Description of the control API's answer."""
     files_say: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments that are no keys of a scenario file, which lets no call wait."""
+    """Values of arguments that scenario files cannot set; ``NO_DEFAULT`` leaves the default."""
 
     @property
     def is_about_broker(self) -> bool:
-        """True if it has a ``broker``, which is looked up when the time has come."""
+        """True if ``broker`` is required; a scenario resolves it when the action is due."""
         return any(one.name == "broker" and one.is_required for one in self.parameters)
 
     @property
     def in_files(self) -> tuple[Parameter, ...]:
-        """Its parameters as a scenario file calls them."""
+        """The parameters under their names in scenario files."""
         return tuple(one.in_files for one in self.parameters if one.name not in self.files_say)
 
     def read_from_file(
         self, values: Mapping[str, Any], context: Context, beside: Sequence[str]
     ) -> dict[str, Any]:
-        """Its arguments from a scenario's table, which has other keys beside them, too."""
+        """Read the arguments from a scenario's table, which may also have the keys ``beside``."""
         keys = {one.key or one.name: one.name for one in self.parameters}
         found = read(self.in_files, values, context, beside=beside, fills_defaults=True)
         arguments = {keys[key]: value for key, value in found.items()}
@@ -110,7 +111,7 @@ class Action:
         return arguments | said
 
     def perform(self, cluster: EmulatedCluster, arguments: Mapping[str, Any]) -> Any:
-        """Do it to a cluster."""
+        """Perform the action on a cluster."""
         given = dict(arguments)
         if self.does is not None:
             return self.does(cluster, **given)
@@ -119,7 +120,7 @@ class Action:
         return getattr(_OWNERS[owner](cluster, given), name)(**given)
 
 
-# -- what is more than a call ----------------------------------------------------------------------
+# -- actions that need more than a call ------------------------------------------------------------
 
 
 def _shutdown(cluster: EmulatedCluster, broker: int | str, wait: bool = True) -> bool | None:
@@ -185,7 +186,7 @@ TOPIC_SHAPE = (
 
 
 def action_name(values: Mapping[str, Any], known: Iterable[str], context: Context) -> str:
-    """The ``action`` that a table names, of those there are."""
+    """Return the ``action`` that a table names; raise ``BadArgument`` if it is unknown."""
     if "action" not in values:
         raise BadArgument(f"is missing; there are {', '.join(known)}", "action")
     name: str = choice(*known).read_at("action", values["action"], context)
@@ -422,4 +423,4 @@ ACTIONS: Mapping[str, Action] = MappingProxyType(
         ),
     }
 )
-"""Every action by the name that all languages give it."""
+"""All actions, by the name that scenarios, stories and the control API share."""

@@ -1,7 +1,7 @@
 """Conditions of scenarios: expressions over the state of a simulation.
 
-``leader("orders", 0) != 1 and isr("orders", 0) == [2, 3]`` holds or does not hold at a moment.
-The language is that of trace filters (tracing/expressions.py); the names that it knows are in
+An example is ``leader("orders", 0) != 1 and isr("orders", 0) == [2, 3]``. The language is that of
+trace filters (tracing/expressions.py), with the names in ``NAMES`` and the functions in
 ``QUESTIONS``.
 """
 
@@ -22,7 +22,7 @@ NAMES: dict[str, Callable[[Any], Any]] = {
         broker for broker in simulation.broker_ids if simulation.broker(broker).is_alive
     ],
 }
-"""Names a condition may use; ``controller`` is None while none is elected."""
+"""Names available in a condition; ``controller`` is None while no controller is elected."""
 
 
 def _partition_value(name: str) -> Callable[..., Any]:
@@ -98,11 +98,11 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "fully_replicated": _replicated,
     "sorted": sorted,
 }
-"""Functions a condition may call: ``leader(topic, partition)``, ``alive(broker)``, ..."""
+"""Functions available in a condition: ``leader(topic, partition)``, ``alive(broker)``, ..."""
 
 
 class Condition:
-    """A condition of a scenario; ``holds(simulation)`` asks it now."""
+    """A condition of a scenario; ``holds(simulation)`` evaluates it."""
 
     __slots__ = ("_expression", "text")
 
@@ -113,7 +113,7 @@ class Condition:
         )
 
     def holds(self, simulation: Any) -> bool:
-        """Return whether it holds; False while what it asks about does not exist (yet)."""
+        """Return whether the condition holds; False if what it refers to does not exist."""
         try:
             return self._expression.holds(simulation)
         except UsageError:

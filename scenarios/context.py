@@ -1,4 +1,4 @@
-"""The cluster of a scenario file, for all that names a part of it."""
+"""The cluster of a scenario file, against which the names in the file are checked."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..testing.parameters.toml_values import toml_value
 from .spec import ClusterSpec, TopicSpec
 
 OTHER_MACHINES = ("clients", ADMIN)
-"""Beside those of brokers, of ZooKeeper servers, and of the workloads' clients."""
+"""Machines besides those of brokers, ZooKeeper servers and the workloads' clients."""
 
 
 class ScenarioError(UsageError):
-    """A scenario that cannot be used; names the file, the key, and what would be right."""
+    """Raised for an invalid scenario; names the file, the key, and what would be valid."""
 
     def __init__(self, source: str, key: str | None, problem: str) -> None:
-        """Without a key it is the file itself that has the problem."""
+        """``key`` is None if the problem is the file itself."""
         if key is None:
             super().__init__(f"{source} {problem}")
         else:
@@ -33,7 +33,7 @@ class ScenarioError(UsageError):
 
 
 class FileContext(Context):
-    """Brokers, machines, topics and partitions that a file may name."""
+    """Checks the brokers, machines, topics and partitions that a file names."""
 
     has_text_keys = True
 
@@ -115,7 +115,7 @@ class FileContext(Context):
 
 
 def ids_text(ids: Sequence[int], prefix: str = "", begin: str = "ids are") -> str:
-    """``ids are 1 to 5``; those that do not follow each other are listed."""
+    """Describe ids: ``ids are 1 to 5``; ids that are not consecutive are listed."""
     names = [f"{prefix}{one}" for one in ids]
     if tuple(ids) == tuple(range(ids[0], ids[0] + len(ids))):
         return f"{begin} {names[0]} to {names[-1]}"

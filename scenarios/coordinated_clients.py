@@ -1,4 +1,4 @@
-"""Groups and transactional applications of a scenario: how they run, and what they promise."""
+"""Consumer groups and transactional applications of a scenario, and the checks on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GroupMembers:
         self.members: list[SimulatedGroupConsumer] = []
 
     def join(self, number: int) -> None:
-        """Start the member of this number, which joins."""
+        """Start the member with this number, which joins the group."""
         spec, name = self.spec, self.spec.member_names[number]
         self.members.append(
             self._simulation.group_consumer(
@@ -42,10 +42,10 @@ class GroupMembers:
 
     @property
     def has_settled(self) -> bool:
-        """True if the group is stable, every partition has an owner, and all is committed.
+        """True if the group is stable, every partition has an owner, and all offsets are committed.
 
-        While members hand partitions over cooperatively (KIP-429), a stable group has an assignment
-        without them, and the next rebalance follows.
+        During a cooperative handover (KIP-429), a group can be stable while the partitions being
+        moved are unassigned until the next rebalance.
         """
         view = self._simulation.group(self.spec.group_id)
         assigned = Counter(partition for member in view.members for partition in member.assignment)
@@ -61,7 +61,7 @@ class GroupMembers:
         return Counter(partition for member in self.members for partition in member.owned)
 
     def problems(self) -> Iterable[str]:
-        """Partitions of a settled group that have no owner or two."""
+        """Yield problems with partitions of a settled group that have no owner, or two."""
         owned = self._owned()
         doubled = [str(partition) for partition, count in owned.items() if count > 1]
         if doubled:
@@ -72,7 +72,7 @@ class GroupMembers:
 
 
 class Transformation:
-    """The clients of a ``TransformerSpec``: it copies its input to its output in transactions."""
+    """The clients of a ``TransformerSpec``, which copy its input to its output in transactions."""
 
     def __init__(self, simulation: Simulation, spec: TransformerSpec, counts: dict[str, int]):
         self._simulation = simulation
@@ -93,7 +93,7 @@ class Transformation:
 
     @property
     def has_settled(self) -> bool:
-        """True if all of the input is committed as read."""
+        """True if the committed offsets have reached the end of the input."""
         lag = self._simulation.group(self.spec.consumer_group).lag
         written = [
             TopicPartition(*key)
@@ -103,7 +103,7 @@ class Transformation:
         return all(lag.get(key) == 0 for key in written)
 
     def problems(self) -> Iterable[str]:
-        """Records that a reader of committed records does not find exactly once."""
+        """Yield problems with records that a read_committed consumer does not find exactly once."""
         copied = Counter(self._read(self._outputs))
         wanted = Counter(self._read(self._inputs))
         where = f"transformer {self.spec.name}"
@@ -118,7 +118,7 @@ class Transformation:
             yield f"{where}: {others} records of {self.spec.output} are none of {self.spec.input}"
 
     def _input_was_cut(self) -> bool:
-        """Return whether input was deleted, by retention or request: its copies stay."""
+        """Return whether input records were deleted, so that only their copies remain."""
         return any(self._simulation.partition(*key).log_start_offset > 0 for key in self._inputs)
 
     def _read(self, partitions: list[tuple[str, int]]) -> list[bytes | None]:
@@ -159,5 +159,5 @@ class CoordinatedClients:
         return all(one.has_settled for one in self._all)
 
     def problems(self) -> list[str]:
-        """Every promise that was broken; asked of a cluster that has settled."""
+        """Return every broken promise, for a cluster that has settled."""
         return [text for one in self._all for text in one.problems()]

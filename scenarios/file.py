@@ -1,7 +1,7 @@
-"""Scenario files: TOML to ``ScenarioSpec``, strictly.
+"""Strict reading of scenario files: TOML to ``ScenarioSpec``.
 
-Unknown keys are refused with the nearest valid one; every error names the file, the key and what
-would be right. ``examples/scenarios`` shows the form.
+Unknown keys are refused with a hint at the nearest valid key; every error names the file, the key
+and what would be valid. ``examples/scenarios`` has examples.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["ScenarioError", "expand_matrix", "load_scenario", "parse_scenario",
 
 
 TEXT_MAX = 1_000_000
-"""Characters of a scenario: some ten thousand faults."""
+"""Maximum number of characters in a scenario, enough for about ten thousand faults."""
 
 SECTIONS = ("cluster", "network", "costs", "workload", "groups", "transformers", "faults",
             "stop", "expect", "batch", "story", "step", "outcome")  # fmt: skip
-"""Tables of a file beside the keys of ``ScenarioSpec``."""
+"""Tables of a file besides the keys of ``ScenarioSpec``."""
 _NOT_IN_STORIES = ("workload", "groups", "transformers", "stop", "expect", "metrics", "matrix",
                    "batch")  # fmt: skip
 _PROFILES = {"free": Costs(), "published-2018": PUBLISHED_2018}
@@ -54,11 +54,11 @@ T = TypeVar("T")
 
 
 def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None) -> ScenarioSpec:
-    """Read a scenario's file, or one that comes with the package by its name.
+    """Read a scenario from a file, or by name if it comes with the package.
 
-    ``parameters`` (dotted key to value) are set over it.
+    ``parameters`` (dotted key to value) override values of the file.
 
-    Raises ``ScenarioError``, also when the file cannot be read.
+    Raises ``ScenarioError``, even if the file cannot be read.
     """
     try:
         text = scenario_file(path).read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def load_scenario(path: str | Path, parameters: Mapping[str, Any] | None = None)
 def parse_scenario(
     text: str, source: str = "<scenario>", parameters: Mapping[str, Any] | None = None
 ) -> ScenarioSpec:
-    """A scenario from its TOML text; ``source`` names it in messages."""
+    """Read a scenario from its TOML text; ``source`` is its name in messages."""
     values = scenario_values(text, source, parameters)
     try:
         return _read_scenario(values, text, source, dict(parameters or {}))
@@ -82,7 +82,7 @@ def parse_scenario(
 def scenario_values(
     text: str, source: str = "<scenario>", parameters: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what a scenario's TOML says with its parameters set, not checked yet."""
+    """Return the values of a scenario's TOML with its parameters set, unchecked."""
     if len(text) > TEXT_MAX:
         raise ScenarioError(source, None, f"is longer than {TEXT_MAX:,} characters")
     try:
@@ -97,15 +97,15 @@ def scenario_values(
 
 
 def with_parameters(spec: ScenarioSpec, parameters: Mapping[str, Any]) -> ScenarioSpec:
-    """The same scenario with other values for some dotted keys, such as ``cluster.brokers``."""
+    """Return the scenario with other values for some dotted keys, such as ``cluster.brokers``."""
     return parse_scenario(spec.text, spec.source, {**spec.parameters, **parameters})
 
 
 def expand_matrix(spec: ScenarioSpec) -> list[ScenarioSpec]:
-    """Return one scenario per combination of the matrix, the last key changing fastest.
+    """Return one scenario per combination of the matrix; the last key changes fastest.
 
-    Each has its combination in ``parameters`` and no matrix of its own; a scenario without a
-    matrix gives itself.
+    Each scenario has its combination in ``parameters`` and no matrix. A scenario without a matrix
+    is returned unchanged.
     """
     if not spec.matrix:
         return [spec]
@@ -119,7 +119,7 @@ def expand_matrix(spec: ScenarioSpec) -> list[ScenarioSpec]:
 
 
 def _set(values: dict[str, Any], key: str, value: Any, source: str) -> None:
-    """Set a dotted key; what follows ``config`` is one of Kafka's own dotted names."""
+    """Set a dotted key; the part after ``config`` is a dotted name of Kafka's."""
     parts = key.split(".")
     if "config" in parts[:-1]:
         cut = parts.index("config") + 1
@@ -148,7 +148,7 @@ def _set(values: dict[str, Any], key: str, value: Any, source: str) -> None:
 def _read_scenario(
     values: dict[str, Any], text: str, source: str, parameters: dict[str, Any]
 ) -> ScenarioSpec:
-    """The scenario of its tables; ``BadArgument`` names the key at fault."""
+    """Read a scenario from its tables; raise ``BadArgument`` with the invalid key."""
     tables = {name: value for name, value in values.items() if name in SECTIONS}
     own = {name: value for name, value in values.items() if name not in SECTIONS}
     given = read(parameters_of(ScenarioSpec), own, FileContext(ClusterSpec()), beside=SECTIONS)
@@ -219,7 +219,7 @@ def _section(tables: Mapping[str, Any], name: str, read_it: Callable[[Any], T]) 
 def _entries(
     tables: Mapping[str, Any], name: str, read_it: Callable[[Any, int], T]
 ) -> tuple[T, ...]:
-    """An array of tables; a single table counts as one."""
+    """Read an array of tables; a single table counts as an array of one."""
     value = tables.get(name, [])
     if isinstance(value, Mapping):
         with inside(name):
@@ -234,7 +234,7 @@ def _entries(
 
 
 def _plain(table: Callable[..., T], values: Any, context: FileContext) -> T:
-    """A table whose keys are the declared fields of a dataclass, and no more."""
+    """Read a table whose keys are exactly the declared fields of a dataclass."""
     return table(**read(parameters_of(table), values, context))
 
 
@@ -242,7 +242,7 @@ def _plain(table: Callable[..., T], values: Any, context: FileContext) -> T:
 
 
 def _read_cluster(values: Any, versions: Sequence[str] | None) -> ClusterSpec:
-    """Read the table of the cluster; a story names the ``versions`` it can run with."""
+    """Read the table ``cluster``; ``versions`` are those that a story supports."""
     context = FileContext(ClusterSpec())
     given = read(parameters_of(ClusterSpec), values, context)
     version = given.setdefault("kafka_version", (versions or (DEFAULT_KAFKA_VERSION,))[0])
@@ -298,7 +298,7 @@ def _read_topic(values: Any, name: str, cluster: ClusterSpec) -> TopicSpec:
 
 
 def _read_costs(values: Any) -> Costs:
-    """``{profile = "published-2018", disk_append_ms = 0.2}``: the fields of ``Costs``."""
+    """Read ``Costs``, such as ``{profile = "published-2018", disk_append_ms = 0.2}``."""
     given = read(COSTS, values)
     profile = _PROFILES[given.pop("profile", "free")]
     return replace(profile, **given)
@@ -322,8 +322,8 @@ def _read_matrix(
             if key.partition(".")[0] == "matrix":
                 raise BadArgument("a matrix cannot vary itself")
             for value in values:
-                # What is wrong with the value itself is said here; what only does not go together
-                # with the rest of the file may go together in the matrix.
+                # Only errors of the key itself are reported here: a value that conflicts with
+                # another key of the file may be valid in combination with other values.
                 try:
                     parse_scenario(text, source, {**parameters, key: value, "matrix": {}})
                 except ScenarioError as error:

@@ -21,12 +21,12 @@ from ..testing.parameters.parameter import optional, read
 from .conditions import CONDITION
 
 BROKERS_MAX = 10_000
-"""Brokers of a cluster."""
+"""Maximum number of brokers in a cluster."""
 RECORD_BYTES_MAX = 100_000_000
 ROLES = ("leader", "follower", "none", "off")
-"""The roles that a broker may take itself to have."""
+"""Roles of a replica in its broker's own view."""
 BUDGETS = ("events", "virtual_s", "wall_s", "memory_mb")
-"""The resources that a run of a batch can use up."""
+"""Resources of a batch's run that a budget can limit."""
 
 
 def _take_brokers(value: Any, context: Context) -> int | tuple[int, ...]:

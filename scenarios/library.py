@@ -1,4 +1,4 @@
-"""The scenarios and stories that come with the package; each is known by its name."""
+"""The scenarios and stories that come with the package, by name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _FOLDER = Path(__file__).resolve().parents[1] / "examples" / "scenarios"
 
 
 def scenario_names() -> list[str]:
-    """The names, in order."""
+    """Return the names of all scenarios that come with the package, sorted."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
 def scenario_file(scenario: str | Path) -> Path:
-    """The file of a scenario: the path itself, or that of a name.
+    """Return the file of a scenario, given by its path or its name.
 
     Raises ``UsageError`` for a plain word that is neither.
     """

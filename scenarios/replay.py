@@ -1,9 +1,9 @@
-"""A recorded run, run again up to a moment: a live simulation at that event.
+"""Replay of a recorded run up to an event, as a live simulation.
 
-The scenario that the trace names is run from its seed, in a thread of its own. That thread and the
-one that asks never run at the same time: one waits while the other goes on, so the run is the same
-byte for byte. It stops between two events, where the cluster can be looked at, stepped, or taken
-over: ``fork`` ends the scenario, and what happens from there on is up to the caller.
+The scenario stored in the trace runs again from its seed, in a thread of its own. That thread and
+the caller's never run at the same time: one waits while the other runs, so the run is repeated byte
+for byte. It stops between two events, where the cluster can be inspected, stepped or taken over:
+``fork`` ends the scenario and leaves the simulation to the caller.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _NEVER = 1 << 62
 
 
 class _Ended(BaseException):
-    """Ends the thread of the scenario where it stands."""
+    """Raised in the scenario's thread to end it where it is."""
 
 
 def replay(path: str | Path, until: Position | None = None) -> Replay:
     """Run the scenario of a trace again, up to the event at a position or to the end.
 
-    Raises ``TraceError`` for a trace that cannot be run again: one of real time, a part, or one
-    without a scenario.
+    Raises ``TraceError`` for a trace that cannot be replayed, because it was recorded in real time,
+    is incomplete, or has no scenario.
     """
     with open_trace(path) as trace:
         reason = refusal(trace.stored)
@@ -48,12 +48,12 @@ def replay(path: str | Path, until: Position | None = None) -> Replay:
 
 
 def replay_of_header(header: dict[str, Any]) -> Replay:
-    """The run that a header describes, before its first event."""
+    """Return a replay of the run that a header describes, before its first event."""
     return Replay(header, seq_at)
 
 
 class Replay:
-    """A recorded run that is run again; its ``simulation`` stands still between two calls."""
+    """A replay of a recorded run, whose ``simulation`` is stopped between calls."""
 
     def __init__(self, header: dict[str, Any], number_of: Callable[[Any, Position], int]) -> None:
         self._number_of = number_of
@@ -64,9 +64,9 @@ class Replay:
         self._until: Callable[[], object] | None = None
         self._counted = 0
         self.newest_from: int = 0
-        """Number of the first of the events that the last step brought."""
-        self._turn = threading.Semaphore(0)  # of the scenario
-        self._stopped = threading.Semaphore(0)  # of whoever asks
+        """Number of the first event of the last step."""
+        self._turn = threading.Semaphore(0)  # the scenario's thread waits for it
+        self._stopped = threading.Semaphore(0)  # the caller's thread waits for it
         self._is_abandoned = False
         self._error: BaseException | None = None
         self.is_over: bool = False
@@ -77,8 +77,8 @@ class Replay:
 
     @property
     def simulation(self) -> Simulation:
-        """The live simulation; look at it as you like. Until ``fork`` only the replay lets time
-        pass in it."""
+        """The live simulation, open to inspection. Until ``fork`` only the replay may advance its
+        time."""
         return self._run.simulation
 
     @property
@@ -93,16 +93,16 @@ class Replay:
 
     @property
     def begun_us(self) -> int | None:
-        """Beginning of the scenario's own time, in microseconds of virtual time; None while the
-        cluster starts."""
+        """Start of the scenario's own time, in microseconds of virtual time; None while the cluster
+        starts."""
         return self._run.begun_us
 
     @property
     def ends_us(self) -> int | None:
         """End of the scenario's own time, in microseconds of virtual time.
 
-        None while the cluster starts, and for a story, which ends when its last step is done. A
-        condition may end a scenario before; after that time the cluster may still settle.
+        None while the cluster starts, and for a story, which ends with its last step. A condition
+        may end a scenario earlier, and the cluster may take further time to settle.
         """
         spec, begun_us = self._run.spec, self._run.begun_us
         if begun_us is None or spec.story is not None:
@@ -121,27 +121,35 @@ class Replay:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all events so far; at the end it is that of the trace."""
+        """Digest of all events so far; after the last event it equals that of the trace."""
         return self._recorder.fingerprint()
 
-    # -- going on ------------------------------------------------------------------------------
+    # -- advancing -----------------------------------------------------------------------------
 
     def step(self) -> bool:
-        """Do what comes next in the run; False if the scenario has ended."""
+        """Run the next step; return False if the scenario has ended."""
         return self.run_to_number(len(self._recorder))
 
     def run_to(self, position: Position) -> bool:
-        """Go on until the event at a position has happened; False if the scenario ended before."""
+        """Run until the event at a position has happened.
+
+        Return False if the scenario ended before.
+        """
         number = self._number_of(self._recorder.trace(self._header), position)
         return self.run_to_number(number)
 
     def run_to_number(self, number: int) -> bool:
-        """Go on until the event of this number has happened; False if the scenario ended before."""
+        """Run until the event with this number has happened.
+
+        Return False if the scenario ended before.
+        """
         return self._go_on(number)
 
     def run_until(self, condition: Callable[[], object]) -> bool:
-        """Go on until a function gives something true; it is called after each step. False if the
-        scenario ended before."""
+        """Run until a function, called after each step, returns a true value.
+
+        Return False if the scenario ended before.
+        """
         self._until = condition
         return self._go_on(_NEVER)
 
@@ -157,21 +165,21 @@ class Replay:
         return not self.is_over
 
     def finish(self) -> str:
-        """Go on to the end; gives the fingerprint."""
+        """Run to the end and return the fingerprint."""
         self.run_to_number(_NEVER)
         return self.fingerprint
 
     def fork(self) -> Simulation:
-        """End the scenario here: nothing of what it would do happens any more.
+        """End the scenario here, so that its remaining actions do not happen.
 
-        The simulation goes on with ``run_for`` and the like, and its recording with it: inject a
-        fault, see what happens.
+        Return the simulation, which can continue with ``run_for`` and the like, still recorded:
+        inject a fault and observe its effects.
         """
         self._abandon()
         return self._run.simulation
 
     def close(self) -> None:
-        """End the run; a ``with`` block does it."""
+        """End the run; done automatically at the end of a ``with`` block."""
         self._abandon()
         self._run.simulation.stop()
 
@@ -188,7 +196,7 @@ class Replay:
             self._turn.release()
             self._thread.join()
 
-    # -- the thread of the scenario --------------------------------------------------------------
+    # -- the scenario's thread -------------------------------------------------------------------
 
     def _play(self) -> None:
         self._turn.acquire()
@@ -203,7 +211,7 @@ class Replay:
         self._stopped.release()
 
     def _look(self) -> None:
-        """Called after each event: wait here once the target has been reached."""
+        """Wait for the caller once the target has been reached; called after each event."""
         self.newest_from, self._counted = self._counted, len(self._recorder)
         while len(self._recorder) > self._target or (self._until is not None and self._until()):
             self._until = None

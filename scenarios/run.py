@@ -1,8 +1,7 @@
-"""Running scenarios: a ``ScenarioSpec`` in virtual time, with its faults and expectations.
+"""Running of a ``ScenarioSpec`` in virtual time, with its faults and expectations.
 
-Actions that wait on the API (a controlled shutdown, an election) are started at their moment and
-awaited before the next thing is due, in virtual time; faults with a condition are watched after
-every event.
+Actions that wait (a controlled shutdown, an election) start at their time and are awaited in
+virtual time before the next action. The conditions of faults are checked after every event.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from .workload import Meter, Workload
 
 
 class ScenarioRun:
-    """A run of a scenario, driven from outside: ``run`` does it all."""
+    """A run of a scenario; ``run`` runs it to its end and judges it."""
 
     def __init__(
         self,
@@ -42,7 +41,7 @@ class ScenarioRun:
         recorder: Any = None,
         meter: Meter | None = None,
     ) -> None:
-        """``recorder`` keeps the events, and ``meter`` measures every record of the workloads."""
+        """``recorder`` stores the events; ``meter`` measures every record of the workloads."""
         self.spec = spec
         self._meter = meter
         self.seed: int = spec.seed if seed is None else seed
@@ -65,13 +64,13 @@ class ScenarioRun:
         self.workloads: list[Workload] = []
         self.coordinated: CoordinatedClients = CoordinatedClients(self.simulation, spec)
         self._begun_us = 0
-        self._is_going = False  # between its begin and its stop
+        self._is_going = False  # True between the start and the stop of the scenario
         self.begun_us: int | None = None
-        """When the scenario's own zero was; None before."""
+        """Virtual time in microseconds at which the scenario's own time starts; None before."""
         self.expired: dict[str, set[bytes | None]] = {t.name: set() for t in cluster.topics}
-        """Topic to values that retention, or a deletion of the topic, took."""
+        """Values deleted by retention or with their topic, by topic."""
         self.has_settled: bool = False
-        """Whether the cluster recovered at the end, so that it can be judged."""
+        """True if the cluster recovered at the end, so that it can be judged."""
         for process in self.simulation.processes.values():
             process.spec.disk.watch_expiry(self._expire)
         self._due: list[tuple[float, int, Callable[[], None]]] = []
@@ -80,7 +79,7 @@ class ScenarioRun:
     # -- the run -------------------------------------------------------------------------------
 
     def run(self) -> ScenarioResult:
-        """Run to the end and judge; failures of the emulation itself are raised."""
+        """Run to the end and judge the run; errors of the emulation itself are raised."""
         if self.spec.story is None:
             self.play()
             for expectation in [e for e in self.spec.expect if e.at_ms is None]:
@@ -110,9 +109,9 @@ class ScenarioRun:
         return self.result
 
     def play(self) -> None:
-        """Set up and run to the end of a scenario without a story, then let the cluster settle.
+        """Set up and run a scenario without a story, then let the cluster settle.
 
-        Nothing is judged except what the scenario expects at a time.
+        Only expectations with a time are checked.
         """
         self.set_up()
         self._is_going = True
@@ -121,14 +120,14 @@ class ScenarioRun:
         self._settle()
 
     def set_up(self) -> None:
-        """Start the cluster, create the topics, schedule everything that has a time."""
+        """Start the cluster, create the topics, and schedule everything that has a time."""
         spec, simulation = self.spec, self.simulation
         simulation.network.latency(**spec.network.latency)
         simulation.start()
         for topic in spec.cluster.topics:
             if spec.story is None or not spec.story.creates(topic.name):
                 self.create_topic(topic.name)
-        # Loss only from here on: a cluster that never comes up tells nothing.
+        # Loss starts only now, as it might keep the cluster from starting at all.
         if spec.network.loss:
             simulation.network.drop(spec.network.loss)
         if spec.network.bandwidth_mb_per_s is not None:
@@ -161,7 +160,7 @@ class ScenarioRun:
                 self._at(expectation.at_ms, self._expect_of(expectation))
 
     def create_topic(self, name: str) -> None:
-        """Create a topic of the cluster as the scenario describes it."""
+        """Create a topic as the scenario describes it."""
         topic = next(t for t in self.spec.cluster.topics if t.name == name)
         self.simulation.create_topic(
             topic.name,
@@ -186,7 +185,7 @@ class ScenarioRun:
 
     @property
     def elapsed_ms(self) -> float:
-        """Virtual milliseconds since the scenario's own zero."""
+        """Virtual milliseconds since the scenario's own time started."""
         return (self.simulation.runtime.now_us() - self._begun_us) / 1000
 
     def _main(self) -> None:
@@ -216,15 +215,15 @@ class ScenarioRun:
             self._due.pop(0)[2]()
 
     def _run_to(self, until_ms: float) -> None:
-        """Run up to a time, or until a condition that is watched comes true."""
+        """Run up to a time, or until the condition of a fault or of the stop holds."""
         simulation = self.simulation
-        # Whole microseconds, at least one: a rest of less would never move the clock.
+        # At least one whole microsecond: a fraction would never move the clock.
         elapsed_us = simulation.runtime.now_us() - self._begun_us
         span_ms = max(_whole_us(until_ms) - elapsed_us, 1) / 1000
         stop_when = self.spec.stop.when
         left = self._left()
         if stop_when is None and left == math.inf:
-            # No condition can hold before the earliest time from which it is watched.
+            # No condition can hold before the earliest time from which one is watched.
             unwatched_us = min(
                 (_whole_us(from_ms) - 1 for _, from_ms in self._waiting), default=math.inf
             )
@@ -232,7 +231,7 @@ class ScenarioRun:
             if unwatched_ms > 0:
                 simulation.run_for(unwatched_ms)
                 return
-        asked = itertools.count()  # at the beginning, and after every event
+        asked = itertools.count()  # counts the calls: at the start and after every event
 
         def something() -> bool:
             return (
@@ -293,7 +292,7 @@ class ScenarioRun:
                     self.expired[workload.spec.topic].update(workload.acknowledged)
 
     def _expire(self, partition: TopicPartition, segments: Sequence[Segment]) -> None:
-        """Retention deletes segments of a replica."""
+        """Note the values in segments that retention deletes from a replica."""
         expired = self.expired.get(partition.topic)
         if expired is not None:
             for segment in segments:
@@ -322,7 +321,7 @@ class ScenarioRun:
             except WaitTimeout:
                 if next_ms >= end_ms:
                     break
-            if next_ms <= self.elapsed_ms:  # it does not wait for what is expected
+            if next_ms <= self.elapsed_ms:  # due actions do not wait for the expectation
                 self._due.pop(0)[2]()
             span_ms = max(end_ms - self.elapsed_ms, 0.0)
         text = f"{about + ': ' if about else ''}{condition.text} does not hold"
@@ -334,7 +333,7 @@ class ScenarioRun:
     # -- the end -------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Heal, revive, and wait until everything acknowledged is everywhere."""
+        """Heal the network, start what is down, and wait until everything is fully replicated."""
         simulation, stop = self.simulation, self.spec.stop
         for workload in self.workloads:
             workload.stop()
@@ -369,13 +368,13 @@ class ScenarioRun:
 
 
 def _whole_us(time_ms: float) -> int:
-    """The first whole microsecond that is not before a time in milliseconds."""
+    """Convert milliseconds to whole microseconds, rounding so as not to be earlier."""
     time_us = round(time_ms * 1000)
     return time_us if time_us / 1000 >= time_ms else time_us + 1
 
 
 def header_of(run: ScenarioRun) -> dict[str, Any]:
-    """Header of a recorded run: all that is needed to run it again."""
+    """Return the header of a recorded run, with all that is needed to run it again."""
     spec = run.spec
     return build_header(
         mode="sim",
@@ -391,7 +390,7 @@ def header_of(run: ScenarioRun) -> dict[str, Any]:
 
 
 def reproduce(run: ScenarioRun) -> str:
-    """The command that gives this very run again."""
+    """Return the command that repeats this run."""
     spec = run.spec
     command = f"fakekafka run {shlex.quote(spec.source)} --seed {run.seed}"
     for key, value in spec.parameters.items():
@@ -403,7 +402,7 @@ def reproduce(run: ScenarioRun) -> str:
 
 
 def run_of_header(header: dict[str, Any], recorder: Any) -> ScenarioRun:
-    """The run that a trace's header describes, about to begin, into another recorder."""
+    """Return the run that a trace's header describes, not started, with another recorder."""
     spec = parse_scenario(
         header["scenario"], header.get("scenario_name", "<trace>"), header.get("parameters") or {}
     )
@@ -411,8 +410,8 @@ def run_of_header(header: dict[str, Any], recorder: Any) -> ScenarioRun:
 
 
 def run_from_header(header: dict[str, Any], recorder: Any) -> ScenarioResult:
-    """Run what a trace's header describes again, into another recorder.
+    """Repeat the run that a trace's header describes, with another recorder.
 
-    Raises ``TraceError`` by way of the caller when the header holds no scenario.
+    The header must have a scenario, which ``tracing.verify.refusal`` checks.
     """
     return run_of_header(header, recorder).run()

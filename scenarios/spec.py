@@ -1,9 +1,8 @@
 """The contents of a scenario as values: cluster, network, workload, faults, stop, expectations.
 
-A field that is declared is a key of the TOML form, which ``scenarios/file.py`` reads; a scenario
-may as well be built from these by hand.
-Times are virtual milliseconds: those of workloads, faults and the stop count from the moment at
-which the cluster stands and its topics exist.
+Each field made with ``declared`` is a key of the TOML form, which ``scenarios/file.py`` reads; a
+scenario can also be built from these classes directly. Times are virtual milliseconds. Times of
+workloads, faults and the stop count from the moment when the cluster runs and its topics exist.
 """
 
 from __future__ import annotations
@@ -50,21 +49,21 @@ from .story.logs import LOG, LogPattern
 ZOOKEEPERS_MAX = 99
 PARTITIONS_MAX = 1_000_000
 CLIENTS_MAX = 10_000
-"""Producers, consumers or members of one table of a workload or group."""
+"""Maximum number of producers, consumers or members of one workload or group."""
 MOST_PER_S = 1_000_000
-"""Arrivals of an open loop: one in every tick of the clock."""
+"""Maximum arrivals of an open loop per second: one per microsecond, the clock's resolution."""
 _TIMES_MAX = 1_000_000
 SEED = whole(0, limit=2**64)
 
 ROUNDS = "2.8-rounds"
-"""A story's name for 2.8 with followers that truncate by the epoch requests of 2.0 to 2.7, as they
+"""Name in stories for a 2.8 whose followers truncate by the epoch requests of 2.0 to 2.7, as they
 do while ``inter.broker.protocol.version`` is below 2.7."""
 STORY_VERSIONS = (*KAFKA_VERSIONS, ROUNDS)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic created before anything else happens."""
+    """A topic that is created before the scenario's own time starts."""
 
     name: str
     partitions: int = declared(1, whole(1, PARTITIONS_MAX), "how many")
@@ -95,7 +94,7 @@ class ClusterSpec:
     kafka_version: str = declared(
         DEFAULT_KAFKA_VERSION, STRING, "the release that the cluster behaves like"
     )
-    """One of ``KAFKA_VERSIONS``; in a story also ``ROUNDS``."""
+    """A version in ``KAFKA_VERSIONS``, or in a story also ``ROUNDS``."""
     zookeepers: int = declared(1, whole(1, ZOOKEEPERS_MAX), "servers of the ensemble")
     restart_delay_ms: float | None = declared(
         None,
@@ -104,7 +103,7 @@ class ClusterSpec:
         default_words="3000",
     )
     clients: tuple[str, ...] = ()
-    """Machines of the modelled clients."""
+    """Names of the modelled clients' machines."""
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -118,7 +117,7 @@ class ClusterSpec:
         return "2.8" if self.kafka_version == ROUNDS else self.kafka_version
 
     def behaviour(self) -> Behaviour:
-        """The flags of the release, with the older truncation where it is asked for."""
+        """Return the flags of the release, with the older truncation for ``ROUNDS``."""
         if self.kafka_version == ROUNDS:
             return behaviour(self.release, truncation="leader_epoch")
         return behaviour(self.release)
@@ -126,7 +125,7 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpec:
-    """Latency and loss of a link that has its own, in one direction."""
+    """Latency, loss and bandwidth of a single link, in one direction."""
 
     source: int | str = declared(NO_DEFAULT, MACHINE, "who sends")
     target: int | str = declared(NO_DEFAULT, MACHINE, "who gets it")
@@ -160,10 +159,10 @@ class NetworkSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """Clients writing to (and reading from) one topic.
+    """Clients that write to (and read from) one topic.
 
-    ``open``: records arrive at ``rate_per_s`` whatever the cluster does, and their waiting
-    counts. ``closed``: each client keeps ``in_flight`` records unanswered and no more.
+    ``open``: records arrive at ``rate_per_s`` whatever the cluster does, and the time that they
+    wait counts. ``closed``: each client keeps ``in_flight`` records unanswered.
     """
 
     topic: str = declared("", TOPIC, "a name in cluster.topics", default_words="the only one")
@@ -196,7 +195,7 @@ class WorkloadSpec:
     record_bytes: tuple[int, int] = declared(
         (100, 100), RECORD_SIZES, "a size, or [smallest, largest]", default_words="100"
     )
-    """Smallest and largest record value; evenly spread between."""
+    """Smallest and largest size of record values, which are distributed uniformly between."""
     acks: int = declared(-1, ACKS, '0, 1 or "all"', default_words='"all"')
     idempotent: bool = declared(
         True,
@@ -210,11 +209,11 @@ class WorkloadSpec:
         None, MILLISECONDS, "when they stop sending", default_words="the end"
     )
     settings: dict[str, Any] = field(default_factory=dict)
-    """Other settings of its producers, by the names of ``ProducerSettings``."""
+    """Other settings of the producers, by the names of ``ProducerSettings``."""
 
     @property
     def producer_names(self) -> list[str]:
-        """Names of its producers, which are the names of their machines, too."""
+        """Names of the producers, which are also the names of their machines."""
         return [f"{self.name}-producer-{number + 1}" for number in range(self.producers)]
 
     @property
@@ -224,7 +223,7 @@ class WorkloadSpec:
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """Consumers that read topics together as the members of one group."""
+    """Consumers that read topics as the members of one group."""
 
     topics: tuple[str, ...] = declared(
         (),
@@ -248,13 +247,13 @@ class GroupSpec:
 
     @property
     def member_names(self) -> list[str]:
-        """Names of its members, which are the names of their machines, too."""
+        """Names of the members, which are also the names of their machines."""
         return [f"{self.group_id}-member-{number + 1}" for number in range(self.members)]
 
 
 @dataclass(frozen=True, slots=True)
 class TransformerSpec:
-    """An application that copies each record of a topic to another one exactly once."""
+    """An application that copies each record of one topic to another exactly once."""
 
     input: str = declared(NO_DEFAULT, TOPIC, "a name in cluster.topics")
     output: str = declared(NO_DEFAULT, TOPIC, "another one")
@@ -274,11 +273,11 @@ class TransformerSpec:
 
 @dataclass(frozen=True, slots=True)
 class FaultSpec:
-    """Something done to the cluster at a time, or as soon as a condition holds.
+    """An action on the cluster at a time, or as soon as a condition holds.
 
-    ``action`` is one of ``scenarios.actions.ACTIONS``; ``arguments`` are its own keys. With
-    ``when``, ``at_ms`` is the time from which the condition is watched; it acts ``after_ms``
-    later. ``times`` > 1 repeats it every ``every_ms``.
+    ``action`` is a name in ``scenarios.actions.ACTIONS``; ``arguments`` are the keys of the action.
+    With ``when``, the condition is watched from ``at_ms`` on, and the fault acts ``after_ms`` after
+    it first holds. ``times`` > 1 repeats the action every ``every_ms``.
     """
 
     action: str = declared(NO_DEFAULT, STRING, "one of those below, whose keys stand beside it")
@@ -299,7 +298,7 @@ class FaultSpec:
 
 @dataclass(frozen=True, slots=True)
 class StopSpec:
-    """The end of a scenario: when a condition holds, and at a time at the latest."""
+    """The end of a scenario: when a condition holds, but at a given time at the latest."""
 
     at_ms: float = declared(60_000.0, MILLISECONDS, "the end at the latest")
     when: Condition | None = declared(None, CONDITION, "a condition that ends it earlier")
@@ -319,8 +318,7 @@ class StopSpec:
 
 @dataclass(frozen=True, slots=True)
 class ExpectSpec:
-    """A condition that must hold: at a time (and within a span after it), or at the end
-    (``at_ms`` None)."""
+    """A condition that must hold within a span after a time, or after the end (``at_ms`` None)."""
 
     that: Condition = declared(NO_DEFAULT, CONDITION, "what must hold")
     at_ms: float | None = declared(None, TIME_OR_END, "when", default_words='"end"')
@@ -341,21 +339,21 @@ class ReplicaExpect:
 
 @dataclass(frozen=True, slots=True)
 class StateExpect:
-    """The state expected after a step, or waited for; a field that is None is not checked."""
+    """The state that is expected after a step or awaited; fields that are None are not checked."""
 
     replicas: dict[int, ReplicaExpect] = field(default_factory=dict)
     leader: int | None = None
-    """Broker id; -1: the partition has no leader."""
+    """Broker id of the leader; -1 for no leader."""
     leader_epoch: int | None = None
     isr: tuple[int, ...] | None = None
-    """In any order."""
+    """Members of the ISR, in any order."""
     answers: dict[str, str] = field(default_factory=dict)
-    """By record value or name of a read: what the client was told."""
+    """Answers to clients, by record value or name of a read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """An action of a step; ``arguments`` are its own keys."""
+    """An action of a step; ``arguments`` are the keys of the action."""
 
     action: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -363,7 +361,7 @@ class ActionSpec:
 
 @dataclass(frozen=True, slots=True)
 class StepSpec:
-    """A named step of a story: what is done, and what must hold once it is."""
+    """A named step of a story: its actions, and the state expected after them."""
 
     name: str
     actions: tuple[ActionSpec, ...] = ()
@@ -385,18 +383,18 @@ class OutcomeExpect:
 
 @dataclass(frozen=True, slots=True)
 class StorySpec:
-    """An ordered script about one partition, for the versions it names."""
+    """A sequence of steps about one partition, for the listed versions."""
 
     topic: str
     partition: int
     names: dict[str, int]
-    """The story's names for its brokers."""
+    """Broker ids, by the story's names for the brokers."""
     versions: tuple[str, ...]
     steps: tuple[StepSpec, ...]
     outcome: OutcomeExpect = OutcomeExpect()
 
     def creates(self, topic: str) -> bool:
-        """Return whether a step creates the topic, which then does not exist before."""
+        """Return whether a step creates the topic, so that it must not exist at the start."""
         actions = (action.action for step in self.steps for action in step.actions)
         return topic == self.topic and "create_topic" in actions
 
@@ -424,7 +422,7 @@ class ScenarioSpec:
     cluster: ClusterSpec = ClusterSpec()
     network: NetworkSpec = NetworkSpec()
     costs: Costs | None = None
-    """The time that processes, disks and links take; None: none."""
+    """Time that processes, disks and links take; None for no time."""
     workloads: tuple[WorkloadSpec, ...] = ()
     groups: tuple[GroupSpec, ...] = ()
     transformers: tuple[TransformerSpec, ...] = ()
@@ -432,7 +430,7 @@ class ScenarioSpec:
     stop: StopSpec = StopSpec()
     expect: tuple[ExpectSpec, ...] = ()
     story: StorySpec | None = None
-    """Steps in order, instead of workloads, faults, a stop and expectations."""
+    """Story with steps, instead of workloads, a stop and expectations."""
     metrics: tuple[str, ...] = declared(
         (), tuple_of(STRING, "a list of figures", ["lost"]), "which figures are shown",
         default_words="all",
@@ -444,8 +442,8 @@ class ScenarioSpec:
     )
     batch: BatchSpec = BatchSpec()
     parameters: dict[str, Any] = field(default_factory=dict)
-    """Values set over those of the file, by dotted key."""
+    """Values that override those of the file, by dotted key."""
     text: str = ""
-    """The TOML it was read from; with ``parameters`` it gives this very scenario again."""
+    """TOML source of the scenario, which yields the same scenario with ``parameters``."""
     source: str = "<scenario>"
     """File name, for messages."""

@@ -68,7 +68,7 @@ def read_transformer(
 
 
 def read_fault(values: Mapping[str, Any], context: FileContext, stop: StopSpec) -> FaultSpec:
-    """Read one entry of ``faults``: its own keys, and those of its action beside them."""
+    """Read one entry of ``faults``, which has keys of its own and those of its action."""
     own = parameters_of(FaultSpec)
     names = [parameter.name for parameter in own]
     name = action_name(values, ACTIONS, context)
@@ -84,7 +84,7 @@ def read_fault(values: Mapping[str, Any], context: FileContext, stop: StopSpec) 
     action = ACTIONS[name]
     rest = {n: v for n, v in values.items() if n not in names}
     if name == "latency" and isinstance(rest.get("latency"), Mapping):
-        rest |= rest.pop("latency")  # written as in the table of the network
+        rest |= rest.pop("latency")  # the form of the table network
     arguments = action.read_from_file(rest, context, names)
     if name == "create_topic" and "assignment" not in arguments:
         arguments.setdefault("replication_factor", min(3, len(context.cluster.broker_ids)))
@@ -94,7 +94,7 @@ def read_fault(values: Mapping[str, Any], context: FileContext, stop: StopSpec) 
 
 
 def refuse_doubles(name: str, key: str, values: list[str]) -> None:
-    """Raise ``BadArgument`` for two entries of a table with the same key."""
+    """Raise ``BadArgument`` if two entries of a table have the same key."""
     doubled = [value for value in values if values.count(value) > 1]
     if doubled:
         raise BadArgument(f"two have the {key} {doubled[0]!r}", name)

@@ -1,4 +1,4 @@
-"""The verdict on a run of a scenario: its figures, and every promise that was broken."""
+"""The verdict on a run of a scenario: its figures, and every broken promise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METRICS = (
     "duplicated",
     "duplicated_promised",
 )
-"""The figures that a scenario may ask for; docs/reference/scenarios.md says what each counts."""
+"""Figures that a scenario can show; docs/reference/scenarios.md describes what each counts."""
 
 
 @dataclass
@@ -39,12 +39,12 @@ class ScenarioResult:
     name: str
     seed: int
     problems: list[str] = field(default_factory=list)
-    """Expectations that failed and promises that were broken; empty when all held."""
+    """Failed expectations and broken promises; empty if there are none."""
     metrics: dict[str, float] = field(default_factory=dict)
     fingerprint: str = ""
     virtual_ms: float = 0.0
     story: StoryResult | None = None
-    """The steps and the outcome, when the scenario is a story."""
+    """Steps and outcome, if the scenario is a story."""
 
     @property
     def ok(self) -> bool:
@@ -58,12 +58,13 @@ def judge(
     expired: Mapping[str, Container[bytes | None]] | None,
     result: ScenarioResult,
 ) -> None:
-    """Fill in the figures, and what was promised and is not so.
+    """Fill in the figures and the broken promises.
 
-    What is acknowledged with acks=all is there, once if the producer is idempotent; all replicas
-    are identical. All that was lost is counted, and apart from it what a promise covered.
-    ``expired`` are the values that were deleted on purpose, by topic. It is None for a cluster that
-    has not settled, which cannot be judged: the figures of records are missing then.
+    Records acknowledged with acks=all must be present, exactly once if the producer is idempotent,
+    and all replicas must be identical. All lost records are counted, and separately the lost
+    records that a promise covered. ``expired`` holds the values that were deleted on purpose, by
+    topic. It is None for a cluster that has not settled, which cannot be judged: the figures of
+    records are then missing.
     """
     metrics: dict[str, float] = {
         "acknowledged": sum(len(workload.acknowledged) for workload in workloads),
@@ -94,7 +95,7 @@ def _judge_records(
     result: ScenarioResult,
     metrics: dict[str, float],
 ) -> None:
-    """Compare what clients were told of one topic with what can be read."""
+    """Compare the acknowledged records of one topic with the records that can be read."""
     fate = RecordsFate.of(
         simulation, topic, workloads, expired, may_lose=_loses_on_purpose(spec, topic)
     )
@@ -105,18 +106,18 @@ def _judge_records(
 
 @dataclass(frozen=True)
 class RecordsFate:
-    """The fate of the records of one topic; docs/reference/scenarios.md says what counts."""
+    """The fate of the records of one topic; docs/reference/scenarios.md defines the figures."""
 
     lost: list[bytes]
-    """Acknowledged, whatever was promised, and not there."""
+    """Acknowledged records that are missing, whatever was promised."""
     lost_promised: list[bytes]
-    """Those of them that all replicas in sync had acknowledged."""
+    """Lost records that all in-sync replicas had acknowledged."""
     expired: int
-    """Acknowledged and deleted on purpose: by retention, compaction or request."""
+    """Number of acknowledged records deleted on purpose, by retention, compaction or request."""
     duplicated: list[bytes]
-    """There more than once."""
+    """Records that are present more than once."""
     duplicated_promised: list[bytes]
-    """Those of them that idempotent producers sent."""
+    """Duplicated records of idempotent producers."""
 
     @classmethod
     def of(
@@ -128,7 +129,10 @@ class RecordsFate:
         *,
         may_lose: bool = False,
     ) -> RecordsFate:
-        """Read the topic. With ``may_lose`` no acknowledgement promises that a record stays."""
+        """Read the topic and compare it with the workloads.
+
+        With ``may_lose`` no acknowledgement promises that a record is kept.
+        """
         count = Partitions(simulation.running).partition_count(topic)
         starts = [simulation.partition(topic, number).log_start_offset for number in range(count)]
         read = Counter(
@@ -139,7 +143,7 @@ class RecordsFate:
         below_start = {
             record.value
             for number, start in enumerate(starts)
-            if start  # else there is none
+            if start  # otherwise no record can be below it
             for record in simulation.records(topic, number)
             if record.offset < start
         }
@@ -168,7 +172,7 @@ class RecordsFate:
         )
 
     def counts(self) -> dict[str, int]:
-        """Counts by the names of figures."""
+        """Return the counts by the names of figures."""
         return {
             "lost": len(self.lost),
             "lost_promised": len(self.lost_promised),
@@ -178,13 +182,13 @@ class RecordsFate:
         }
 
     def problems(self) -> tuple[str, ...]:
-        """Broken promises in words."""
+        """Return the broken promises in words."""
         return loss_and_doubling(self.lost_promised, self.duplicated_promised)
 
 
 def _loses_on_purpose(spec: ScenarioSpec, topic: str) -> bool:
-    """Return whether acknowledged records may get lost: it powers off, elects uncleanly, or
-    deletes."""
+    """Return whether a topic may lose acknowledged records: by a power failure, an unclean election
+    or its deletion."""
     config = {**spec.cluster.config}
     for topic_spec in spec.cluster.topics:
         if topic_spec.name == topic:

@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from ..actors.clients.consumer import SimulatedConsumer
 
 _DIGITS = 8
-"""Of the number that follows the prefix of a value."""
+"""Number of digits of the record number that follows the prefix of a value."""
 
 
 class Meter(Protocol):
-    """Whoever measures workloads."""
+    """Measures workloads."""
 
     def sent(self, workload: Workload, where: TopicPartition, value: bytes) -> None:
-        """A record of a partition has arrived at a producer."""
+        """Note that a record for a partition has arrived at a producer."""
 
     def answered(
         self, workload: Workload, where: TopicPartition, arrived_us: int, error: ErrorCode
     ) -> None:
-        """A record that arrived then has been acknowledged, or given up."""
+        """Note that a record which arrived at ``arrived_us`` was acknowledged or has failed."""
 
     def served(self, workload: Workload, records: int, elapsed_us: int) -> None:
-        """A batch was answered so long after it was sent for the last time."""
+        """Note that a batch was answered ``elapsed_us`` after it was last sent."""
 
     def read(self, workload: Workload, batch: RecordBatch, position: int) -> None:
-        """A consumer has a batch, of which it wants what is at this position or after it."""
+        """Note that a consumer received a batch, of which it uses records from ``position`` on."""
 
 
 class OpenLoop:
     """Calls ``send`` at a fixed interval, from ``start`` on.
 
-    The next arrival is timed at the client that sent the last one, which ``send`` gives, so the
-    load ends with its client. An arrival never waits for an answer: coordinated omission cannot
-    hide an outage.
+    ``send`` returns the client that sent the record; the timer of the next arrival belongs to that
+    client, so the load ends with it. An arrival never waits for an answer, so that coordinated
+    omission cannot hide an outage.
     """
 
     def __init__(self, runtime: Runtime, interval_us: int, send: Callable[[int], Node]) -> None:
@@ -57,12 +57,12 @@ class OpenLoop:
         self.arrivals: int = 0
 
     def start(self) -> None:
-        """The first arrival is now."""
+        """Start the arrivals, the first of them now."""
         self.running = True
         self._arrive()
 
     def stop(self) -> None:
-        """No further record arrives; records already sent are still answered."""
+        """Stop the arrivals; records already sent are still answered."""
         self.running = False
 
     def _arrive(self) -> None:
@@ -93,27 +93,27 @@ class ClosedLoop:
         self.running: bool = False
 
     def start(self) -> None:
-        """Every producer fills its window now."""
+        """Let every producer fill its window."""
         self.running = True
         for producer in self._producers:
             for _ in range(self._in_flight):
                 self._send(producer)
 
     def stop(self) -> None:
-        """No further record is sent; records already sent are still answered."""
+        """Send no more records; records already sent are still answered."""
         self.running = False
 
     def answered(self, producer: SimulatedProducer) -> None:
-        """A record of a producer has its answer: another one takes its place."""
+        """Send another record of a producer, one of whose records was answered."""
         if self.running:
-            # Not from inside the answer: an unreachable cluster would recurse.
+            # Not from inside the callback, which would recurse if the cluster is unreachable.
             again = partial(self._send, producer)
             name_as(again, self.answered)
             self._runtime.call_later(producer, 0, again)
 
 
 class Workload:
-    """The clients of one ``WorkloadSpec``; ``meter`` hears of every record."""
+    """The clients of one ``WorkloadSpec``; ``meter`` measures every record."""
 
     def __init__(
         self,
@@ -128,13 +128,13 @@ class Workload:
         numbers = spec.partitions if spec.partitions is not None else range(partitions)
         self._targets = [TopicPartition(spec.topic, number) for number in numbers]
         self.acknowledged: list[bytes] = []
-        """Values whose producer was told that they are stored; with acks=0, those it sent."""
+        """Values that were acknowledged to their producer; with acks=0, values that it sent."""
         self.offsets: list[int] = []
-        """Of each of ``acknowledged`` its offset; -1 where no broker named one."""
+        """Offsets of the values in ``acknowledged``; -1 if no broker returned one."""
         self.failed = 0
         self.sent: int = 0
         self.prefix: bytes = f"{spec.name}:".encode()
-        """Of every value it sends."""
+        """Prefix of every value that the workload sends."""
         self.producers: list[SimulatedProducer] = [
             simulation.producer(
                 name,
@@ -170,12 +170,12 @@ class Workload:
         return ClosedLoop(self._runtime, self.producers, spec.in_flight, self._send)
 
     def start(self) -> None:
-        """Begin: arrivals on a clock (open), or a window of unanswered records (closed)."""
+        """Start the load: timed arrivals (open), or a window of unanswered records (closed)."""
         if self.producers:
             self._loop.start()
 
     def stop(self) -> None:
-        """Send nothing more; what was sent is still answered."""
+        """Send no more records; records already sent are still answered."""
         self._loop.stop()
 
     @property
@@ -216,6 +216,6 @@ class Workload:
         producer.produce(where, value, callback=answered)
 
     def partition_of(self, value: bytes) -> int:
-        """The partition that one of its values was sent to."""
+        """Return the number of the partition to which a value was sent."""
         number = int(value[len(self.prefix) : len(self.prefix) + _DIGITS])
         return self._targets[number % len(self._targets)].partition

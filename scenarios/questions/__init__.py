@@ -1,1 +1,1 @@
-"""The nine questions on leader election, each answered by running it."""
+"""Nine questions about leader election, each answered by a simulation."""

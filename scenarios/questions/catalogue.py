@@ -1,8 +1,8 @@
-"""The nine questions on leader election, each answered by running it (``fakekafka questions``).
+"""Nine questions about leader election, each answered by a simulation (``fakekafka questions``).
 
-``answer`` runs a question's scenario for each emulated version in virtual time, with a fixed seed,
-and gathers what was found: states read from the runs, and a conclusion drawn from those states
-only. What several versions have in common is said once.
+``answer`` simulates a question for each emulated version in virtual time, with a fixed seed, and
+collects the findings: states observed in the runs, and a conclusion drawn from these states alone.
+Findings that versions share are listed once.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ QUESTIONS: Mapping[int, tuple[str, Answering]] = {
         two_strategies_of_a_shutdown,
     ),
 }
-"""Number to the question and the function that answers it for a version."""
+"""Each question, with the function that answers it for a version, by number."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A question with what was found for each version asked."""
+    """A question with its findings."""
 
     number: int
     question: str
     findings: Mapping[str, Finding]
-    """By emulated version."""
+    """Findings by emulated version."""
 
     @property
     def holds(self) -> bool:
-        """True if every claim was carried by the facts, in every version."""
+        """True if the facts support every claim, in every version."""
         return not any(finding.contradictions for finding in self.findings.values())
 
     @property
@@ -69,17 +69,17 @@ class Answer:
 
     @property
     def rows(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """(versions, cells): every row once, with the versions that have it."""
+        """Distinct rows as (versions, cells), with the versions in which each occurs."""
         return _merge({version: found.rows for version, found in self.findings.items()})
 
     @property
     def conclusions(self) -> list[tuple[tuple[str, ...], str]]:
-        """(versions, text): what all versions share stands first."""
+        """Conclusions as (versions, text); the one shared by all versions comes first."""
         return self._sentences({v: found.clauses for v, found in self.findings.items()})
 
     @property
     def contradictions(self) -> list[tuple[tuple[str, ...], str]]:
-        """(versions, claim) that the facts did not show."""
+        """Claims that the facts do not support, as (versions, claim)."""
         return _merge({v: found.contradictions for v, found in self.findings.items()})
 
     def _sentences(self, clauses: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, ...], str]]:
@@ -91,7 +91,7 @@ class Answer:
         return [(versions, sentence(texts)) for versions, texts in by_versions.items() if texts]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return the answer as plain values, for JSON."""
         return {
             "number": self.number,
             "question": self.question,
@@ -110,7 +110,10 @@ class Answer:
 
 
 def answer(number: int, versions: Iterable[str] = JUDGED_VERSIONS) -> Answer:
-    """Run a question for these versions; ``UsageError`` for an unknown number or version."""
+    """Answer a question for these versions.
+
+    Raises ``UsageError`` for an unknown number or version.
+    """
     if number not in QUESTIONS:
         raise UsageError(f"there is no question {number}; they are numbered 1 to {len(QUESTIONS)}")
     question, answering = QUESTIONS[number]
@@ -123,9 +126,9 @@ def answer(number: int, versions: Iterable[str] = JUDGED_VERSIONS) -> Answer:
 
 
 def _merge(lists: Mapping[str, Sequence[Any]]) -> list[tuple[tuple[str, ...], Any]]:
-    """Every different entry once, with the versions that have it, in the order first met.
+    """Return the distinct entries with the versions in which they occur, in order of appearance.
 
-    Position by position, so that variants of the same entry stay next to each other.
+    The lists are merged position by position, so that variants of an entry stay together.
     """
     versions_of: dict[Any, list[str]] = {}
     longest = max(len(entries) for entries in lists.values())

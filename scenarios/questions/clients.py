@@ -1,4 +1,4 @@
-"""Questions 6 and 7: clients at the moment of an election, and how long a partition is away."""
+"""Questions 6 and 7: clients during an election, and how long a partition is unavailable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INTERVAL_MS = 20
 
 
 class _Traffic:
-    """A producer that sends a record to one partition every 20 ms, and the answers it got."""
+    """A producer that sends a record to one partition every 20 ms, and the answers to it."""
 
     def __init__(self, simulation: Simulation, topic: str) -> None:
         self._simulation = simulation
@@ -63,14 +63,14 @@ class _Traffic:
         return lambda: bool(self.acked_at_ms) and self.acked_at_ms[-1] > start_ms
 
     def longest_gap_ms(self, start_ms: float) -> float:
-        """Longest time without an acknowledgement, from the last one before ``start_ms`` on."""
+        """Return the longest time between acknowledgements, from the last before ``start_ms``."""
         before = [time for time in self.acked_at_ms if time <= start_ms][-1:]
         times = before + [time for time in self.acked_at_ms if time > start_ms]
         return max((b - a for a, b in itertools.pairwise(times)), default=float("inf"))
 
 
 def clients_during_an_election(kafka_version: str) -> Finding:
-    """6: they fail or wait, ask for metadata again and again, and go on with the new leader."""
+    """6: they fail or wait, poll the metadata, and continue with the new leader."""
     finding = Finding(("client", "leader crashes (2 to 3)", "leader moves (3 to 2, both alive)"))
     facts = finding.facts
     with controller_log(), simulate(kafka_version, trace=True) as simulation:
@@ -115,7 +115,7 @@ def _last_seq(simulation: Simulation) -> int:
 def _observe(
     simulation: Simulation, after_seq: int, start_ms: float, traffic: _Traffic
 ) -> dict[str, Any]:
-    """Return what the clients sent and received since an event, from the recorded messages."""
+    """Count the requests and errors of the clients since an event, from the recorded messages."""
     sent: Counter[str] = Counter()
     errors: dict[str, Counter[str]] = {"producer": Counter(), "consumer": Counter()}
     for event in simulation.events:
@@ -198,10 +198,10 @@ def _client_claims(finding: Finding) -> None:
 
 
 def unavailability(kafka_version: str) -> Finding:
-    """7: it accepts no writes until the new leader has taken over; this measures how long.
+    """7: the partition accepts no writes until the new leader has taken over; measured here.
 
     The gaps are the longest times without an acknowledgement: for the partition whose leader moves
-    (orders), for one that broker 2 only follows, and for one that it has no replica of.
+    (orders), for one that broker 2 only follows, and for one without a replica on broker 2.
     """
     columns = ("event", "states", "epoch", "gap: orders", "gap: followed", "gap: apart")
     finding = Finding(columns)
@@ -261,7 +261,7 @@ def _measure(
         simulation.create_topic("orders", assignment={0: [2, 3, 4]})
         simulation.create_topic("followed", assignment={0: [3, 2, 4]})
         simulation.create_topic("apart", assignment={0: [3, 4]})
-        if name == "preferred election":  # another broker has to lead before
+        if name == "preferred election":  # needs another broker as the leader first
             crash(simulation, 2)
             comes_back(simulation, 2)
             simulation.run_for(30_000)
@@ -294,7 +294,7 @@ def _measure(
 
 
 def _phases(simulation: Simulation) -> dict[str, float]:
-    """Until the crash was noticed, and from then until the new leader took over."""
+    """Return the time until the crash was noticed, and from then until the new leader took over."""
     story = read_story(simulation.events)
     found = story.crashes[-1]
     times = [outage.took_over_us for outage in story.outages if outage.cause is found]

@@ -1,4 +1,4 @@
-"""Questions 5 and 9: leadership after a return, and the two strategies of one shutdown."""
+"""Questions 5 and 9: leadership after a broker returns, and the two strategies of one shutdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SINGLE = TopicPartition("single", 0)
 
 
 def return_of_the_leader(kafka_version: str) -> Finding:
-    """5: it comes back as a follower; only a preferred election makes it leader again."""
+    """5: the broker returns as a follower; only a preferred election makes it leader again."""
     finding = Finding(("auto rebalance", "moment", "leader", "epoch", "ISR"))
     facts = finding.facts
     with controller_log(), simulate(kafka_version) as simulation:
@@ -73,7 +73,7 @@ def return_of_the_leader(kafka_version: str) -> Finding:
 
 
 def _lose_and_return(finding: Finding, simulation: Simulation, setting_text: str) -> float:
-    """Crash the leader, bring it back; gives the time of its return."""
+    """Crash the leader and start it again; return the time of the start."""
     simulation.create_topic("orders", assignment={0: [2, 3, 4]})
     _row(finding, simulation, setting_text, "at first")
     crashed = crash(simulation, 2)
@@ -100,7 +100,8 @@ def _row(finding: Finding, simulation: Simulation, setting_text: str, moment: st
 
 
 def two_strategies_of_a_shutdown(kafka_version: str) -> Finding:
-    """9: the request moves leaders first; the vanished znode then runs the failure handling."""
+    """9: the request moves leaders first; the deletion of the znode then triggers failure
+    handling."""
     columns = ("controlled", "election", "strategy", "partitions", "outcome")
     finding = Finding(columns)
     controlled = _shut_down(finding, kafka_version, controlled=True)
@@ -165,7 +166,8 @@ def _shut_down(finding: Finding, kafka_version: str, controlled: bool) -> dict[s
 
 
 def _stored_until_settled(simulation: Simulation, probe: Probe) -> list[list[Any]]:
-    """Every (leader, epoch, ISR) that moved-0's znode held until broker 2 was dealt with."""
+    """Return every (leader, epoch, ISR) in the znode of moved-0 until the controller had handled
+    the end of broker 2."""
     history: list[list[Any]] = []
     context = simulation.running.require_controller().context
 

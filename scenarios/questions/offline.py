@@ -1,4 +1,5 @@
-"""Questions 3, 4 and 8: who may lead when replicas were away, and when they leave the ISR."""
+"""Questions 3, 4 and 8: which replica may lead after all were offline, and when replicas leave the
+ISR."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def _run_outsider(finding: Finding, kafka_version: str, name: str, allowed: bool
         moments.append(("2 started", end))
         left = len(simulation.consume("orders"))
     if allowed is None:
-        moments = moments[2:3]  # which of the two it is
+        moments = moments[2:3]  # shows which of the two settings is the default
     for moment, view in moments:
         led = view.leader is not None
         finding.row(
@@ -105,7 +106,7 @@ def _run_outsider(finding: Finding, kafka_version: str, name: str, allowed: bool
 
 
 def start_one_by_one(kafka_version: str) -> Finding:
-    """4: not the first to start but the last ISR member, unless unclean election is allowed."""
+    """4: the last ISR member, not the first to start, unless unclean election is allowed."""
     columns = ("died", "unclean", "ISR left", "started in turn: leader after each", "leads")
     finding = Finding(columns)
     leaders = {}
@@ -165,7 +166,7 @@ def _run_one_by_one(
 
 
 def leaving_the_isr(kafka_version: str) -> Finding:
-    """8: not at the crash, but as soon as the session is over; the last member stays."""
+    """8: not at the crash, but when the session expires; the last member stays."""
     columns = ("crashed", "ISR before", "1 s later", "ISR after", "left after", "leader, epoch")
     finding = Finding(columns)
     with controller_log(), simulate(kafka_version, trace=True) as simulation:

@@ -1,8 +1,7 @@
-"""Findings, of which the answers of ``questions`` are built, and a probe at the controller.
+"""Findings, from which answers to questions are built, and a probe that observes the controller.
 
-A finding holds the states read from a run and the claims they carry. A claim whose condition does
-not hold is kept and reported as a contradiction: no conclusion is printed that the run did not
-show.
+A finding holds states observed in a run and claims about them. A claim whose condition does not
+hold is reported as a contradiction, so that no conclusion is printed which the run did not show.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ...testing.views import PartitionView
 
 SEED = 3
 CONTROLLER = 1
-"""Broker that leads the cluster in every run: it starts first and holds none of the replicas."""
+"""Broker that is the controller in every run, as it starts first; it holds none of the replicas."""
 BROKERS = 4
 
 
@@ -34,13 +33,13 @@ class Finding:
 
     columns: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
-    """States that prove the answer, one text per column."""
+    """States that support the answer, one text per column."""
     clauses: list[str] = field(default_factory=list)
-    """Facts that the states show; together the conclusion."""
+    """Claims that the states support, which form the conclusion."""
     contradictions: list[str] = field(default_factory=list)
-    """Claims that the states do not show."""
+    """Claims that the states do not support."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """The same states as plain values."""
+    """The states as plain values."""
 
     def row(self, *cells: object) -> None:
         if len(cells) != len(self.columns):
@@ -48,17 +47,17 @@ class Finding:
         self.rows.append(tuple(str(cell) for cell in cells))
 
     def claim(self, holds: bool, text: str) -> None:
-        """A clause of the conclusion if the facts carry it, a contradiction otherwise."""
+        """Add a clause to the conclusion if the claim holds, a contradiction otherwise."""
         (self.clauses if holds else self.contradictions).append(text)
 
     @property
     def conclusion(self) -> str:
-        """The clauses that hold, a sentence each."""
+        """The clauses, one sentence each."""
         return sentence(self.clauses)
 
 
 class Change(NamedTuple):
-    """A state set in the partition state machine."""
+    """A state change in the partition state machine."""
 
     topic_partition: TopicPartition
     before: PartitionState
@@ -69,14 +68,14 @@ class ElectionPass(NamedTuple):
     """A call that moved partitions to OnlinePartition."""
 
     strategy: str
-    """``Offline``, ``ControlledShutdown``, ``PreferredReplica``, ``Reassign``."""
+    """Strategy: ``Offline``, ``ControlledShutdown``, ``PreferredReplica`` or ``Reassign``."""
     partitions: tuple[TopicPartition, ...]
     outcomes: ElectionOutcomes
-    """Of the partitions that were elected; initialised ones are absent."""
+    """Outcomes of the elections; partitions that were only initialised are absent."""
 
 
 class Probe:
-    """Listens to the active controller's partition state machine from now on."""
+    """Records the changes in the active controller's partition state machine from now on."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.changes: list[Change] = []
@@ -98,7 +97,7 @@ class Probe:
         self.passes.append(ElectionPass(name, tuple(partitions), outcomes))
 
     def path(self, topic: str, start: int = 0) -> str:
-        """States a topic's first partition went through, as ``Online > Offline > Online``."""
+        """Return the states of a topic's partition 0, such as ``Online > Offline > Online``."""
         mine = [c for c in self.changes[start:] if c.topic_partition == TopicPartition(topic, 0)]
         if not mine:
             return "no change"
@@ -107,7 +106,7 @@ class Probe:
 
 @contextmanager
 def controller_log() -> Iterator[list[str]]:
-    """Collect what the cluster logs, and keep it off the terminal."""
+    """Collect the cluster's log messages and keep them off the terminal."""
     lines: list[str] = []
 
     class Collect(logging.Handler):
@@ -126,7 +125,7 @@ def controller_log() -> Iterator[list[str]]:
 
 
 def simulate(kafka_version: str, config: dict[str, Any] | None = None, **more: Any) -> Simulation:
-    """A started cluster of four brokers with Kafka's own configuration, led by broker 1."""
+    """Start a cluster of four brokers with Kafka's defaults, whose controller is broker 1."""
     more.setdefault("trace", False)
     simulation = Simulation(BROKERS, seed=SEED, kafka_version=kafka_version, config=config, **more)
     if simulation.controller.id != CONTROLLER:
@@ -135,13 +134,13 @@ def simulate(kafka_version: str, config: dict[str, Any] | None = None, **more: A
 
 
 def create_unled(simulation: Simulation, name: str, replicas: Sequence[int]) -> None:
-    """Create a topic none of whose replicas is alive, so that it gets no leader."""
+    """Create a topic whose replicas are all offline, so that it has no leader."""
     topic = NewTopic(name, -1, -1, ((0, tuple(replicas)),), ())
     AdminClient(simulation.running).request(CreateTopicsRequest((topic,), 1000))
 
 
 def crash(simulation: Simulation, broker_id: int, topic: str = "orders") -> PartitionView:
-    """Kill a broker, wait until the controller has dealt with it; the partition afterwards."""
+    """Kill a broker, wait until the controller has handled it, and return the partition."""
     simulation.broker(broker_id).kill()
     context = simulation.running.require_controller().context
     simulation.run_until(lambda: broker_id not in context.brokers.live_or_shutting_down_broker_ids)
@@ -150,14 +149,14 @@ def crash(simulation: Simulation, broker_id: int, topic: str = "orders") -> Part
 
 
 def comes_back(simulation: Simulation, broker_id: int) -> PartitionView:
-    """Start a broker and give it ten seconds to catch up; the partition afterwards."""
+    """Start a broker, give it ten seconds to catch up, and return the partition."""
     simulation.broker(broker_id).start()
     simulation.run_for(10_000)
     return simulation.partition("orders", 0)
 
 
 def elect_preferred(simulation: Simulation, topic: str = "orders") -> None:
-    """Ask for a preferred election: by API, or by znode where the version has no API."""
+    """Request a preferred election: by API, or by znode if the version has no API."""
     if simulation.behaviour.elect_leaders_api:
         simulation.elect_leaders("preferred", [(topic, 0)])
         return
@@ -171,14 +170,14 @@ def elect_preferred(simulation: Simulation, topic: str = "orders") -> None:
 
 
 def sentence(clauses: Sequence[str]) -> str:
-    """The clauses as a text, one sentence for each."""
+    """Join clauses into a text, one sentence each."""
     if not clauses:
         return "Nothing that was expected could be seen."
     return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses)
 
 
 def short_state(state: PartitionState) -> str:
-    """``Online`` for ``OnlinePartition``."""
+    """Return the short name of a state: ``Online`` for ``OnlinePartition``."""
     return str(state).removesuffix("Partition")
 
 
@@ -191,16 +190,16 @@ def list_text(broker_ids: Sequence[int]) -> str:
 
 
 def time_text(milliseconds: float) -> str:
-    """Rounded for people: ``18 s``, ``120 ms``."""
+    """Format a time, rounded: ``18 s``, ``120 ms``."""
     if milliseconds >= 1000:
         return f"{milliseconds / 1000:.0f} s"
     return f"{milliseconds:.0f} ms"
 
 
 def setting(simulation: Simulation, name: str) -> Any:
-    """A configuration of the brokers, as they run with it."""
+    """Return a configuration value of the running brokers."""
     return simulation.processes[CONTROLLER].spec.config[name]
 
 
 Answering = Callable[[str], Finding]
-"""A question as a function from the emulated version to what was found."""
+"""Answers a question for an emulated version."""

@@ -22,7 +22,7 @@ from .probe import (
 
 
 def _live_a_life(simulation: Simulation) -> None:
-    """Take partitions through every legal change of state."""
+    """Take partitions through every legal state transition."""
     simulation.create_topic("orders", assignment={0: [2, 3]})
     simulation.create_topic("gone", assignment={0: [2]})
     crash(simulation, 2)
@@ -35,7 +35,7 @@ def _live_a_life(simulation: Simulation) -> None:
     create_unled(simulation, "late", [4])
     create_unled(simulation, "never", [4])
     simulation.run_for(2000)
-    for topic in ("never", "gone"):  # both have no leader: New and Offline when they are deleted
+    for topic in ("never", "gone"):  # without a leader: deleted in the states New and Offline
         simulation.call(partial(_delete, simulation, topic), 10_000)
     simulation.run_for(2000)
     for broker_id in (4, 3, 2):
@@ -49,7 +49,7 @@ async def _delete(simulation: Simulation, topic: str) -> None:
 
 
 def partition_state_machine(kafka_version: str) -> Finding:
-    """1: the table of legal changes, each seen in a run, and a refused illegal one."""
+    """1: the table of legal transitions, each observed in a run, and a refused illegal one."""
     finding = Finding(("to state", "number", "legal from", "seen in the run"))
     config = {"delete.topic.enable": "true"}
     with controller_log() as lines, simulate(kafka_version, config) as simulation:

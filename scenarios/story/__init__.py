@@ -1,1 +1,1 @@
-"""Stories: scenarios told step by step, with the state expected after each."""
+"""Stories: scenarios as a sequence of steps, with the expected state after each step."""

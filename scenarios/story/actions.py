@@ -1,7 +1,7 @@
-"""The actions of a story's steps: their keys, and the doing.
+"""The actions of a story's steps: their keys, and the functions that perform them.
 
-An action is ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` has all of them. Those that a
-scenario has, too, are its own.
+An action is written ``{action = "kill", broker = "A"}``; ``STEP_ACTIONS`` lists all of them. Those
+that scenarios also have are taken from ``scenarios.actions.ACTIONS``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StoryDriver(Protocol):
-    """The playing of a story, as actions need it."""
+    """The part of a running story that actions use."""
 
     simulation: Simulation
     story: StorySpec
@@ -49,15 +49,15 @@ Act = Callable[[StoryDriver, dict[str, Any]], object]
 
 @dataclass(frozen=True, slots=True)
 class StepAction:
-    """An action that a step can take."""
+    """An action that a step can contain."""
 
     act: Act
     parameters: tuple[Parameter, ...] = ()
     check: Callable[[Mapping[str, Any]], object] | None = None
-    """Raises ``BadArgument`` for keys that do not go together."""
+    """Raises ``BadArgument`` for an invalid combination of keys."""
 
 
-# -- doing -------------------------------------------------------------------------------------
+# -- performing --------------------------------------------------------------------------------
 
 
 def _of_clients(name: str, *parameters: Parameter) -> StepAction:
@@ -80,7 +80,7 @@ def _of_gate(name: str) -> StepAction:
 
 
 def _shared(name: str, **more: Callable[[StoryDriver], Any]) -> StepAction:
-    """Return what the table of all actions has; a story itself says what ``more`` names."""
+    """Adapt an action of ``ACTIONS``; the story supplies the arguments in ``more``."""
 
     def act(run: StoryDriver, given: dict[str, Any]) -> None:
         said = {key: say(run) for key, say in more.items()}
@@ -106,7 +106,7 @@ _TO = optional("to", NAMED, "whom it asks; the leader without it")
 _ON_BROKERS = (
     "kill", "power_off", "shutdown", "start", "pause", "resume", "expire_session",
 )  # fmt: skip
-"""What a step does to a broker as a scenario does."""
+"""Actions on brokers that steps share with scenarios."""
 
 STEP_ACTIONS: dict[str, StepAction] = {
     "produce": _of_clients(
@@ -151,7 +151,7 @@ STEP_ACTIONS: dict[str, StepAction] = {
     "ask_epoch": _of_clients("ask_epoch", _ANSWER_NAME, optional("epoch", INDEX, "which", 0), _TO),
     "ask_leader": _of_clients("ask_leader", _ANSWER_NAME, _TO),
 }
-"""Every action of a step by its name."""
+"""All actions of steps, by name."""
 
 
 def read_action(values: Mapping[str, Any], context: StoryContext) -> ActionSpec:
@@ -166,5 +166,5 @@ def read_action(values: Mapping[str, Any], context: StoryContext) -> ActionSpec:
 
 
 def act(run: StoryDriver, spec: ActionSpec) -> None:
-    """Do what an action says; operating errors are raised."""
+    """Perform an action; its errors are raised."""
     STEP_ACTIONS[spec.action].act(run, dict(spec.arguments))

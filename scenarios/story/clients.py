@@ -1,4 +1,4 @@
-"""The clients of a story: they send once what a step says, and note the answers."""
+"""The clients of a story, which send the requests of its steps and note the answers."""
 
 from __future__ import annotations
 
@@ -44,10 +44,9 @@ class StoryClients:
         self._leader = leader
         self._producers: dict[int, SimulatedProducer] = {}
         self.answers: dict[str, str] = {}
-        """By record value or name of a read: the last thing the client was told."""
+        """Last answer to the client, by record value or name of a read."""
         self.promised: dict[str, int] = {}
-        """Values whose write was answered without an error, in the order of the answers, with the
-        acks they were written with."""
+        """The ``acks`` of each value whose write succeeded, in the order of the answers."""
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -59,7 +58,10 @@ class StoryClients:
         timeout_ms: int,
         to: int | None = None,
     ) -> None:
-        """Send each value as a batch of its own, in order; ``retries`` as a real producer does."""
+        """Send each value as a batch of its own, in order.
+
+        With ``retries`` a modelled producer sends them, which retries like a real one.
+        """
         if retries:
             for value in values:
                 self._produce_retrying(value, acks)
@@ -109,7 +111,7 @@ class StoryClients:
     # -- reading -------------------------------------------------------------------------------
 
     def read(self, name: str, offset: int, to: int | None = None) -> None:
-        """Fetch once as a consumer without epochs does; the answer is the values or the error."""
+        """Fetch once, like a consumer without epochs; the answer is the values or the error."""
         wanted = FetchPartition(self._where, offset, -1, _READ_BYTES)
         request = FetchRequest(CONSUMER_REPLICA_ID, 0, 0, _READ_BYTES, (wanted,))
 
@@ -124,7 +126,7 @@ class StoryClients:
         self._ask(self._destination(to), request, name, told)
 
     def ask_epoch(self, name: str, epoch: int, to: int | None = None) -> None:
-        """Ask where an epoch ends, as consumers since KIP-320 do before they go on reading."""
+        """Ask where an epoch ends, as consumers have done before they resume since KIP-320."""
         wanted = OffsetForLeaderEpochPartition(self._where, epoch)
         request = OffsetForLeaderEpochRequest(CONSUMER_REPLICA_ID, (wanted,))
 
@@ -137,7 +139,7 @@ class StoryClients:
         self._ask(self._destination(to), request, name, told)
 
     def ask_leader(self, name: str, to: int | None = None) -> None:
-        """Ask a broker who leads, as clients do: ``leader A``, or the error they are given."""
+        """Request metadata from a broker; the answer is ``leader A``, or the error."""
         names = {broker_id: name for name, broker_id in self._story.names.items()}
 
         def told(response: Any) -> str:
@@ -150,7 +152,7 @@ class StoryClients:
 
         self._ask(self._destination(to), MetadataRequest((self._where.topic,)), name, told)
 
-    # -- carrying ------------------------------------------------------------------------------
+    # -- sending -------------------------------------------------------------------------------
 
     def _destination(self, to: int | None) -> str:
         if to is None:

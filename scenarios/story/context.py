@@ -1,4 +1,4 @@
-"""The cluster of a story: names of brokers, groups of versions, states it expects."""
+"""The context of a story: names of brokers, groups of versions, and expected states."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .state import NO_LEADER
 
 @dataclass(frozen=True, slots=True)
 class StoryHeader:
-    """The table ``[story]``: everything the steps refer to."""
+    """The table ``[story]``, with the names to which steps refer."""
 
     partition: str
     names: Mapping[str, Any]
@@ -32,7 +32,7 @@ class StoryHeader:
 
 
 class StoryContext(FileContext):
-    """Knows the brokers' names, and which overlays hold for the version of the cluster."""
+    """Resolves the names of brokers, and the overlays for the version of the cluster."""
 
     def __init__(self, header: StoryHeader, cluster: ClusterSpec) -> None:
         super().__init__(cluster)
@@ -41,7 +41,7 @@ class StoryContext(FileContext):
         self._groups = {**header.groups, **{version: (version,) for version in header.versions}}
 
     def named(self, broker: Any) -> int:
-        """A broker by the name the story gives it, or by its id."""
+        """Return the id of a broker, given by its name in the story or by its id."""
         if broker in self.names.values() and not isinstance(broker, bool):
             return int(broker)
         if broker not in self.names:
@@ -50,7 +50,7 @@ class StoryContext(FileContext):
         return int(self.names[broker])
 
     def broker(self, broker: int | str) -> int:
-        """Return one with a name, or one without a part in the story, by its id."""
+        """Return the id of a broker, which may also be an id that the story does not name."""
         return self.named(broker) if isinstance(broker, str) else int(super().broker(broker))
 
     def machine(self, machine: int | str) -> int | str:
@@ -59,9 +59,10 @@ class StoryContext(FileContext):
         return super().machine(machine) if isinstance(machine, str) else self.broker(machine)
 
     def overlays(self, values: Any) -> list[tuple[str, Mapping[str, Any], bool]]:
-        """The table without those of groups and versions, and these in the order of the header.
+        """Return the table without its overlays, then the overlays in the order of the header.
 
-        Each with its name, and whether it holds for this version.
+        Each comes with its name (empty for the table itself), and whether it applies to this
+        version.
         """
         table = OBJECT.read(values, self)
         plain = {name: value for name, value in table.items() if name not in self._groups}
@@ -73,8 +74,10 @@ class StoryContext(FileContext):
         return found
 
     def state(self, values: Any) -> StateExpect:
-        """``{leader = "B", A = {log = "[m0/0]"}}`` with overlays; every part is checked, also
-        those of other versions."""
+        """Read a state such as ``{leader = "B", A = {log = "[m0/0]"}}``, with its overlays.
+
+        All overlays are checked, even those of other versions.
+        """
         keys = [*_STATE, *(optional(name, _REPLICA) for name in self.names)]
         replicas: dict[int, dict[str, Any]] = {}
         said: dict[str, Any] = {}
@@ -95,7 +98,7 @@ class StoryContext(FileContext):
         )
 
 
-# -- kinds that only stories have ------------------------------------------------------------------
+# -- kinds of values that only stories have --------------------------------------------------------
 
 _NAME_OR_ID = {"type": ["string", "integer"]}
 

@@ -1,7 +1,7 @@
-"""The notation of a log in stories: ``[m0/0 m1/0]``, a value and a leader epoch each.
+"""The notation of a log in stories: ``[m0/0 m1/0]``, the value and leader epoch of each record.
 
-``r0..r9/0`` stands for r0, r1 and so on up to r9, and ``0..9/0`` for the records at offsets 0 to 9
-whatever their values are. A pattern is read once and compared with the records of a replica.
+``r0..r9/0`` stands for the values r0 to r9, and ``0..9/0`` for records with any value at offsets 0
+to 9. A pattern is parsed once and compared with the records of a replica.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 class LogRecord(NamedTuple):
-    """A record of a replica, as far as stories look at it."""
+    """The parts of a record that stories compare."""
 
     value: str
     epoch: int
@@ -28,8 +28,8 @@ class LogRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogPattern:
-    """The contents that a log must have: (value, epoch) per offset from 0 on; a value of None is
-    any."""
+    """The expected contents of a log: (value, epoch) per offset from 0 on; a value of None matches
+    any value."""
 
     text: str
     records: tuple[tuple[str | None, int], ...]
@@ -42,7 +42,10 @@ class LogPattern:
 
 
 def value_range(text: str) -> list[str]:
-    """``r0..r3`` as r0, r1, r2, r3; another text as itself. ``ValueError`` on a bad range."""
+    """Expand a range: ``r0..r3`` to r0, r1, r2, r3; other texts are returned as they are.
+
+    Raises ``ValueError`` for an invalid range.
+    """
     match = _RANGE.fullmatch(text)
     if match is None:
         return [text]
@@ -53,7 +56,7 @@ def value_range(text: str) -> list[str]:
 
 
 def read_pattern(text: str) -> LogPattern:
-    """A pattern from its text; ``ValueError`` says what is wrong with it."""
+    """Parse a pattern; raise ``ValueError`` with the problem if it is invalid."""
     if not (text.startswith("[") and text.endswith("]")):
         raise ValueError(f"{text!r} is not a log; write it like '[m0/0 m1/0]'")
     records: list[tuple[str | None, int]] = []
@@ -93,7 +96,7 @@ VALUES = Kind(_TEXTS.words, {"type": ["string", "array"]}, _take_values, _TEXTS.
 
 
 def runs_of(records: Sequence[LogRecord]) -> list[list[LogRecord]]:
-    """The records in groups: numbered ones of one epoch that follow each other belong together."""
+    """Group the records into runs of consecutive numbers with the same prefix and epoch."""
     groups: list[list[LogRecord]] = []
     for record in records:
         if groups and _follows(groups[-1][-1], record):
@@ -115,7 +118,7 @@ def _follows(before: LogRecord, record: LogRecord) -> bool:
 
 
 def format_log(records: Sequence[LogRecord]) -> str:
-    """The records in the form patterns have; three and more that count up become a range."""
+    """Format records as a pattern; runs of three or more become a range."""
     parts: list[str] = []
     for run in runs_of(records):
         if len(run) >= _SHORTEST_RUN:
@@ -126,5 +129,5 @@ def format_log(records: Sequence[LogRecord]) -> str:
 
 
 def format_epochs(epochs: Sequence[tuple[int, int]]) -> str:
-    """A leader-epoch cache as ``0@0 2@12``."""
+    """Format a leader-epoch cache as ``0@0 2@12`` (epoch@start offset)."""
     return " ".join(f"{epoch}@{start}" for epoch, start in epochs)

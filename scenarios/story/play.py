@@ -1,4 +1,4 @@
-"""Playing a story: its steps in order on a real simulated cluster, judged after every one."""
+"""Playing of a story: its steps run in order on a simulated cluster, with a check after each."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """A step that was played, and what the partition looked like then."""
+    """A step that was played, and the state of the partition after it."""
 
     name: str
     at_ms: float
-    """Virtual milliseconds since the story's beginning."""
+    """Virtual milliseconds since the start of the story."""
     state: StoryState
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a run, read from its last state."""
+    """The outcome of a run, derived from its last state."""
 
     lost: tuple[str, ...]
     """Acknowledged values that the leader does not hold, in the order of their answers."""
@@ -52,11 +52,11 @@ class StoryResult:
     kafka_version: str
     steps: list[StepResult] = field(default_factory=list)
     outcome: Outcome | None = None
-    """None when a step before the end failed."""
+    """Outcome after the last step; None if a step failed."""
 
 
 class StoryRun:
-    """A playing of a story, in a simulation that is set up."""
+    """A run of a story in a simulation that is already set up."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class StoryRun:
         self._elapsed_ms = elapsed_ms
 
     def play(self) -> list[str]:
-        """Play every step up to the first that fails; gives the problems."""
+        """Play the steps up to the first that fails; return the problems."""
         for number, step in enumerate(self.story.steps):
             problems = self._play_step(step)
             state = self.look()
@@ -108,10 +108,10 @@ class StoryRun:
         return []
 
     def look(self) -> StoryState:
-        """The partition as it is now."""
+        """Return the current state of the partition."""
         return look(self.simulation, self.story, self.clients.answers)
 
-    # -- what actions ask for ------------------------------------------------------------------
+    # -- used by actions -----------------------------------------------------------------------
 
     def advance(
         self, for_ms: float | None = None, until: StateExpect | None = None, within_ms: float = 0.0
@@ -135,7 +135,7 @@ class StoryRun:
             ) from None
 
     def flush(self, broker_id: int) -> None:
-        """Bring what a broker holds of the partition to its disk: power loss keeps it."""
+        """Flush a broker's log of the partition to its disk, so that it survives a power loss."""
         broker = self.simulation.processes[broker_id].broker
         hosted = None if broker is None else broker.replica_manager.hosted.partition(self.where)
         if hosted is None or hosted.log is None:
@@ -150,7 +150,7 @@ class StoryRun:
 
 
 def outcome_of(state: StoryState, promised: Mapping[str, int]) -> Outcome:
-    """Return what was lost, doubled or left different; all of it read off the replicas."""
+    """Return what the replicas show to be lost, duplicated, or different between replicas."""
     leader = state.replicas.get(state.leader)
     held = [record.value for record in leader.records] if leader is not None else []
     lost = tuple(value for value in promised if value not in held)
@@ -170,7 +170,7 @@ def outcome_of(state: StoryState, promised: Mapping[str, int]) -> Outcome:
 
 
 def first_difference(logs: Iterable[Sequence[LogRecord]]) -> int | None:
-    """The first offset at which two logs both hold a record, and not the same one."""
+    """Return the first offset at which two logs hold different records, if any."""
     found: list[int] = []
     all_logs = list(logs)
     for index, log in enumerate(all_logs):
@@ -182,7 +182,7 @@ def first_difference(logs: Iterable[Sequence[LogRecord]]) -> int | None:
 
 
 def outcome_differences(expected: OutcomeExpect, actual: Outcome) -> list[str]:
-    """Every way in which an outcome is not the expected one."""
+    """Return every difference between an outcome and the expected one."""
     pairs: Mapping[str, tuple[Any, Any]] = {
         "lost": (sorted(expected.lost), sorted(actual.lost)),
         "duplicated": (sorted(expected.duplicated), sorted(actual.duplicated)),

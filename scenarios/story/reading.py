@@ -1,7 +1,7 @@
-"""Reading stories: ``[story]``, ``[[step]]`` and ``[outcome]`` of a scenario file.
+"""Reading of stories: ``[story]``, ``[[step]]`` and ``[outcome]`` of a scenario file.
 
-A story's brokers have names, and its versions stand in groups. An expectation may be overlaid per
-group (``[step.expect.old]``) or per version, so a file says in one place what differs by version.
+A story names its brokers and may group its versions. An expectation may have overlays per group
+(``[step.expect.old]``) or per version, so that one file covers the differences between versions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STEP = (
 
 
 def read_header(values: Any) -> StoryHeader:
-    """``[story]``: the partition, the brokers' names, the versions and their groups."""
+    """Read ``[story]``: the partition, the brokers' names, the versions and their groups."""
     given = read(_HEADER, values, FileContext(ClusterSpec()))
     versions = tuple(given["versions"])
     for version in versions:
@@ -56,7 +56,7 @@ def read_header(values: Any) -> StoryHeader:
 
 
 def read_story(tables: Mapping[str, Any], header: StoryHeader, cluster: ClusterSpec) -> StorySpec:
-    """The steps of a story, for the version the cluster has."""
+    """Read the steps and outcome of a story, for the version of the cluster."""
     context = StoryContext(header, cluster)
     with inside("story"):
         topic, number = PARTITION.read_at("partition", header.partition, context)

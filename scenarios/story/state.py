@@ -1,4 +1,4 @@
-"""The state of a story's partition at one moment, and its differences from the expected one."""
+"""The state of a story's partition, and its differences from an expected state."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ NO_LEADER = "none"
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """A replica: as its broker holds it, or as its disk does while the broker is off."""
+    """A replica in the memory of its broker, or on its disk while the broker is off."""
 
     role: str
-    """``leader``, ``follower``, ``none`` or ``off``; the broker's own belief."""
+    """Role in the broker's own view: ``leader``, ``follower``, ``none`` or ``off``."""
     records: tuple[LogRecord, ...]
     high_watermark: int
-    """Of a broker that is off or was told nothing yet: the checkpoint on its disk."""
+    """High watermark; the checkpoint on disk if the broker is off or does not host the partition
+    yet."""
     epochs: tuple[tuple[int, int], ...]
 
     @property
@@ -39,20 +40,20 @@ class ReplicaState:
 
 @dataclass(frozen=True, slots=True)
 class StoryState:
-    """The partition after a step. Leader, epoch and ISR are those written in ZooKeeper."""
+    """The partition after a step, with leader, epoch and ISR as stored in ZooKeeper."""
 
     leader: int
-    """Broker id; -1 without one."""
+    """Broker id of the leader; -1 if there is none."""
     leader_epoch: int
     isr: tuple[int, ...]
     replicas: dict[int, ReplicaState]
-    """Of the brokers the story names, as far as they are assigned the partition."""
+    """Assigned replicas of the brokers that the story names, by broker id."""
     answers: dict[str, str] = field(default_factory=dict)
-    """The answers that clients got so far, by record value or name of a read."""
+    """Answers that clients received so far, by record value or name of a read."""
 
 
 def look(simulation: Simulation, story: StorySpec, answers: Mapping[str, str]) -> StoryState:
-    """Observe everything a story may expect something of."""
+    """Return the state of everything that a story can check."""
     where = TopicPartition(story.topic, story.partition)
     try:
         path = f"/brokers/topics/{where.topic}/partitions/{where.partition}/state"
@@ -104,7 +105,7 @@ def _records(stored: LogStorage) -> tuple[LogRecord, ...]:
 
 
 def differences(expected: StateExpect, state: StoryState, story: StorySpec) -> list[str]:
-    """Every way in which a state is not the expected one, in words."""
+    """Return every difference between a state and the expected one, in words."""
     names = {broker_id: name for name, broker_id in story.names.items()}
     found: list[str] = []
     for broker_id, replica in expected.replicas.items():
@@ -146,7 +147,7 @@ def _replica_differences(expected: ReplicaExpect, actual: ReplicaState) -> list[
 
 
 def broker_name(broker_id: int, names: Mapping[int, str]) -> str:
-    """The story's name of a broker, its id where it has none."""
+    """Return the story's name of a broker, or its id if it has none."""
     return NO_LEADER if broker_id < 0 else names.get(broker_id, str(broker_id))
 
 
