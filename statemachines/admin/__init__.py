@@ -1,1 +1,1 @@
-"""The admin APIs as a broker serves them (``ZkAdminManager``)."""
+"""The admin APIs that brokers serve (``ZkAdminManager``)."""

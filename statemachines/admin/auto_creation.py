@@ -1,4 +1,4 @@
-"""Topics created because a client asked for their metadata
+"""Automatic creation of topics whose metadata a client requests
 (docs/kafka/administration.md#metadata)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .topics import TopicAdmin
 
 
 class AutoCreation:
-    """Creation of missing topics, from any broker."""
+    """Creates missing topics, on any broker."""
 
     def __init__(self, parts: AdminParts, topics: TopicAdmin) -> None:
         self._parts = parts
@@ -22,11 +22,11 @@ class AutoCreation:
         self._being_created: dict[str, None] = {}
 
     async def create(self, names: Iterable[str]) -> dict[str, ErrorCode]:
-        """Create missing topics from this very broker; what to answer for each
+        """Create missing topics from this broker, and return the error to answer for each
         (docs/kafka/administration.md#metadata).
 
-        LEADER_NOT_AVAILABLE is the answer for what was created or is there already, and
-        UNKNOWN_TOPIC_OR_PARTITION while another request of this broker creates it. Kafka's
+        The error is LEADER_NOT_AVAILABLE for a topic that was created or exists already, and
+        UNKNOWN_TOPIC_OR_PARTITION for one that another request to this broker is creating. Kafka:
         ``DefaultAutoTopicCreationManager.createTopicsInZk``.
         """
         answers: dict[str, ErrorCode] = {}
@@ -50,14 +50,15 @@ class AutoCreation:
         return answers
 
     def taken_names(self) -> TakenNames:
-        """The topics there are; those of one request are added by ``check``."""
+        """Return the names of existing topics, to which ``check`` adds those of one request."""
         return TakenNames(self._parts.metadata.topics())
 
     def check(self, name: str, taken: TakenNames) -> ErrorCode:
-        """Return whether a missing topic may be created (docs/kafka/administration.md#metadata).
+        """Return NONE if a missing topic may be created, or the error that forbids it
+        (docs/kafka/administration.md#metadata).
 
-        A topic that collides with one earlier in the same request is refused as well: ``taken``
-        is the same for all of a request.
+        Pass the same ``taken`` for all topics of a request, so that a topic that collides with an
+        earlier one of the request is refused, too.
         """
         try:
             validate_topic_name(name, self._parts.behaviour)
@@ -71,7 +72,7 @@ class AutoCreation:
         return ErrorCode.NONE
 
     def topic_for(self, name: str) -> NewTopic:
-        """The topic that is created for a missing one: internal topics have their own shape."""
+        """Return the topic to create, with the counts of an internal topic if it is one."""
         config = self._parts.config
         internal = internal_topic(name, config)
         if internal is not None:

@@ -1,4 +1,4 @@
-"""Checks and answers that the topic APIs share
+"""Checks and results that the topic APIs share
 (docs/kafka/topics.md#creation, docs/kafka/administration.md#topics)."""
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Assignment: TypeAlias = dict[int, tuple[int, ...]]
 def validate_assignment(
     assignment: Mapping[int, Sequence[int]], may_have_gaps: bool = False, map_name: str = "HashMap"
 ) -> None:
-    """A manual assignment of a new topic; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
+    """Check a new topic's manual assignment; raises ``KafkaError`` (INVALID_REPLICA_ASSIGNMENT).
 
-    Brokers that are not there are fine: ZooKeeper-mode Kafka does not look.
+    Unknown brokers are allowed, as Kafka with ZooKeeper does not check them.
     """
     if len({len(replicas) for replicas in assignment.values()}) != 1:
         raise bad_assignment("All partitions should have the same number of replicas")
@@ -33,7 +33,7 @@ def validate_assignment(
 
 
 def _as_scala(assignment: Mapping[int, Sequence[int]], map_name: str) -> str:
-    """An assignment as Kafka's message prints it."""
+    """Return an assignment as Kafka's message prints it."""
     entries = [
         f"{number} -> ArrayBuffer({', '.join(map(str, replicas))})"
         for number, replicas in sorted(assignment.items())
@@ -47,7 +47,7 @@ def validate_added(
     increment: int,
     broker_ids: Sequence[int],
 ) -> Assignment:
-    """A manual assignment of added partitions; raises ``KafkaError``."""
+    """Check and return a manual assignment of added partitions; raises ``KafkaError``."""
     unknown = dict.fromkeys(r for replicas in lists for r in replicas if r not in broker_ids)
     if unknown:
         names = ", ".join(map(str, unknown))
@@ -87,10 +87,10 @@ def _check_factor(factor: int, added: Assignment) -> None:
 
 
 class PartitionAllowance:
-    """Number of partitions one request may still ask for.
+    """Number of partitions and replicas that one request may still create.
 
-    Kafka with ZooKeeper has no limit and is kept busy for as long as it takes; its KRaft
-    controller refuses as here (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
+    Kafka with ZooKeeper has no limit and stays busy until it is done. Its KRaft controller refuses
+    as here (``ReplicationControlManager`` of 3.9, ``MAX_PARTITIONS_PER_BATCH``).
     """
 
     _REPLICAS_EACH = 10
@@ -101,7 +101,7 @@ class PartitionAllowance:
         self._replicas = limit * self._REPLICAS_EACH
 
     def take(self, partitions: int, lists: Iterable[Sequence[int]] = ()) -> None:
-        """Raises ``KafkaError`` (POLICY_VIOLATION) when it is used up."""
+        """Use part of the allowance; raises ``KafkaError`` (POLICY_VIOLATION) if it is exceeded."""
         replicas = sum(map(len, lists))
         if partitions > self._partitions or replicas > self._replicas:
             raise KafkaError(
@@ -148,7 +148,7 @@ def repeated_names(names: Sequence[str]) -> frozenset[str]:
 def without_repetitions(
     topics: Sequence[NewTopic], client_id: str, behaviour: Behaviour
 ) -> tuple[Sequence[NewTopic], list[TopicResult]]:
-    """Split topics named twice from the others, as old releases do; each is refused once."""
+    """Return (topics named once, a refusal of each topic named twice), as in old releases."""
     if behaviour.create_topics_generated:
         return topics, []
     repeated = sorted(repeated_names([topic.name for topic in topics]))
@@ -177,7 +177,8 @@ def timed_out_if(result: TopicResult, is_late: bool) -> TopicResult:
 def drained(
     waiting: list[TopicPartition], is_done: Callable[[TopicPartition], bool]
 ) -> Callable[[], bool]:
-    """A predicate that looks at no partition again once it is done."""
+    """Return a predicate that removes finished partitions from ``waiting``, and is true once none
+    is left."""
 
     def all_done() -> bool:
         while waiting and is_done(waiting[-1]):

@@ -1,8 +1,8 @@
-"""AlterConfigs and IncrementalAlterConfigs (docs/kafka/administration.md#configurations): what is
-checked, and in which words.
+"""AlterConfigs and IncrementalAlterConfigs, with their checks and error messages
+(docs/kafka/administration.md#configurations).
 
 Source: Kafka's ``ZkAdminManager``, ``DynamicBrokerConfig`` and, since 3.2, ``ConfigAdminManager``,
-which looks at a request before.
+which checks a request before them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TYPE_NAMES = {
     CLIENT_METRICS_RESOURCE: "CLIENT_METRICS",
 }
 _OLD_TYPE_NAMES = {1: "ANY", 3: "GROUP"}
-"""Types that have no configurations, of ``ResourceType`` of Kafka 1.1."""
+"""Types of ``ResourceType`` in Kafka 1.1 that have no configurations."""
 _OLD_TYPES = frozenset((TOPIC_RESOURCE, BROKER_RESOURCE, *_OLD_TYPE_NAMES))
 _OPERATIONS = {SET: "SET", DELETE: "DELETE", APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 _LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
@@ -68,24 +68,24 @@ _LOG_LEVELS = {
     "org.apache.zookeeper": "INFO",
     "state.change.logger": "INFO",
 }
-"""Loggers that the log4j settings of Kafka's distribution name."""
+"""Levels of the loggers in the log4j settings of Kafka's distribution."""
 
 
 class ConfigChanges:
-    """Changes of configurations by clients, checked and written; any broker may be asked."""
+    """Checks and writes configuration changes of clients, on any broker."""
 
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
         self._preprocessed = parts.behaviour.config_changes_preprocessed
         self.log_levels: dict[str, str] = dict(_LOG_LEVELS)
-        """Levels by logger (KIP-412); they are kept and change nothing."""
+        """Levels by logger (KIP-412), which have no effect but can be described."""
 
     @property
     def _release(self) -> ReleaseConfigs:
         return release_configs(self._parts.config.kafka_version)
 
     async def alter_configs(self, request: AlterConfigsRequest) -> AlterConfigsResponse:
-        """Replace or change overrides, per resource; brokers learn by notification."""
+        """Replace or change the overrides of each resource, and notify the brokers."""
         behaviour = self._parts.behaviour
         counts = Counter(resource for resource, _ in request.resources)
         if not self._preprocessed and any(not is_known_type(r.type, behaviour) for r in counts):
@@ -100,7 +100,7 @@ class ConfigChanges:
         results: list[tuple[ConfigResource, ErrorCode, str | None]] = []
         resources = request.resources
         if request.incremental and not self._preprocessed:
-            # IncrementalAlterConfigs of 2.8 collects them in a map: the last mention counts.
+            # IncrementalAlterConfigs of 2.8 collects resources in a map: the last mention counts.
             resources = tuple(dict(resources).items())
             counts.clear()
         for resource, entries in resources:
@@ -150,7 +150,7 @@ class ConfigChanges:
         entity = resource.name or znode_paths.DEFAULT_ENTITY
         zk = self._parts.zk
         if request.incremental:
-            if is_topic and not resource.name:  # ZooKeeper's PathUtils throws for its path
+            if is_topic and not resource.name:  # ZooKeeper's PathUtils throws for this path
                 raise ConfigException("Path must not end with / character")
             stored = await zk.admin.get_entity_configs(entity_type, entity)
             if not is_topic:
@@ -211,7 +211,8 @@ class ConfigChanges:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
     def _check_broker_configs(self, config: Mapping[str, str], per_broker: bool) -> None:
-        """``DynamicBrokerConfig.validate``: may they change, and can the broker follow?"""
+        """Check that the values may change and that the broker can apply them
+        (``DynamicBrokerConfig.validate``)."""
         release, behaviour, own = self._release, self._parts.behaviour, self._parts.config
         check_names_and_types(config, release, behaviour, per_broker=per_broker)
         static = {**static_texts(own), **self._parts.facts()}
@@ -226,7 +227,7 @@ class ConfigChanges:
         return usable(stored, version, self._parts.behaviour, per_broker=per_broker)
 
     def _check_passwords(self, resource: ConfigResource, config: Mapping[str, str]) -> None:
-        """They would be stored in cipher, and no broker here has a secret for that
+        """Refuse passwords, as no broker here has the secret to encrypt them with
         (``DynamicBrokerConfig.toPersistentProps``)."""
         if any(is_password(name, self._release) for name in config):
             text = "Password encoder secret not configured"
@@ -241,7 +242,7 @@ class ConfigChanges:
     def _apply(
         self, stored: Mapping[str, str], entries: _Entries, is_topic: bool
     ) -> dict[str, str]:
-        """Overrides after incremental operations; raises ``KafkaError``."""
+        """Return the overrides after incremental operations; raises ``KafkaError``."""
         changed = dict(stored)
         known = self._release.topic if is_topic else self._release.broker
         for name, operation, value in entries:
@@ -254,7 +255,7 @@ class ConfigChanges:
             elif self._preprocessed and not is_topic:
                 raise invalid(f"Unknown operations type {operation}")
             else:
-                # Kafka matches on an operation that is none, and fails.
+                # Kafka's pattern match has no case for an unknown operation, and fails.
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return changed
 
@@ -268,7 +269,7 @@ class ConfigChanges:
     ) -> str:
         config = known.get(name)
         if config is None:
-            # Kafka looks up a key that is not there, and fails.
+            # Kafka looks up a missing key, and fails.
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if config.type != "list":
             verb = "append" if operation == APPEND else "subtract"
@@ -286,7 +287,7 @@ class ConfigChanges:
         return ",".join(item for item in items if item not in dropped)
 
     def _alter_log_levels(self, entries: _Entries, validate_only: bool) -> None:
-        """Raises ``KafkaError`` or ``ConfigException``; KIP-412."""
+        """Change the levels of loggers (KIP-412); raises ``KafkaError`` or ``ConfigException``."""
         changed = dict(self.log_levels)
         for name, operation, level in entries:
             if operation not in (SET, DELETE):
@@ -307,7 +308,7 @@ class ConfigChanges:
 
 
 def is_known_type(resource_type: int, behaviour: Behaviour) -> bool:
-    """Return whether the release has configurations of such resources."""
+    """Return whether resources of a type have configurations in the emulated release."""
     return (
         resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE)
         or (resource_type == BROKER_LOGGER_RESOURCE and behaviour.broker_loggers)
@@ -316,33 +317,33 @@ def is_known_type(resource_type: int, behaviour: Behaviour) -> bool:
 
 
 def shown_resource(resource: ConfigResource, behaviour: Behaviour) -> str:
-    """A resource as messages show it; the brace is Kafka's."""
+    """Return a resource as messages show it; the unmatched brace is Kafka's."""
     shown = f"Resource(type={_TYPE_NAMES[resource.type]}, name='{resource.name}'"
     return f"Config{shown})" if behaviour.resources_called_config_resources else f"{shown}}}"
 
 
 def wrong_broker(resource: ConfigResource, behaviour: Behaviour) -> str:
-    """Return what a broker says it received instead of its own id."""
+    """Return what the message to a request with a wrong broker id shows as received."""
     if behaviour.wrong_broker_shown_as_resource:
         return f"{shown_resource(resource, behaviour)}.name"
     return resource.name
 
 
 def type_name(resource_type: int, behaviour: Behaviour) -> str:
-    """A type without configurations, as its release calls it."""
+    """Return the name of a type without configurations in messages of the emulated release."""
     is_old = not behaviour.resources_called_config_resources
     return _OLD_TYPE_NAMES.get(resource_type, "UNKNOWN") if is_old else "UNKNOWN"
 
 
 def as_parsed(resource: ConfigResource, behaviour: Behaviour) -> ConfigResource:
-    """The resource as an answer of its release names it: a type that is none is 0 in old ones."""
+    """Return the resource to put into an answer: old releases turn an unknown type into 0."""
     if behaviour.resources_called_config_resources or resource.type in _OLD_TYPES:
         return resource
     return ConfigResource(0, resource.name)
 
 
 def broker_id_of(name: str, noun: str) -> int:
-    """A resource's name as a number; raises ``KafkaError`` (INVALID_REQUEST)."""
+    """Return the broker id that a resource's name is; raises ``KafkaError`` (INVALID_REQUEST)."""
     digits = name[1:] if name[:1] in ("-", "+") else name
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 10:
         raise invalid(f"{noun} id must be an integer, but it is: {name}")

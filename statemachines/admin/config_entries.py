@@ -1,7 +1,7 @@
-"""Configurations as DescribeConfigs and CreateTopics answer them: values and where they come from.
+"""Entries of DescribeConfigs and CreateTopics: configuration values with their sources.
 
-Source numbers, config types: docs/kafka/administration.md#configurations, Kafka's ``ConfigHelper``
-(KIP-133, KIP-226).
+For the numbers of sources and types see docs/kafka/administration.md#configurations and Kafka's
+``ConfigHelper`` (KIP-133, KIP-226).
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ DEFAULT_SOURCE = 5
 LOGGER_SOURCE = 6
 
 UNKNOWN_TYPE = "unknown"
-"""Of what may be a secret."""
+"""Type of a configuration that Kafka does not know, whose value is hidden as it may be a secret."""
 UNTYPED = "untyped"
+"""Type of a configuration that Kafka does not know, but whose value is shown."""
 _CONFIG_TYPES = {
     UNKNOWN_TYPE: 0,
     UNTYPED: 0,
@@ -51,7 +52,8 @@ _OF_MECHANISMS = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
-"""Of a listener and a mechanism: ``listener.name.internal.plain.sasl.jaas.config``."""
+"""Settings whose names have a listener and a SASL mechanism as prefix, such as
+``listener.name.internal.plain.sasl.jaas.config``."""
 
 Synonym = tuple[str, str | None, int]
 """(name, value, source)."""
@@ -60,7 +62,7 @@ Synonym = tuple[str, str | None, int]
 class ConfigValues:
     """Values in force at a broker with their sources: dynamic, static or default.
 
-    ``facts`` are static values that are no setting of this package, such as ``broker.id``.
+    ``facts`` are static values that are not settings of this package, such as ``listeners``.
     """
 
     def __init__(self, config: BrokerConfig, facts: Mapping[str, str] | None = None) -> None:
@@ -70,24 +72,25 @@ class ConfigValues:
         self._default = config.dynamic_default
         self._static = {**static_texts(config), **(facts or {})}
         self._without_overrides: dict[tuple[bool, bool], tuple[ConfigEntry, ...]] = {}
-        """Entries of a topic that has none, by what is included: most topics of a request."""
+        """Cached entries of a topic without overrides, as most are, by (whether synonyms are
+        included, whether documentation is)."""
 
     @property
     def _release(self) -> ReleaseConfigs:
-        """The table is read when it is first asked for: a start has no use for it."""
+        """The emulated release's table, which is not needed at startup and so read on first use."""
         return release_configs(self._config.kafka_version)
 
     @cached_property
     def _in_force(self) -> dict[str, str]:
-        """Values that are set and followed; the broker may know of dynamic values that it cannot
-        follow."""
+        """Static values and the dynamic values that the broker has applied; it may know of others
+        that it could not apply."""
         return in_force(self._release, self._static, self._config.followed)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Every value a broker configuration has, the one in force first.
+        """Return every value of a broker configuration, the one in force first.
 
-        Synonyms before its own name do not count, nor do all of them if it has no value under
-        its own (``ConfigHelper.configSynonyms``).
+        Values of synonyms that precede all values under its own name are left out; if there is
+        none under its own name, the list is empty (``ConfigHelper.configSynonyms``).
         """
         names = self._names(name)
         found: list[Synonym] = []
@@ -106,7 +109,7 @@ class ConfigValues:
         return found
 
     def _names(self, name: str) -> tuple[str, ...]:
-        """Return the names of a configuration; a listener's falls back to that of all of them."""
+        """Return the names to look up; a listener's setting falls back to that of all listeners."""
         known = self._release.broker.get(name)
         if known is not None:
             return known.synonyms
@@ -117,9 +120,9 @@ class ConfigValues:
         return name, next(of_mechanism, base_name)
 
     def _custom(self, values: Iterable[str], names: Collection[str] | None) -> list[ReleaseConfig]:
-        """Configurations that are set and that Kafka's settings file does not know.
+        """Return the configurations that are set but unknown to Kafka's ``KafkaConfig``.
 
-        What is of no type may be a secret, so its value is not shown.
+        The value of a configuration without a type is not shown, as it may be a secret.
         """
         found = []
         for name in dict.fromkeys(values):
@@ -147,7 +150,7 @@ class ConfigValues:
         include_synonyms: bool = False,
         include_documentation: bool = False,
     ) -> tuple[ConfigEntry, ...]:
-        """Entries of all topic configurations, or those named."""
+        """Return the entries of all topic configurations, or only those named."""
         options = (include_synonyms, include_documentation)
         if overrides or names:
             return self._topic_entries(overrides, names, *options)
@@ -167,7 +170,7 @@ class ConfigValues:
         type_ = UNKNOWN_TYPE if self._behaviour.unknown_topic_configs_secret else UNTYPED
         custom = [
             ReleaseConfig(name, type_, None, "", "", "")
-            for name in overrides  # which only a tool that writes to ZooKeeper can have set
+            for name in overrides  # unknown ones, which only a tool can write to ZooKeeper
             if name not in topic and (not names or name in names)
         ]
         return tuple(
@@ -189,7 +192,7 @@ class ConfigValues:
         return found
 
     def _topic_value(self, known: ReleaseConfig, overrides: Mapping[str, str]) -> str | None:
-        """Its override, or what the broker's configuration comes to."""
+        """Return the topic's override, or the value that the broker's configuration gives it."""
         if known.name in overrides:
             return known.shown(overrides[known.name])
         for name in self._names(known.broker_name) if known.broker_name else ():
@@ -204,7 +207,7 @@ class ConfigValues:
         include_synonyms: bool = False,
         include_documentation: bool = False,
     ) -> tuple[ConfigEntry, ...]:
-        """Entries of all broker configurations, or those named."""
+        """Return the entries of all broker configurations, or only those named."""
         entries = []
         values = self._in_force
         default, of_broker = self._config.followed
@@ -223,7 +226,7 @@ class ConfigValues:
         return tuple(entries)
 
     def _shown(self, known: ReleaseConfig, value: str | None) -> str | None:
-        """Return a value as it was parsed; one that Kafka's settings do not know stays as it is."""
+        """Return a value in its parsed form, or as it is if Kafka does not know the setting."""
         is_parsed = value is not None and known.name in self._release.broker
         return known.shown(value) if is_parsed and value is not None else value
 
@@ -233,7 +236,7 @@ class ConfigValues:
         include_synonyms: bool = False,
         include_documentation: bool = False,
     ) -> tuple[ConfigEntry, ...]:
-        """Entries of the cluster's dynamic default: only what is set there."""
+        """Return the entries of the dynamic defaults that are set for the whole cluster."""
         return tuple(
             _entry(
                 known,
@@ -252,7 +255,7 @@ class ConfigValues:
 
 
 def logger_entries(levels: Mapping[str, str], names: Collection[str]) -> tuple[ConfigEntry, ...]:
-    """Entries of a broker's loggers (KIP-412)."""
+    """Return the entries of a broker's loggers (KIP-412)."""
     return tuple(
         ConfigEntry(name, level, LOGGER_SOURCE)
         for name, level in sorted(levels.items())

@@ -1,5 +1,5 @@
-"""DescribeConfigs (docs/kafka/administration.md#configurations); how configurations are changed is
-in ``config_changes``.
+"""DescribeConfigs (docs/kafka/administration.md#configurations). For changes see
+``config_changes``.
 
 Source: Kafka's ``ConfigHelper``.
 """
@@ -38,18 +38,18 @@ _NO_SUBSCRIPTION = "Client metrics subscription name must not be empty"
 
 
 class ConfigDescriptions:
-    """Descriptions of the configurations of topics and brokers; any broker may be asked."""
+    """Describes the configurations of topics and brokers, on any broker."""
 
     def __init__(self, parts: AdminParts, changes: ConfigChanges) -> None:
         self._parts = parts
         self._changes = changes
 
     def values(self) -> ConfigValues:
-        """Return this broker's values with their sources, as it knows them now."""
+        """Return this broker's current values with their sources."""
         return ConfigValues(self._parts.config, self._parts.facts())
 
     async def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-        """Values in force, per resource; all are refused where one is of a type nobody knows."""
+        """Return the values in force of each resource; refuses all if one has an unknown type."""
         behaviour = self._parts.behaviour
         unset = "" if behaviour.describe_configs_generated else None
         strange = [r for r, _ in request.resources if not is_known_type(r.type, behaviour)]

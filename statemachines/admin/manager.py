@@ -1,7 +1,7 @@
-"""The admin APIs as a broker serves them (Kafka's ``ZkAdminManager``).
+"""The admin APIs that brokers serve (Kafka's ``ZkAdminManager``).
 
-Creating, deleting and growing topics is for the active controller's broker; configurations may be
-asked of any. Refusals are answers, never exceptions.
+Only the active controller's broker creates, deletes and grows topics; any broker serves requests
+for configurations. A refused request returns an error and never raises an exception.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class AdminManager:
-    """The parts that serve admin requests: each function of theirs takes a request and answers its
-    response. Each part is made when it is first asked for."""
+    """The parts that serve admin requests, each created on first use. Their methods take a request
+    and return its response."""
 
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts

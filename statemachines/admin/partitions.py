@@ -1,10 +1,11 @@
 """ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments.
 
-The controller decides (``elections``, ``reassignment``); here is what surrounds it: a request
-becomes an event, its outcome an answer, and an election is answered once the leader is known
-(docs/kafka/election.md#elections-on-request). As in Kafka's ``KafkaController``, no request ends
-before the controller has answered, and an event that fails is never answered. Before these APIs
-existed, Kafka's tools wrote znodes: so it is done here for versions without them.
+The controller decides (``elections``, ``reassignment``). This module turns a request into an event
+for the controller and its outcome into a response; an election is answered once this broker's
+metadata shows the leader (docs/kafka/election.md#elections-on-request). As in Kafka's
+``KafkaController``, a request waits for the controller without a timeout, so that an event that
+fails is never answered. For releases without these APIs, the request is written to a znode, as
+Kafka's tools did.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _Rows = list[tuple[TopicPartition, ErrorCode, "str | None"]]
 
 
 class PartitionAdmin:
-    """Elections and reassignments asked for by clients."""
+    """Serves clients' requests for elections and reassignments."""
 
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
@@ -46,10 +47,10 @@ class PartitionAdmin:
     # --- ElectLeaders
 
     async def elect_leaders(self, request: ElectLeadersRequest) -> ElectLeadersResponse:
-        """Elect, then wait until the local metadata shows the leaders elected.
+        """Elect leaders, then wait until the local metadata shows them.
 
-        Without partitions all of the local metadata are meant, and those that need no election
-        are left out of the answer.
+        A request without partitions means all partitions in the local metadata; the response then
+        leaves out those that need no election.
         """
         parts = self._parts
         partitions = request.partitions
@@ -101,7 +102,7 @@ class PartitionAdmin:
         return state is not None and state.leader == leader
 
     async def _elect_by_znode(self, partitions: tuple[TopicPartition, ...]) -> ElectLeadersResponse:
-        """Ask for elections by znode, as ``kafka-preferred-replica-election.sh`` did."""
+        """Request elections through a znode, as ``kafka-preferred-replica-election.sh`` did."""
         state_of = self._parts.metadata.partition_state
         known = tuple(tp for tp in partitions if state_of(tp) is not None)
         try:
@@ -110,7 +111,7 @@ class PartitionAdmin:
         except ZooKeeperError as error:
             if error.code != ZkCode.NODEEXISTS:
                 raise
-            # An election is under way: the tool asked its user to try again later.
+            # Another election is in progress; the tool then told its user to try again later.
             return ElectLeadersResponse(ErrorCode.REQUEST_TIMED_OUT)
         return ElectLeadersResponse(
             ErrorCode.NONE,
@@ -127,7 +128,7 @@ class PartitionAdmin:
     async def alter_partition_reassignments(
         self, request: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Start, redirect or cancel reassignments; answers before they are complete."""
+        """Start, redirect or cancel reassignments; returns before they are complete."""
         parts = self._parts
         reassignments = dict(request.reassignments)
         if not parts.behaviour.reassignment_api:
@@ -147,7 +148,8 @@ class PartitionAdmin:
     async def _reassign_by_znode(
         self, reassignments: dict[TopicPartition, tuple[int, ...] | None]
     ) -> AlterPartitionReassignmentsResponse:
-        """Ask by znode, as ``kafka-reassign-partitions.sh`` did; cancelling was not possible."""
+        """Request reassignments through a znode, as ``kafka-reassign-partitions.sh`` did, which
+        could not cancel them."""
         wanted = {tp: target for tp, target in reassignments.items() if target is not None}
         if len(wanted) < len(reassignments):
             return AlterPartitionReassignmentsResponse(ErrorCode.UNSUPPORTED_VERSION)
@@ -164,7 +166,7 @@ class PartitionAdmin:
     async def list_partition_reassignments(
         self, request: ListPartitionReassignmentsRequest
     ) -> ListPartitionReassignmentsResponse:
-        """Reassignments under way among the partitions asked for, or all."""
+        """Return the ongoing reassignments of the requested partitions, or of all."""
         pending: Pending[ErrorCode | tuple[OngoingReassignment, ...]] = Pending()
         asked = None if request.partitions is None else tuple(dict.fromkeys(request.partitions))
         self._parts.controller.put(ListPartitionReassignments(asked, pending.set_result))

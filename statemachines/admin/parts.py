@@ -1,4 +1,4 @@
-"""Parts that the admin APIs share."""
+"""Dependencies that the admin APIs share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from ..zookeeper.client import KafkaZkClient
 
 
 class Wait(Protocol):
-    """Await a predicate over the metadata cache for at most so many ms; whether it came true."""
+    """Waits at most ``timeout_ms`` for a predicate on the metadata cache; returns whether it held.
+
+    ``peers`` names the nodes expected to make it true; a timeout is recorded with their names.
+    """
 
     def __call__(
         self,
@@ -29,7 +32,7 @@ class Wait(Protocol):
 
 @assembled
 class AdminParts:
-    """A broker's connections, as far as the admin APIs use them."""
+    """The objects of a broker that the admin APIs use."""
 
     host: Host
     config: BrokerConfig
@@ -39,19 +42,21 @@ class AdminParts:
     metadata: MetadataCache
     wait: Wait
     surroundings: Mapping[str, str] = MappingProxyType({})
-    """Configurations that a broker's settings file would have and that are given otherwise."""
+    """Settings that a real broker's file would contain, but that this package sets in other ways,
+    such as ``log.dirs``."""
 
     def hosts_of(self, partitions: Iterable[TopicPartition]) -> list[str]:
-        """Return the brokers that host replicas of partitions, as the controller knows them."""
+        """Return the names of the brokers that host the partitions' replicas, as the controller
+        knows them."""
         replicas_of = self.controller.context.topics.partition_replica_assignment
         hosts = dict.fromkeys(b for partition in partitions for b in replicas_of(partition))
         return [broker_name(broker_id) for broker_id in hosts]
 
     def facts(self) -> dict[str, str]:
-        """Settings the broker's own file would name: its id, its listeners and so on."""
+        """Return settings that a real broker's file would contain: its id, its listeners etc."""
         own_id = self.controller.broker_id
         facts = dict(self.surroundings)
-        if self.config["broker.id"] >= 0:  # else it was generated and is in no file
+        if self.config["broker.id"] >= 0:  # otherwise the id was generated and is in no file
             facts |= {"broker.id": str(own_id), "node.id": str(own_id)}
         for broker in self.metadata.alive_brokers():
             if broker.id == own_id:

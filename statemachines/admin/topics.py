@@ -54,7 +54,7 @@ _UNKNOWN_ID, _NOT_AUTHORIZED = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHO
 
 
 class TopicAdmin:
-    """Clients' requests about topics, which only the controller may carry out."""
+    """Serves clients' requests to create, delete and grow topics, on the controller only."""
 
     def __init__(self, parts: AdminParts, configs: ConfigDescriptions) -> None:
         self._parts = parts
@@ -67,7 +67,7 @@ class TopicAdmin:
     async def create_topics(
         self, request: CreateTopicsRequest, client_id: str = ""
     ) -> CreateTopicsResponse:
-        """Create what is valid, each topic by itself, then wait for leaders."""
+        """Create each valid topic independently, then wait for leaders."""
         if not self._parts.controller.is_active:
             message = "" if self._parts.behaviour.create_topics_generated else None
             names = [topic.name for topic in request.topics]
@@ -75,7 +75,7 @@ class TopicAdmin:
         topics, results = without_repetitions(request.topics, client_id, self._parts.behaviour)
         results = [*await self.create_here(topics, request.validate_only), *results]
         if any(result.error == ErrorCode.NONE for result in results):
-            # Read late: between the checks of a topic and its creation nothing else is asked.
+            # Read only now, so that nothing comes between the checks of a topic and its creation.
             values = self._configs.values()
             results = [_with_entries(result, values) for result in results]
         if not request.validate_only:
@@ -93,7 +93,7 @@ class TopicAdmin:
     async def create_here(
         self, topics: Sequence[NewTopic], validate_only: bool = False
     ) -> list[TopicResult]:
-        """Write what is valid to ZooKeeper, whether this broker is the controller or not."""
+        """Write valid topics to ZooKeeper, whether this broker is the controller or not."""
         repeated = repeated_names([topic.name for topic in topics])
         allowance = self._allowance()
         results: list[TopicResult] = []
@@ -121,7 +121,7 @@ class TopicAdmin:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         null = [key for key, value in topic.config if value is None]
         if not behaviour.existing_topics_refused_first:
-            if null:  # Kafka puts it into a ``Properties``, which throws
+            if null:  # Kafka puts the value into a ``Properties``, which throws
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._validate_config({key: value for key, value in topic.config if value is not None})
         if null:
@@ -162,13 +162,13 @@ class TopicAdmin:
                     "Both numPartitions or replicationFactor and replicasAssignments were set. "
                     "Both cannot be used at the same time.",
                 )
-            # The last one counts where a partition is named twice, as Kafka puts them into a map.
+            # If a partition is named twice, the last one counts, as Kafka puts them into a map.
             return dict(topic.assignment)
         config = self._parts.config
         partitions = topic.partitions
         factor = topic.replication_factor
         has_defaults = self._parts.behaviour.default_counts_for_new_topics
-        # In the order the brokers were announced, as Kafka does: not sorted.
+        # As in Kafka, brokers are in the order of the metadata, not sorted.
         brokers = [(broker.id, broker.rack) for broker in self._parts.metadata.alive_brokers()]
         return assign_replicas_to_brokers(
             brokers,
@@ -180,7 +180,8 @@ class TopicAdmin:
     async def _validate(
         self, name: str, assignment: Mapping[int, Sequence[int]], config: Mapping[str, str]
     ) -> None:
-        """Raises ``KafkaError``, in the order of ``AdminZkClient.validateTopicCreate``."""
+        """Check a new topic, in the order of ``AdminZkClient.validateTopicCreate``; raises
+        ``KafkaError``."""
         validate_topic_name(name, self._parts.behaviour)
         zk = self._parts.zk
         if self._parts.behaviour.creation_waits_for_deletion and (
@@ -193,7 +194,7 @@ class TopicAdmin:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         if has_collision_characters(name):
             topics = await zk.topics.get_all_topics_in_cluster()
-            if name in topics:  # created since the check: a topic does not collide with itself
+            if name in topics:  # created since the check above; it must not collide with itself
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
             self._note_listed(topics)
             other = self._taken.colliding(name)
@@ -208,7 +209,7 @@ class TopicAdmin:
         self._validate_config(config)
 
     def _validate_config(self, config: Mapping[str, str]) -> None:
-        """Raises ``KafkaError``."""
+        """Check a topic's configuration; raises ``KafkaError``."""
         try:
             if config:
                 release_configs(self._parts.config.kafka_version).validate_topic(config)
@@ -220,7 +221,7 @@ class TopicAdmin:
             raise KafkaError(code, str(error)) from None
 
     def _note_listed(self, topics: list[str]) -> None:
-        """Know who has which name; usually those of before and a few more."""
+        """Update the taken names with a listing, which usually only adds a few to the last one."""
         if topics == self._listed:
             return
         known, listed = set(self._listed), set(topics)
@@ -234,7 +235,7 @@ class TopicAdmin:
     async def _write(
         self, name: str, assignment: Assignment, config: Mapping[str, str], topic_id: str
     ) -> None:
-        """Configuration first: a broker that creates the log must find it."""
+        """Write the nodes of a topic, first the configuration, which brokers need for the log."""
         zk = self._parts.zk
         await zk.admin.set_or_create_entity_configs(znode_paths.TOPICS, name, config)
         replicas = {number: ReplicaAssignment(r) for number, r in assignment.items()}
@@ -250,9 +251,10 @@ class TopicAdmin:
     async def _without_leaders(
         self, partitions: Mapping[str, Sequence[int]], timeout_ms: int
     ) -> frozenset[str]:
-        """Wait until partitions have leaders in the local metadata; topics where some have none.
+        """Wait until partitions have leaders in the local metadata, and return the topics of those
+        that have none.
 
-        Without a positive timeout nobody waits, and every topic counts as late.
+        With a timeout of 0 or below there is no wait, and all topics are returned.
         """
         if timeout_ms <= 0:
             return frozenset(partitions)
@@ -288,7 +290,7 @@ class TopicAdmin:
         for asked_name, topic_id in asked:
             name = parts.metadata.topic_name(topic_id) if topic_id else asked_name
             try:
-                if name is None:  # nothing authorizes a topic without name and id
+                if name is None:  # an unknown id, or a topic without name and id
                     raise KafkaError(_UNKNOWN_ID if topic_id else _NOT_AUTHORIZED)
                 await self._mark_for_deletion(name)
                 results.append(TopicResult(name, ErrorCode.NONE, None, topic_id))
@@ -299,7 +301,8 @@ class TopicAdmin:
         return DeleteTopicsResponse(tuple(timed_out_if(r, r.name in late) for r in results))
 
     async def _mark_for_deletion(self, name: str) -> None:
-        """Raises ``KafkaError`` (UNKNOWN_TOPIC_OR_PARTITION); marked already is fine."""
+        """Mark a topic for deletion, if it is not yet; raises ``KafkaError``
+        (UNKNOWN_TOPIC_OR_PARTITION)."""
         zk = self._parts.zk
         if not self._parts.metadata.contains_topic(name) or not await zk.topics.topic_exists(name):
             raise unknown_topic(name)
@@ -321,10 +324,10 @@ class TopicAdmin:
     # --- CreatePartitions
 
     async def create_partitions(self, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
-        """Grow topics, each by itself, then wait until all of their partitions have leaders.
+        """Grow each topic independently, then wait until all of its partitions have leaders.
 
-        As in Kafka's ``ZkAdminManager.createPartitions``, partitions count that were there before:
-        where one of them is offline the answer is REQUEST_TIMED_OUT, and the topic has grown.
+        As in Kafka's ``ZkAdminManager.createPartitions``, the wait includes old partitions: if one
+        of these stays offline, the error is REQUEST_TIMED_OUT although the topic has grown.
         """
         if not self._parts.controller.is_active:
             return CreatePartitionsResponse(not_controller([t.name for t in request.topics]))
@@ -336,7 +339,7 @@ class TopicAdmin:
             try:
                 if topic.name in repeated:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.")
-                if not topic.name:  # ZooKeeper's PathUtils throws for its path
+                if not topic.name:  # ZooKeeper's PathUtils throws for this path
                     raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
                 await self._grow(topic, request.validate_only, allowance)
                 partitions[topic.name] = range(topic.count)
@@ -351,13 +354,13 @@ class TopicAdmin:
     async def _grow(
         self, topic: NewPartitions, validate_only: bool, allowance: PartitionAllowance
     ) -> None:
-        """Add partitions; raises ``KafkaError``."""
+        """Add partitions to a topic; raises ``KafkaError``."""
         zk, name = self._parts.zk, topic.name
         if (
             not self._parts.behaviour.reassignment_api
             and await zk.admin.reassign_partitions_in_progress()
         ):
-            # Before 2.4 the topics' znodes do not tell which of them are moving.
+            # Before 2.4 the topics' znodes do not say which partitions are being reassigned.
             raise KafkaError(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition reassignment is in progress."
             )
@@ -392,7 +395,7 @@ class TopicAdmin:
 
 
 def _with_entries(result: TopicResult, values: ConfigValues) -> TopicResult:
-    """A creation's answer with the values in force for the topic (KIP-525)."""
+    """Return the result of a creation with the values in force for the topic (KIP-525)."""
     if result.error != ErrorCode.NONE:
         return result
     config = {name: value for name, value in result.config if value is not None}

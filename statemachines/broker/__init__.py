@@ -1,1 +1,1 @@
-"""A broker's own dealings with ZooKeeper: its registration and dynamic configuration."""
+"""A broker's id and its dynamic configuration, which both depend on ZooKeeper."""

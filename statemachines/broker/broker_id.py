@@ -1,6 +1,6 @@
 """The id that a broker starts with (docs/kafka/brokers.md#start-of-a-broker).
 
-The texts of the refusals are those that Kafka's log shows: they are what people search for.
+Error messages are worded as in Kafka's log, so that a search for them leads to Kafka's answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MetaProperties = Mapping[str, Mapping[str, str]]
 """The ``meta.properties`` of log directories, by path; empty for a directory without one."""
 
 NO_BROKER_ID = "broker.id must be greater than or equal to 0"
-"""The words of ``KafkaConfig`` when an id is neither configured nor to be generated."""
+"""Message of ``KafkaConfig`` if an id is neither configured nor to be generated."""
 
 _MOVED_DATA = (
     "If you moved your data, make sure your configured {0} matches. If you intend to create a new "
@@ -29,7 +29,7 @@ _SHARED_DIRECTORY = (
 
 
 def named_broker_ids(stored: MetaProperties) -> list[int]:
-    """The ids that directories name, each once; what cannot be read names none."""
+    """Return the distinct ids in the directories' files; an unreadable id is skipped."""
     texts = [values.get("broker.id", "") for values in stored.values()]
     return list(dict.fromkeys(int(text) for text in texts if text.isdecimal()))
 
@@ -37,10 +37,10 @@ def named_broker_ids(stored: MetaProperties) -> list[int]:
 def check_meta_properties(
     stored: MetaProperties, cluster_id: str, configured_id: int, behaviour: Behaviour
 ) -> int | None:
-    """The id that the log directories name, checked; None when they name none.
+    """Check the ``meta.properties`` of all log directories and return their broker id, or None.
 
-    Raises ``KafkaError`` (INVALID_CONFIG) when one is unreadable, belongs to another cluster or
-    to another broker than the others or the configuration (below 0: none) say.
+    Raises ``KafkaError`` (INVALID_CONFIG) if one is unreadable, belongs to another cluster, or has
+    another broker id than the others or than ``configured_id`` (below 0 if none is configured).
     """
     for path, values in stored.items():
         _require_readable(path, values)
@@ -52,7 +52,7 @@ def check_meta_properties(
         _require_cluster(stored, cluster_id)
     stored_id = next(iter(ids), None)
     if stored_id is not None and 0 <= configured_id != stored_id:
-        # An Option is printed since 2.4.
+        # Since 2.4 Kafka prints a Scala Option.
         shown = f"Some({stored_id})" if behaviour.meta_properties_name_cluster else str(stored_id)
         raise _refusal(
             f"InconsistentBrokerIdException: Configured broker.id {configured_id} doesn't match "
@@ -76,7 +76,7 @@ def _require_readable(path: str, values: Mapping[str, str]) -> None:
 
 
 def _check_each(stored: MetaProperties, cluster_id: str, configured_id: int) -> int | None:
-    """Since 3.7 each directory must agree with what is known before it is looked at."""
+    """Check directories one by one, as since 3.7: each must match the ids known before it."""
     expected_id = configured_id if configured_id >= 0 else None
     stored_id = None
     for path, values in sorted(stored.items()):
@@ -131,10 +131,10 @@ def _require_cluster(stored: MetaProperties, cluster_id: str) -> None:
 
 
 async def resolve_broker_id(config: BrokerConfig, stored_id: int | None, zk: KafkaZkClient) -> int:
-    """The id a broker starts with: configured, stored on its disk, or generated (CP-194).
+    """Return the id a broker starts with: configured, stored on its disk, or generated (CP-194).
 
-    Generated ids are counted up from ``reserved.broker.max.id`` + 1. Raises ``KafkaError``
-    (INVALID_CONFIG) when there is none to take.
+    Generated ids count up from ``reserved.broker.max.id`` + 1. Raises ``KafkaError``
+    (INVALID_CONFIG) if there is no id and none may be generated.
     """
     configured: int = config["broker.id"]
     if configured >= 0:

@@ -1,13 +1,13 @@
-"""Configuration changes as every broker follows them
+"""Dynamic configuration: every broker follows the changes of configurations in ZooKeeper
 (docs/kafka/zookeeper.md#dynamic-configuration, CP-201, CP-202).
 
-Whoever changes a configuration writes the entity's node and then a sequential notification.
-Every broker watches the notifications, applies those newer than the last it applied, and removes
-those older than 15 minutes. At start it replays all there are, then loads every entity's
-configuration, because notifications may be gone.
+A change writes the entity's node and then a sequential notification. Every broker watches the
+notifications, applies those newer than the last it applied, and deletes those older than 15
+minutes. When it starts, it replays all notifications and then loads every entity's configuration,
+because older notifications may have been deleted.
 
-A new topic has a configuration node but no notification: brokers read it when they first host the
-topic (``fetch``). Source: Kafka's ``DynamicConfigManager``, ``TopicConfigHandler``,
+A new topic has a configuration node but no notification: a broker reads the node when it first
+hosts the topic (``fetch``). Source: Kafka's ``DynamicConfigManager``, ``TopicConfigHandler``,
 ``BrokerConfigHandler``.
 """
 
@@ -32,10 +32,10 @@ _UNCLEAN = "unclean.leader.election.enable"
 
 
 class DynamicConfigManager:
-    """Topic configurations and the broker's dynamic values, kept up with ZooKeeper.
+    """Keeps topic configurations and the broker's dynamic values in step with ZooKeeper.
 
-    ``on_topic_config`` is told of topics whose values changed; ``on_broker_config`` may be set to
-    be told that the broker's own values did.
+    ``on_topic_config`` is called with each topic whose values changed. ``on_broker_config``, if
+    set, is called when the broker's own values changed.
     """
 
     def __init__(
@@ -60,17 +60,19 @@ class DynamicConfigManager:
         self._log = log
         self.on_broker_config: Callable[[], object] | None = None
         self.on_topic_overrides: Callable[[str, Mapping[str, str]], object] | None = None
-        """Told the overrides of a topic at the start and when they changed, but not of a new topic
-        (CP-202); raises ``ValueError`` for what it cannot use."""
+        """Called with a topic and its overrides at startup and when they change, but not for a new
+        topic (CP-202); raises ``ValueError`` for overrides it cannot use."""
         self.facts: Callable[[], Mapping[str, str]] = dict
-        """Facts of the broker's settings file that are no settings of this package."""
+        """Returns settings that a real broker's file would contain, but that are not settings of
+        this package."""
         self.on_entity_config: dict[str, Callable[[str, Mapping[str, str]], object]] = {}
-        """By type of entity, such as ``users``: who is told the values of such entities."""
+        """Callback for each type of entity, such as ``users``: called with an entity and its
+        values at startup and when they change."""
         self._plain = TopicConfig(config)
-        """Shared by all topics without overrides; another object once the broker's values change,
-        so that nothing derived from the old ones is taken for it."""
+        """Configuration that all topics without overrides share. It is replaced when the broker's
+        values change, so that values derived from the old object are not reused."""
         self._topics: dict[str, TopicConfig] = {}
-        """Configurations of topics that have (or had) overrides, or were asked for."""
+        """Configurations of topics that have (or had) overrides, or that were fetched."""
         self._wanted: dict[str, None] = {}
         """Topics whose configuration is about to be read in the background."""
         self._is_following = False
@@ -79,15 +81,15 @@ class DynamicConfigManager:
         self.followed: ChangeNotifications = ChangeNotifications(
             host, zk, znode_paths.CONFIG_CHANGES, self._apply_change, log
         )
-        """The notifications of changed configurations, of users and clients too."""
+        """The followed notifications of changed configurations, including users and clients."""
 
     # --- reading
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """Values in force for a topic.
+        """Return the values in force for a topic.
 
-        While nothing is known of it these are the broker's; its overrides are then read in the
-        background, and ``on_topic_config`` is told if there are any.
+        For an unknown topic these are the broker's values. The topic's overrides are then read in
+        the background, and ``on_topic_config`` is called if there are any.
         """
         known = self._topics.get(topic)
         if known is not None:
@@ -116,13 +118,13 @@ class DynamicConfigManager:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Topics whose configuration has been read: all there are, once ``startup`` is over."""
+        """Topics whose configuration has been read: after ``startup``, all existing ones."""
         return tuple(self._topics)
 
     async def fetch(self, topics: Iterable[str]) -> None:
-        """Read configurations of topics not known yet, in one batch.
+        """Read the configurations of unknown topics in one batch.
 
-        A broker does so before it creates the logs of new topics: their creation is not notified.
+        A broker calls this before it creates the logs of new topics, as creation does not notify.
         """
         missing = [topic for topic in dict.fromkeys(topics) if topic not in self._topics]
         if not missing:
@@ -134,13 +136,13 @@ class DynamicConfigManager:
             self._log("error", f"configuration of topic {topic} could not be read: {error!r}")
 
     def forget(self, topic: str) -> None:
-        """A topic was deleted."""
+        """Forget the configuration of a deleted topic."""
         self._topics.pop(topic, None)
 
     # --- life
 
     async def load(self) -> None:
-        """Read the broker's own dynamic values, before anything else starts
+        """Read and apply the broker's dynamic values, before any other part of the broker starts
         (docs/kafka/brokers.md#start-of-a-broker)."""
         self._default = await self._zk.admin.get_entity_configs(
             znode_paths.BROKERS, znode_paths.DEFAULT_ENTITY
@@ -151,7 +153,7 @@ class DynamicConfigManager:
         self._apply_broker_config()
 
     async def startup(self) -> None:
-        """Follow changes from now on: replay the notifications, then load every entity."""
+        """Start to follow changes: replay the notifications, then load every entity."""
         self._is_following = True
         await self.followed.start()
         for topic, overrides in (
@@ -166,7 +168,7 @@ class DynamicConfigManager:
             await self._load_entities(entity_type)
 
     async def _load_entities(self, entity_type: str) -> None:
-        """Tell of every entity; users have configurations of their clients below their own."""
+        """Report every entity of a type; for users, also the clients configured below each user."""
         stored = await self._zk.admin.get_all_entity_configs(entity_type)
         if entity_type == znode_paths.USERS:
             for user in list(stored):
@@ -183,9 +185,10 @@ class DynamicConfigManager:
             self._log("error", f"configuration of {entity_type}/{entity} is ignored: {error}")
 
     async def forget_all(self) -> None:
-        """Undo what is set for this broker and for all of them, as if it started without.
+        """Remove the dynamic values of this broker and of the cluster, as if it started without.
 
-        A client could not ask for that: from 32 threads back to 8 a broker goes in steps.
+        This skips the checks of a client's change, which would refuse large steps, such as from 32
+        threads back to 8.
         """
         for entity in (str(self._broker_id), znode_paths.DEFAULT_ENTITY):
             if await self._zk.admin.get_entity_configs(znode_paths.BROKERS, entity):
@@ -198,13 +201,13 @@ class DynamicConfigManager:
         self._is_following = True
 
     def shutdown(self) -> None:
-        """Stop following."""
+        """Stop following changes."""
         self.followed.stop()
 
     # --- applying
 
     async def _apply_change(self, data: bytes) -> None:
-        """An entity's configuration changed, says a notification."""
+        """Read and apply the configuration of the entity that a notification names."""
         entity_type, _, entity = znode_payloads.decode_config_change(data).partition("/")
         values = await self._zk.admin.get_entity_configs(entity_type, entity)
         if entity_type == znode_paths.TOPICS:
@@ -215,7 +218,7 @@ class DynamicConfigManager:
             self._entity_changed(entity_type, entity, values)
 
     def _topic_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Put values in force; an unclean election may be possible now."""
+        """Apply a topic's overrides, and trigger an election if unclean election is now enabled."""
         try:
             self._topics[topic] = TopicConfig(self._config, overrides) if overrides else self._plain
         except ValueError as error:
@@ -244,8 +247,8 @@ class DynamicConfigManager:
         self._follow()
 
     def _follow(self) -> None:
-        """Put the broker's values in force as they are known now, and tell whoever needs to know
-        that they changed."""
+        """Apply the broker's values as known now, and report a change to the callback and, if
+        unclean election was turned on, to the controller."""
         was_unclean = self._config[_UNCLEAN]
         if not self._apply_broker_config():
             return
@@ -256,10 +259,11 @@ class DynamicConfigManager:
             self._controller.put(UncleanLeaderElectionEnable())
 
     def _can_follow(self, wanted: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
-        """Return whether the broker can come to what is stored.
+        """Return whether the broker can apply the stored values.
 
-        Kafka checks what a client asks for, but another broker may stand elsewhere, and whoever
-        writes to ZooKeeper is not checked at all. One that starts has nobody yet who has to follow.
+        The broker that served the client's request has checked the change, but this one may have
+        other values, and a direct write to ZooKeeper is not checked at all. While the broker
+        starts, only the values are checked, as no component has to be reconfigured yet.
         """
         config = self._config
         if wanted == config.followed:
@@ -279,10 +283,10 @@ class DynamicConfigManager:
         return True
 
     def _apply_broker_config(self) -> bool:
-        """The broker's own values over the cluster's default; whether anything changed.
+        """Apply the broker's own values over the cluster's default; returns whether any changed.
 
-        What the broker cannot follow it knows all the same, and looks at it together with
-        whatever else it is asked for later (``DynamicBrokerConfig.updateDefaultConfig``).
+        Values that the broker cannot apply are still remembered, and take part in later changes
+        and their checks (``DynamicBrokerConfig.updateDefaultConfig``).
         """
         config, behaviour = self._config, self._behaviour
         version = config.kafka_version
@@ -306,7 +310,7 @@ class DynamicConfigManager:
         heeded: dict[str, str] = {}
         for name, value in {**default, **own}.items():
             if name not in known:
-                continue  # stored and described, and without effect here
+                continue  # stored and described, but without effect here
             try:
                 known[name].parse(value)
             except ValueError as error:

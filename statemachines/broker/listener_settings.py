@@ -1,4 +1,4 @@
-"""Listeners as a broker's settings name them, and what is wrong with them.
+"""Listeners in a broker's settings: parsing and checks.
 
 Source: Kafka's ``KafkaConfig``, ``CoreUtils.listenerListToEndPoints``, ``DynamicListenerConfig``.
 """
@@ -18,20 +18,20 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _END_POINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 Text = Callable[[str], str | None]
-"""A setting by its name; None for one that is not set."""
+"""Returns a setting by its name, or None if it is not set."""
 
 
 def listener_names(text: str) -> list[str]:
-    """The listeners of a list, as they are named in configurations of one of them."""
+    """Return the listeners in a list, in lower case as in the names of per-listener settings."""
     return [name.strip().lower() for name in re.findall(r"([^,]*?)://", text)]
 
 
 def check_listeners(old: Text, new: Text, behaviour: Behaviour) -> None:
-    """Raise ``ConfigException`` if the listeners do not fit together
+    """Raise ``ConfigException`` if the settings of listeners are inconsistent
     (``KafkaConfig.validateValues``)."""
     protocols = _protocols(new)
     if new(PROTOCOL_MAP) == old(PROTOCOL_MAP):
-        # Those that the broker has may have been given otherwise than by the map.
+        # The broker's present listeners need not be in the map, as they may be set in other ways.
         present = (name.upper() for name in listener_names(old("listeners") or ""))
         protocols = {**dict.fromkeys(present, "PLAINTEXT"), **protocols}
     listeners = _end_points(new("listeners") or "", protocols, behaviour)
@@ -62,7 +62,7 @@ def check_listeners(old: Text, new: Text, behaviour: Behaviour) -> None:
 
 
 def check_protocols_stay(old: Text, new: Text) -> None:
-    """Raise ``ConfigException`` if a listener that there is would get another protocol
+    """Raise ``ConfigException`` if an existing listener would get another protocol
     (``DynamicListenerConfig.validateReconfiguration``)."""
     before, after = _protocols(old), _protocols(new)
     for name in listener_names(old("listeners") or ""):
@@ -75,7 +75,7 @@ def check_protocols_stay(old: Text, new: Text) -> None:
 
 
 def _protocols(setting: Text) -> dict[str, str]:
-    """Listeners and what they speak."""
+    """Return the security protocol of each listener; raises ``ConfigException``."""
     protocols = {}
     for name, protocol in pairs(PROTOCOL_MAP, setting):
         if protocol not in _PROTOCOLS:
@@ -87,8 +87,8 @@ def _protocols(setting: Text) -> dict[str, str]:
 
 
 def pairs(name: str, setting: Text) -> Iterator[tuple[str, str]]:
-    """Yield the pairs ``key:value`` of the list that a setting is; raises ``ConfigException`` for
-    what is none."""
+    """Yield the pairs of a setting that is a list of ``key:value``; raises ``ConfigException`` if
+    an item has no colon."""
     text = (setting(name) or "").strip()
     for item in re.split(r"\s*,\s*", text) if text else ():
         key, colon, value = item.rpartition(":")
@@ -101,7 +101,7 @@ def pairs(name: str, setting: Text) -> Iterator[tuple[str, str]]:
 
 
 def _end_points(text: str, protocols: Mapping[str, str], behaviour: Behaviour) -> dict[str, str]:
-    """Hosts by listener; raises ``ConfigException``."""
+    """Return the host of each listener; raises ``ConfigException``."""
     hosts: dict[str, str] = {}
     ports: list[int] = []
     count = 0

@@ -1,11 +1,11 @@
-"""Checks of a running broker's new configuration (KIP-226), and the words of its refusals
-(docs/kafka/administration.md#dynamic-configurations).
+"""Checks of a running broker's new configuration, with their error messages (KIP-226,
+docs/kafka/administration.md#dynamic-configurations).
 
-A change is looked at twice. First the names and values by themselves: may they change while the
-broker runs, at this level, and are they of their type? Then what the broker would come to with
-them, by whoever would have to follow: thread pools, log cleaner, logs, listeners.
+A change is checked twice. First each name and value: may the setting change while the broker runs,
+at this level, and does the value have the right type? Then the resulting configuration, for the
+components that would have to apply it: thread pools, log cleaner, logs, listeners.
 
-Source: Kafka's ``DynamicBrokerConfig`` and the ``validateReconfiguration`` of those that it calls;
+Source: Kafka's ``DynamicBrokerConfig``, the ``validateReconfiguration`` methods that it calls, and
 ``KafkaConfig.validateValues``.
 """
 
@@ -80,13 +80,13 @@ _MB = 1 << 20
 def usable(
     stored: Texts, kafka_version: str, behaviour: Behaviour, *, per_broker: bool
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the stored values a broker takes, and what it logs about the rest.
+    """Return (stored values that a broker accepts, log lines about the others).
 
-    Checks are made when a client changes something; whoever writes to ZooKeeper passes them by
+    Stored values are checked again because a tool may have written them directly to ZooKeeper
     (``DynamicBrokerConfig.fromPersistentProps``).
     """
     if not stored:
-        return {}, []  # the release's table is not read for nothing
+        return {}, []  # without reading the release's table
     release = release_configs(kafka_version)
     source = "broker" if per_broker else "default cluster"
     taken: dict[str, str] = {}
@@ -104,8 +104,9 @@ def usable(
 def check_names_and_types(
     values: Texts, release: ReleaseConfigs, behaviour: Behaviour, *, per_broker: bool
 ) -> None:
-    """Raise ``ConfigException`` for what may not change, or not here
-    (``DynamicBrokerConfig.validateConfigs``); names that Kafka does not know are allowed."""
+    """Raise ``ConfigException`` for a setting that may not change dynamically, or not at this
+    level, or for a value of the wrong type; names that Kafka does not know are allowed
+    (``DynamicBrokerConfig.validateConfigs``)."""
     known = release.broker
     named = in_hash_order(values)
     _refuse_any(
@@ -132,7 +133,7 @@ def check_names_and_types(
 
 
 def is_dynamic(config: ReleaseConfig) -> bool:
-    """Return whether it may change while the broker runs."""
+    """Return whether a setting may change while the broker runs."""
     return config.update in ("cluster", "per-broker")
 
 
@@ -154,8 +155,8 @@ def _refuse_any(text: str, names: Iterable[str], collection: str = "Set") -> Non
 
 
 def is_password(name: str, release: ReleaseConfigs) -> bool:
-    """Return whether a dynamic configuration is stored in cipher, with the secret of the
-    brokers."""
+    """Return whether a dynamic setting is a password, which is stored encrypted with the brokers'
+    secret."""
     return any(
         name.endswith(config.name)
         for config in release.broker.values()
@@ -164,14 +165,14 @@ def is_password(name: str, release: ReleaseConfigs) -> bool:
 
 
 def static_texts(config: BrokerConfig) -> dict[str, str]:
-    """Return a broker's own settings as they would be written."""
+    """Return a broker's static settings as text."""
     texts = {name: value_text(value) for name, value in config.static.items()}
     return {name: text for name, text in texts.items() if text is not None}
 
 
 def in_force(release: ReleaseConfigs, static: Texts, layers: Iterable[Texts]) -> dict[str, str]:
-    """Settings with dynamic ones over them, the last layer on top; synonyms below give way
-    (``DynamicBrokerConfig.overrideProps``)."""
+    """Return static settings overridden by layers of dynamic ones, the last on top. A value also
+    overrides its setting's synonyms (``DynamicBrokerConfig.overrideProps``)."""
     found = dict(static)
     for layer in layers:
         for name in in_hash_order(layer):
@@ -189,9 +190,9 @@ def check_reconfiguration(
     release: ReleaseConfigs,
     behaviour: Behaviour,
 ) -> None:
-    """Raise ``ConfigException`` if a broker cannot come from one configuration to the other.
+    """Raise ``ConfigException`` if a running broker cannot change from ``old`` to ``new``.
 
-    Both are layers of dynamic settings over the static ones, as ``in_force`` takes them. Raises
+    Both are layers of dynamic settings over the static ones, as for ``in_force``. Raises
     ``KafkaError`` where Kafka fails unexpectedly.
     """
     _Check(static, old, new, release, behaviour).run()
@@ -200,16 +201,16 @@ def check_reconfiguration(
 def check_values(
     static: Texts, layers: Sequence[Texts], release: ReleaseConfigs, behaviour: Behaviour
 ) -> None:
-    """Raise ``ConfigException`` for values that do not go together, whoever would follow them.
+    """Raise ``ConfigException`` for values that are inconsistent with each other.
 
-    So a broker looks at its dynamic settings when it starts. Raises ``KafkaError`` where Kafka
-    fails unexpectedly.
+    A broker checks its dynamic settings in this way when it starts. Raises ``KafkaError`` where
+    Kafka fails unexpectedly.
     """
     _Check(static, (), layers, release, behaviour).check_values()
 
 
 class _Check:
-    """A change: values before and after it, and those that differ."""
+    """Check of one change, with the values before and after it and the names that differ."""
 
     def __init__(
         self,
@@ -239,14 +240,14 @@ class _Check:
                 if any(name in names for name in self._changed):
                     check()
         except ConfigException as error:
-            # Kafka hands the exception to a constructor that takes a value and the name it is of.
+            # Kafka passes the exception to ``ConfigException(name, value)`` as the value.
             raise ConfigException(
                 "Invalid value org.apache.kafka.common.config.ConfigException: "
                 f"{error} for configuration Invalid dynamic configuration"
             ) from error
 
     def _followers(self) -> tuple[tuple[Iterable[str], Callable[[], None]], ...]:
-        """Return the checks of those who follow a change, in the order they are asked."""
+        """Return (names, check) of each component that applies changes, in the order of checks."""
         of_listeners = [listener_base_name(name) or name for name in self._changed]
         limits = self._changed if any(name in self._limits for name in of_listeners) else []
         pools: list[str] = []
@@ -269,7 +270,8 @@ class _Check:
         )
 
     def _concerns_listeners(self, name: str) -> bool:
-        """Of which ``DynamicListenerConfig`` hears: of what is one broker's, and of limits."""
+        """Return whether ``DynamicListenerConfig`` checks a setting: it checks per-broker settings,
+        connection limits and the number of network threads."""
         config = self._release.broker.get(name)
         is_own = config is not None and config.update == "per-broker"
         return is_own or name in self._limits or name == "num.network.threads"
@@ -285,7 +287,7 @@ class _Check:
         return None if text is None else int(text)
 
     def _time_ms(self, *names: tuple[str, int]) -> int:
-        """A time that has names in several units; the first that is set counts."""
+        """Return a time in ms from (name, unit in ms) pairs: the first of these that is set."""
         for name, unit_ms in names:
             number = self._number(name)
             if number is not None:
@@ -298,7 +300,7 @@ class _Check:
         time_ms = self._time_ms(*zip(_RETENTION, units, strict=True))
         return -1 if time_ms < 0 else time_ms
 
-    # -- of the values together (``KafkaConfig.validateValues``)
+    # -- checks of the values together (``KafkaConfig.validateValues``)
 
     def check_values(self) -> None:
         addresses = self._limited_addresses()
@@ -332,7 +334,7 @@ class _Check:
         )
 
     def _check_compression(self) -> None:
-        """Since 3.6 the type is checked as a value is."""
+        """Check ``compression.type``, unless its own value check covers that, as since 3.6."""
         if self._release.broker["compression.type"].check:
             return
         options = _COMPRESSIONS if self._behaviour.zstd_compression else _OLD_COMPRESSIONS
@@ -343,7 +345,7 @@ class _Check:
         )
 
     def _limited_addresses(self) -> list[str] | None:
-        """The addresses whose connections are limited; None where that is no dynamic setting."""
+        """Return the addresses with a limit of their own; None if that setting is not dynamic."""
         config = self._release.broker.get(_LIMITED_ADDRESSES)
         if config is None or not is_dynamic(config):
             return None
@@ -366,12 +368,12 @@ class _Check:
                 f"{_LIMITED_ADDRESSES} contains invalid addresses : {','.join(wrong)}"
             )
 
-    # -- of those that follow a change
+    # -- checks by the components that apply a change
 
     def _check_values_of_listeners(self) -> None:
-        """Whoever follows what a listener alone has parses all of it
-        (``AbstractConfig.valuesWithPrefixOverride``); there are such since listeners have limits.
-        """
+        """Check all settings of single listeners, as a component that follows any of these parses
+        them all (``AbstractConfig.valuesWithPrefixOverride``). There are such components since
+        listeners have connection limits."""
         known = self._release.broker
         for listener in self._listeners if self._limits else ():
             for name, value in self._of_prefix(self._new, listener).items():
@@ -381,7 +383,7 @@ class _Check:
 
     @staticmethod
     def _of_prefix(texts: Texts, listener: str) -> dict[str, str]:
-        """Return what a listener alone has, by the ends of the names."""
+        """Return the settings of a single listener, by name without the listener's prefix."""
         prefix = f"listener.name.{listener}."
         return {
             name.removeprefix(prefix): value
@@ -390,7 +392,8 @@ class _Check:
         }
 
     def _check_connection_limits(self) -> None:
-        """``ListenerConnectionQuota.validateReconfiguration``."""
+        """Check each listener's connection limits
+        (``ListenerConnectionQuota.validateReconfiguration``)."""
         for listener in self._listeners:
             values = [self._of_listener(self._new, listener, name) for name in self._limits]
             if values == [self._of_listener(self._old, listener, name) for name in self._limits]:
@@ -400,7 +403,7 @@ class _Check:
                     raise ConfigException(f"Invalid {name} {value}")
 
     def _check_threads_of_listeners(self) -> None:
-        """``DataPlaneAcceptor.validateReconfiguration``."""
+        """Check each listener's network threads (``DataPlaneAcceptor.validateReconfiguration``)."""
         name = "num.network.threads"
         for listener in self._listeners:
             before, after = (
@@ -413,10 +416,10 @@ class _Check:
         return self._number(name, texts) if own is None else int(own)
 
     def _check_listeners(self) -> None:
-        """``DynamicListenerConfig.validateReconfiguration``."""
+        """Check changes of listeners (``DynamicListenerConfig.validateReconfiguration``)."""
         if self._behaviour.listener_configs_immutable:
             for listener in self._listeners:
-                # Kafka takes the settings of the file for those in force, whatever has changed.
+                # Kafka compares with the settings of the file, even if others are in force.
                 if self._immutable(self._new, listener) != self._immutable(self._static, listener):
                     raise ConfigException(
                         "Configs cannot be updated dynamically for existing listener "
@@ -427,7 +430,7 @@ class _Check:
         check_protocols_stay(old, new)
 
     def _immutable(self, texts: Texts, listener: str) -> dict[str, str]:
-        """Return what a listener alone has and cannot be given while it exists."""
+        """Return the settings of a single listener that cannot change while it exists."""
         changeable = {*_KEYSTORES, *_TRUSTSTORES, *self._limits}
         if self._behaviour.network_threads_per_listener:
             changeable.add("num.network.threads")
@@ -435,7 +438,8 @@ class _Check:
         return {name: value for name, value in of_listener.items() if name not in changeable}
 
     def _check_reporters(self) -> None:
-        """``DynamicMetricsReporters.validateReconfiguration``: no other class can be loaded."""
+        """Refuse reporters other than the JMX reporter, as no other class can be loaded
+        (``DynamicMetricsReporters.validateReconfiguration``)."""
         named = (self._text(self._new, "metric.reporters") or "").split(",")
         if any(name.strip() not in ("", _JMX_REPORTER) for name in named):
             raise ConfigException(
@@ -445,13 +449,15 @@ class _Check:
             )
 
     def _check_threads(self, names: Iterable[str]) -> None:
-        """``DynamicThreadPool.validateReconfiguration``, in the order of a map of all values."""
+        """Check thread pools, in the order of Kafka's hash map of all values
+        (``DynamicThreadPool.validateReconfiguration``)."""
         for name in in_hash_order(names, len(self._release.broker)):
             before, after = self._number(name, self._old), self._number(name)
             _check_thread_count(name, before or 0, after or 0)
 
     def _check_local_retention(self) -> None:
-        """``DynamicLogConfig.validateReconfiguration``, of tiered storage (KIP-405)."""
+        """Check the local retention of tiered storage (KIP-405,
+        ``DynamicLogConfig.validateReconfiguration``)."""
         for name, bound_name in zip(
             _LOCAL_RETENTION, ("log.retention.ms", "log.retention.bytes"), strict=True
         ):
@@ -473,7 +479,8 @@ class _Check:
                 raise ConfigException(f"{refused}more than {bound_name} property value: {bound}")
 
     def _check_cleaner(self) -> None:
-        """``LogCleaner.validateReconfiguration``; there is none if it is disabled."""
+        """Check the cleaner's threads, unless the cleaner is disabled
+        (``LogCleaner.validateReconfiguration``)."""
         if (self._text(self._new, "log.cleaner.enable") or "true").strip().lower() != "true":
             return
         name = "log.cleaner.threads"
@@ -505,6 +512,6 @@ def _check_thread_count(name: str, before: int, after: int) -> None:
 
 
 def _require(is_fulfilled: bool, text: str) -> None:
-    """Scala's ``require``."""
+    """Raise ``ConfigException`` with the prefix of Scala's ``require`` if a requirement fails."""
     if not is_fulfilled:
         raise ConfigException(f"requirement failed: {text}")

@@ -1,1 +1,1 @@
-"""Users, what they may do and how much of it, as brokers keep it in ZooKeeper."""
+"""ACLs, quotas and credentials of users, which brokers store in ZooKeeper."""

@@ -1,4 +1,5 @@
-"""ACLs in ZooKeeper: ``/kafka-acl``, since 2.0 ``/kafka-acl-extended`` too, and their changes.
+"""ACLs in ZooKeeper and the notifications of their changes: below ``/kafka-acl`` and, since 2.0,
+``/kafka-acl-extended``.
 
 Kafka: ``AclAuthorizer``, ``ZkAclStore``, ``AclApis``.
 """
@@ -52,7 +53,7 @@ _UNKNOWN = "The filter contains UNKNOWN elements"
 
 
 def _camel(name: str) -> str:
-    """As ZooKeeper has it: ``TRANSACTIONAL_ID`` is ``TransactionalId``."""
+    """Return a name as ZooKeeper stores it: ``TRANSACTIONAL_ID`` as ``TransactionalId``."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
@@ -62,7 +63,7 @@ _PERMISSIONS = {_camel(found.name): found for found in Permission if found > Per
 
 
 def acl_path(resource: Resource) -> str:
-    """The znode of a resource's ACLs."""
+    """Return the path of a resource's ACLs."""
     root = ACL if resource.pattern is PatternType.LITERAL else _PREFIXED
     return f"{root}/{_camel(resource.type.name)}/{resource.name}"
 
@@ -81,7 +82,7 @@ def encode_acls(entries: Iterable[AclEntry]) -> bytes:
 
 
 def decode_acls(data: bytes | None) -> tuple[AclEntry, ...]:
-    """Raises ``ValueError`` for a payload that holds no ACLs."""
+    """Parse the content of an ACL node; raises ``ValueError`` if it is malformed."""
     if not data:
         return ()
     try:
@@ -111,7 +112,7 @@ def encode_acl_change(resource: Resource) -> bytes:
 
 
 def decode_acl_change(data: bytes) -> Resource:
-    """The resource whose ACLs changed; raises ``ValueError``."""
+    """Return the resource whose ACLs changed; raises ``ValueError`` if the data is malformed."""
     if data.startswith(b"{"):
         try:
             value = json.loads(data)
@@ -126,7 +127,7 @@ def decode_acl_change(data: bytes) -> Resource:
 
 
 class AclStore:
-    """Store of ACLs in ZooKeeper, with which an authorizer is kept up."""
+    """Store of ACLs in ZooKeeper, which keeps an authorizer up to date."""
 
     def __init__(
         self,
@@ -136,7 +137,7 @@ class AclStore:
         authorizer: Authorizer | None,
         log: Log,
     ) -> None:
-        """Without an authorizer every request is refused."""
+        """Create a store; without an authorizer it refuses every request."""
         self._zk = zk
         self._behaviour = behaviour
         is_here = behaviour.missing_authorizer_is_brokers
@@ -153,11 +154,11 @@ class AclStore:
 
     @property
     def followed(self) -> tuple[ChangeNotifications, ...]:
-        """The notifications of changed ACLs; none without an authorizer."""
+        """The followed notifications of changed ACLs; none without an authorizer."""
         return () if self._authorizer is None else tuple(self._followed.values())
 
     async def start(self) -> None:
-        """Follow the changes, then read all that is there."""
+        """Start to follow changes, then read all stored ACLs."""
         authorizer = self._authorizer
         if authorizer is None:
             return
@@ -242,7 +243,7 @@ class AclStore:
     async def _update(
         self, resource: Resource, change: Callable[[tuple[AclEntry, ...]], list[AclEntry]]
     ) -> None:
-        """Change the ACLs of a resource, whoever else does so meanwhile, and tell every broker."""
+        """Change a resource's ACLs, repeating on concurrent changes, and notify every broker."""
         path = acl_path(resource)
         for _ in range(_ATTEMPTS_MAX):
             data, version = await self._zk.requests.get_data_and_version(path)
@@ -262,7 +263,7 @@ class AclStore:
         )
 
     async def _write(self, path: str, entries: tuple[AclEntry, ...], version: int) -> bool:
-        """Return whether nobody was faster."""
+        """Write ACLs if the version matches; returns False if a concurrent change came first."""
         request: CreateRequest | DeleteRequest | SetDataRequest
         if not entries:
             request = DeleteRequest(path, version)
@@ -290,7 +291,7 @@ def _exactly(resource: Resource) -> AclFilter:
 
 
 def _refusal(acl: Acl) -> str | None:
-    """Why an ACL cannot be created."""
+    """Return the reason why an ACL cannot be created, or None."""
     resource, entry = acl.resource, acl.entry
     if resource.type is ResourceType.CLUSTER and resource.name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"

@@ -1,8 +1,8 @@
-"""The authorizer: Kafka's rules on the ACLs that it knows.
+"""The authorizer, which decides by ACLs as Kafka does.
 
-Deny goes before allow; an ACL is for one resource, for all of a type or for names that begin alike;
-reading, writing, deleting and altering imply describing. Kafka: ``AclAuthorizer``, before 2.4
-``SimpleAclAuthorizer``.
+Deny takes precedence over allow. An ACL applies to one resource, to all of a type, or to names with
+a common prefix. Permission to read, write, delete or alter implies permission to describe. Kafka:
+``AclAuthorizer``, before 2.4 ``SimpleAclAuthorizer``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ALTERS = (AclOperation.READ, AclOperation.WRITE, AclOperation.DELETE, AclOperat
 
 
 class Authorizer:
-    """ACLs as one broker knows them, and the decisions that follow."""
+    """Authorizes operations by the ACLs that one broker knows."""
 
     def __init__(self, config: BrokerConfig, behaviour: Behaviour) -> None:
         self._super_users = frozenset(
@@ -43,12 +43,12 @@ class Authorizer:
                 (AclOperation.ALTER_CONFIGS, AclOperation.DESCRIBE_CONFIGS)
             ),
         }
-        # Replaced and never changed: on the threaded runtime others read it meanwhile.
+        # Replaced, never changed in place, as other threads read them on the threaded runtime.
         self._acls: dict[Resource, tuple[AclEntry, ...]] = {}
         self._prefixes: tuple[Resource, ...] = ()
 
     def set_acls(self, resource: Resource, entries: Iterable[AclEntry]) -> None:
-        """These are the ACLs of the resource from now on."""
+        """Replace the ACLs of a resource."""
         acls = {known: old for known, old in self._acls.items() if known != resource}
         found = tuple(dict.fromkeys(entries))
         if found:
@@ -73,7 +73,7 @@ class Authorizer:
     def is_allowed(
         self, principal: str, host: str, operation: AclOperation, kind: ResourceType, name: str
     ) -> bool:
-        """Return whether the principal may do that to a resource."""
+        """Return whether the principal may perform the operation on a resource."""
         if principal in self._super_users:
             return True
         entries = self._matching(kind, name)
@@ -115,7 +115,7 @@ class Authorizer:
     def is_allowed_for_any(
         self, principal: str, host: str, operation: AclOperation, kind: ResourceType
     ) -> bool:
-        """Return whether there is any resource of the type that the principal may do that to
+        """Return whether the principal may perform the operation on any resource of the type
         (KIP-679)."""
         if principal in self._super_users:
             return True
@@ -139,7 +139,7 @@ class Authorizer:
         return False
 
     def operations(self, principal: str, host: str, kind: ResourceType, name: str) -> int:
-        """The bit set of what the principal may do to a resource (KIP-430)."""
+        """Return the bit set of operations that the principal may do on a resource (KIP-430)."""
         return sum(
             1 << operation
             for operation in OPERATIONS[kind]
@@ -148,5 +148,5 @@ class Authorizer:
 
 
 def _covers(prefix: Resource, resource: Resource) -> bool:
-    """Return whether a prefix holds for all that the other pattern stands for."""
+    """Return whether a prefix pattern covers all resources that the other pattern matches."""
     return prefix.pattern is PatternType.PREFIXED and resource.name.startswith(prefix.name)

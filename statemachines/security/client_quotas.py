@@ -1,4 +1,4 @@
-"""Quotas: kept in ``/config/users`` and ``/config/clients``, and how much of them is used.
+"""Quotas, which are stored in ``/config/users`` and ``/config/clients``, and their usage.
 
 Kafka: ``ClientQuotaManager``, ``ControllerMutationQuotaManager`` (KIP-599), ``Rate`` and
 ``TokenBucket``.
@@ -23,11 +23,11 @@ from ...protocol.znode_paths import CLIENTS
 from .entities import desanitized
 
 _Key = tuple[str | bool | None, str | bool | None]
-"""(user, client id): a name, None for the default, False where it does not matter."""
+"""(user, client id): a name, None for the default, or False if the quota does not depend on it."""
 
 
 class ClientRate:
-    """A rate over the last windows, as Kafka's ``Rate`` measures it."""
+    """A rate over the latest windows, as Kafka's ``Rate`` measures it."""
 
     __slots__ = ("_samples", "_window_count", "_window_ms")
 
@@ -35,7 +35,7 @@ class ClientRate:
         self._window_count = window_count
         self._window_ms = window_ms
         self._samples: deque[list[float]] = deque()
-        """[begin, sum] of each window, the oldest first."""
+        """[start in milliseconds, sum] of each window, the oldest first."""
 
     def record(self, value: float, now_ms: int) -> None:
         samples = self._samples
@@ -44,7 +44,7 @@ class ClientRate:
         samples[-1][1] += value
 
     def measure(self, now_ms: int) -> tuple[float, float]:
-        """Units per second, and the milliseconds over which they are counted."""
+        """Return (units per second, milliseconds over which they are counted)."""
         samples, window_ms = self._samples, self._window_ms
         while samples and now_ms - samples[0][0] >= self._window_count * window_ms:
             samples.popleft()
@@ -56,13 +56,13 @@ class ClientRate:
         return sum(total for _, total in samples) / elapsed_ms * 1000, elapsed_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
-        """Return how many ms to wait until the rate is within its bound again."""
+        """Return the milliseconds to wait until the rate is within its bound again."""
         rate, window_ms = self.measure(now_ms)
         return round((rate - bound) / bound * window_ms) if rate > bound else 0
 
 
 class TokenBucket:
-    """Tokens that come at a rate; as many as a burst may wait."""
+    """A bucket that refills at the rate of a quota, up to the tokens of ``burst_s`` seconds."""
 
     __slots__ = ("_burst_s", "_last_ms", "_tokens")
 
@@ -79,17 +79,18 @@ class TokenBucket:
         return tokens
 
     def is_empty(self, quota: float, now_ms: int) -> bool:
-        """Return whether more was taken than there was."""
+        """Return whether more tokens were taken than there were."""
         return self._refill(quota, now_ms) < 0
 
     def take(self, count: float, quota: float, now_ms: int) -> int:
-        """Take tokens, more than there are if need be; the milliseconds until none is missing."""
+        """Take tokens, even more than there are; returns the milliseconds until the deficit is
+        refilled."""
         tokens = self._tokens = self._refill(quota, now_ms) - count
         return round(-tokens / quota * 1000) if tokens < 0 else 0
 
 
 class ClientQuotas:
-    """The quotas that one broker knows, and what its clients have used."""
+    """The quotas that one broker knows, and its clients' usage."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self._window = (config["quota.window.num"], config["quota.window.size.seconds"] * 1000)
@@ -99,18 +100,18 @@ class ClientQuotas:
         self._quotas: dict[str, dict[_Key, float]] = {name: {} for name in CLIENT_QUOTAS}
         self._used: dict[tuple[str, _Key, str, str], ClientRate | TokenBucket] = {}
         self._connection_rates: dict[str | None, float] = {}
-        """By address; None for the default."""
+        """Connections per second that an address may make; None is the default's key."""
         self._connections: dict[str, ClientRate] = {}
         self.on_change: Callable[[bool], object] = lambda _is_any: None
-        """Called with whether there is any quota, after each change."""
+        """Called with ``is_any`` after quotas have changed."""
 
     def user_changed(self, entity: str, values: Mapping[str, str]) -> None:
-        """The configuration of a user, or of a client of a user, is another."""
+        """Apply the new configuration of a user, or of a user's client."""
         user, _, rest = entity.partition(f"/{CLIENTS}/")
         self._set((desanitized(user), desanitized(rest) if rest else False), values)
 
     def client_changed(self, entity: str, values: Mapping[str, str]) -> None:
-        """The configuration of a client id is another."""
+        """Apply the new configuration of a client id."""
         self._set((False, desanitized(entity)), values)
 
     def _set(self, key: _Key, values: Mapping[str, str]) -> None:
@@ -125,12 +126,12 @@ class ClientQuotas:
             self.on_change(self.is_any)
 
     def forget_usage(self) -> None:
-        """Begin to count anew what clients use."""
+        """Reset the usage of all clients."""
         self._used.clear()
         self._connections.clear()
 
     def ip_changed(self, entity: str, values: Mapping[str, str]) -> None:
-        """The configuration of an address is another."""
+        """Apply the new configuration of an IP address."""
         address = desanitized(entity)
         was_any = bool(self._connection_rates)
         if CONNECTION_CREATION_RATE in values:
@@ -142,7 +143,7 @@ class ClientQuotas:
 
     @property
     def limits_connections(self) -> bool:
-        """True if clients may not connect as often as they like."""
+        """True if the rate of connections is limited for any address."""
         return bool(self._connection_rates)
 
     @property
@@ -150,14 +151,14 @@ class ClientQuotas:
         return any(self._quotas.values())
 
     def holds(self, entity: Mapping[str, str | None], name: str, value: float | None) -> bool:
-        """Return whether the entity has this quota, or none if the value is None."""
+        """Return whether the entity's quota has the given value, where None means no quota."""
         if IP in entity:
             return self._connection_rates.get(entity[IP]) == value
         key = (entity.get(USER, False), entity.get(CLIENT_ID, False))
         return self._quotas.get(name, {}).get(key) == value
 
     def quota(self, name: str, user: str, client_id: str) -> tuple[_Key, float] | None:
-        """Return the quota of a client: the most particular of eight."""
+        """Return (key, quota) of a client by the most specific of eight keys, or None."""
         quotas = self._quotas[name]
         keys: tuple[_Key, ...] = (
             (user, client_id),
@@ -172,7 +173,7 @@ class ClientQuotas:
         return next(((key, quotas[key]) for key in keys if key in quotas), None)
 
     def bytes_in_window(self, name: str, user: str, client_id: str) -> int | None:
-        """Return how many bytes a client may use at once; None without a quota."""
+        """Return the bytes that a client may use at once; None without a quota."""
         found = self.quota(name, user, client_id)
         count, window_ms = self._window
         return None if found is None else int(found[1] * (count - 1) * window_ms / 1000)
@@ -180,25 +181,25 @@ class ClientQuotas:
     def take_bytes_back(
         self, name: str, user: str, client_id: str, count: int, now_ms: int
     ) -> None:
-        """The client does not get what was counted."""
+        """Subtract bytes that were counted but are not sent to the client."""
         found = self.quota(name, user, client_id)
         if found is not None:
             self._rate(name, found[0], user, client_id).record(-count, now_ms)
 
     @property
     def limits_request_time(self) -> bool:
-        """True if the time that requests take is counted."""
+        """True if any quota limits the time that requests take."""
         return bool(self._quotas[REQUEST_PERCENTAGE])
 
     def use_request_time(self, user: str, client_id: str, time_ns: int, now_ms: int) -> None:
-        """Count the time of a thread that a request took, as per cent of a second (KIP-124)."""
+        """Count the thread time that a request took, as a percentage of a second (KIP-124)."""
         found = self.quota(REQUEST_PERCENTAGE, user, client_id)
         if found is not None:
             rate = self._rate(REQUEST_PERCENTAGE, found[0], user, client_id)
             rate.record(time_ns / 1e7, now_ms)
 
     def request_throttle_ms(self, user: str, client_id: str, now_ms: int) -> int:
-        """For how long the client has to wait, a window at most."""
+        """Return the milliseconds for which to throttle the client, at most one window."""
         found = self.quota(REQUEST_PERCENTAGE, user, client_id)
         if found is None:
             return 0
@@ -206,9 +207,9 @@ class ClientQuotas:
         return int(min(rate.throttle_ms(found[1], now_ms), self._window[1]))
 
     def connect(self, address: str, now_ms: int) -> int:
-        """Count a connection; the milliseconds after which it is to be closed, 0 to take it.
+        """Count a connection; returns the milliseconds after which to close it, or 0 to accept it.
 
-        One that is not taken does not count (KIP-612).
+        A connection that is not accepted does not count (KIP-612).
         """
         bound = self._connection_rates.get(address, self._connection_rates.get(None))
         if bound is None:
@@ -223,7 +224,7 @@ class ClientQuotas:
         return throttle_ms
 
     def use_bytes(self, name: str, user: str, client_id: str, count: int, now_ms: int) -> int:
-        """Count bytes; the milliseconds for which the client has to wait."""
+        """Count bytes; returns the milliseconds for which to throttle the client."""
         found = self.quota(name, user, client_id)
         if found is None:
             return 0
@@ -239,7 +240,7 @@ class ClientQuotas:
         return rate
 
     def mutations(self, user: str, client_id: str) -> tuple[TokenBucket, float] | None:
-        """The bucket of a client's changes to topics and its rate, None without a quota."""
+        """Return (bucket, rate) for a client's changes of topics; None without a quota."""
         name = CONTROLLER_MUTATION_RATE
         found = self.quota(name, user, client_id)
         if found is None:
@@ -252,5 +253,8 @@ class ClientQuotas:
 
 
 def _sharers(key: _Key, user: str, client_id: str) -> tuple[str, str]:
-    """Return who shares a quota: a default one is each user's or each client's, by itself."""
+    """Return the (user, client id) whose usage counts together, "" for a part that all share.
+
+    A default quota applies to each user or each client separately.
+    """
     return "" if key[0] is False else user, "" if key[1] is False else client_id

@@ -1,4 +1,5 @@
-"""Delegation tokens: kept in ``/delegation_token/tokens``, known to every broker (KIP-48).
+"""Delegation tokens, which are stored in ``/delegation_token/tokens`` and cached by every broker
+(KIP-48).
 
 Kafka: ``DelegationTokenManager``, in later releases ``DelegationTokenManagerZk``.
 """
@@ -31,7 +32,7 @@ from ..zookeeper.requests import UNGUARDED
 
 
 def encode_token(token: DelegationToken) -> bytes:
-    """A token's znode; its HMAC follows from the key and is not stored."""
+    """Return the content of a token's znode, without the HMAC, which is derived from the key."""
     value = {
         "version": 1,
         "owner": token.owner,
@@ -46,7 +47,7 @@ def encode_token(token: DelegationToken) -> bytes:
 
 
 def decode_token(data: bytes) -> DelegationToken:
-    """Raises ``ValueError`` for a payload that is no token."""
+    """Parse the content of a token's znode; raises ``ValueError`` if it is malformed."""
     try:
         value = json.loads(data)
         owner = value["owner"]
@@ -64,7 +65,7 @@ def decode_token(data: bytes) -> DelegationToken:
 
 
 class DelegationTokens:
-    """The tokens that one broker knows, and what is done with them."""
+    """The tokens that one broker knows, and their creation, renewal and expiry."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class DelegationTokens:
         is_controller: Callable[[], bool],
         start_task: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
-        """``is_controller`` tells whether this broker is the active controller."""
+        """Create the store; ``is_controller`` returns whether this is the active controller."""
         self._is_controller = is_controller
         self._start_task = start_task
         self._log = log
@@ -90,16 +91,16 @@ class DelegationTokens:
 
     @property
     def is_enabled(self) -> bool:
-        """True if there is a key to make them with."""
+        """True if a secret key for tokens is configured."""
         return bool(self._key)
 
     @property
     def followed(self) -> tuple[ChangeNotifications, ...]:
-        """The notifications of changed tokens; none while there is no key to make them with."""
+        """The followed notifications of changed tokens; none without a secret key."""
         return (self._followed,) if self.is_enabled else ()
 
     async def start(self) -> None:
-        """Follow the changes, and read all that is there."""
+        """Start to follow changes, read all stored tokens, and schedule the check for expiry."""
         if not self.is_enabled:
             return
         await self._zk.requests.make_sure_persistent_path_exists(DELEGATION_TOKENS)
@@ -128,7 +129,7 @@ class DelegationTokens:
     def credential(
         self, mechanism: str, token_id: str
     ) -> tuple[DelegationToken, ScramCredential] | None:
-        """A token that is valid now, with what its bearer proves to know by SCRAM."""
+        """Return a valid token, with the credential that its bearer authenticates by with SCRAM."""
         token = self._tokens.get(token_id)
         if token is None or self._is_over(token):
             return None
@@ -170,12 +171,13 @@ class DelegationTokens:
         return CreateDelegationTokenResponse(ErrorCode.NONE, token)
 
     async def renew(self, value: bytes, period_ms: int, principal: str) -> tuple[ErrorCode, int]:
-        """Error, and when the token expires from now on."""
+        """Renew the token with this HMAC; returns (error, new expiry time in milliseconds)."""
         default_ms = self._config["delegation.token.expiry.time.ms"]
         return await self._prolong(value, default_ms if period_ms < 0 else period_ms, principal)
 
     async def expire(self, value: bytes, period_ms: int, principal: str) -> tuple[ErrorCode, int]:
-        """Error, and when the token expires from now on."""
+        """Set the expiry of the token with this HMAC, or delete it at once if the period is
+        negative; returns (error, new expiry time in milliseconds)."""
         token = self._by_hmac(value)
         if period_ms >= 0 or token is None or not _may_renew(principal, token):
             return await self._prolong(value, period_ms, principal)
@@ -201,7 +203,7 @@ class DelegationTokens:
         await self._tell(token.token_id)
 
     async def remove_all(self) -> None:
-        """Delete every token there is."""
+        """Delete all tokens."""
         for token in self.all():
             await self._remove(token.token_id)
 
@@ -224,7 +226,7 @@ class DelegationTokens:
         self._host.call_later_ms(interval_ms, self._check_expired)
 
     def _check_expired(self) -> None:
-        """The active controller deletes what has expired; the others hear of it."""
+        """Delete expired tokens if this is the active controller, which notifies the others."""
         self._expire_later()
         expired = [token for token in self._tokens.values() if self._is_over(token)]
         if expired and self._is_controller():
@@ -236,7 +238,7 @@ class DelegationTokens:
                 self._log("info", f"delegation token {token.token_id} of {token.owner} expired")
                 await self._remove(token.token_id)
         except ZooKeeperError as error:
-            self._log("warn", f"deleting expired delegation tokens: {error}")  # the next check
+            self._log("warn", f"deleting expired delegation tokens: {error}")  # retried next time
 
 
 def _may_renew(principal: str, token: DelegationToken) -> bool:

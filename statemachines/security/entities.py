@@ -1,4 +1,4 @@
-"""Names of users and clients in ZooKeeper, and changing their configurations.
+"""Names of users and clients in ZooKeeper, and changes of their configurations.
 
 Kafka: ``Sanitizer``, ``AdminZkClient.changeConfigs``.
 """
@@ -13,7 +13,7 @@ from ..zookeeper.client import KafkaZkClient
 
 
 def sanitized(name: str | None) -> str:
-    """A user's or client's name as a znode's; None is the default entity."""
+    """Return a user's or client's name encoded for a znode; None is the default entity."""
     if name is None:
         return znode_paths.DEFAULT_ENTITY
     return quote(name, safe="-_.").replace("~", "%7E")
@@ -26,6 +26,6 @@ def desanitized(name: str) -> str | None:
 async def change_entity_config(
     zk: KafkaZkClient, entity_type: str, entity: str, values: Mapping[str, str]
 ) -> None:
-    """Store an entity's values and tell every broker."""
+    """Store an entity's values and notify every broker."""
     await zk.admin.set_or_create_entity_configs(entity_type, entity, values)
     await zk.admin.create_config_change_notification(f"{entity_type}/{entity}")

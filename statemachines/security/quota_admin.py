@@ -1,4 +1,4 @@
-"""Describing and altering quotas (KIP-546). Kafka: ``ZkAdminManager``."""
+"""The APIs to describe and alter quotas (KIP-546). Kafka: ``ZkAdminManager``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _invalid(text: str) -> KafkaError:
 
 
 class QuotaAdmin:
-    """Administration of the quotas in ZooKeeper, by any broker."""
+    """Describes and alters the quotas in ZooKeeper, on any broker."""
 
     def __init__(self, zk: KafkaZkClient) -> None:
         self._zk = zk
@@ -58,7 +58,7 @@ class QuotaAdmin:
         return DescribeClientQuotasResponse(ErrorCode.NONE, None, tuple(entries))
 
     async def _stored(self) -> list[tuple[Entity, Mapping[str, str]]]:
-        """Every entity with a configuration, and its values."""
+        """Return every entity that has a configuration, with its values."""
         found: list[tuple[Entity, Mapping[str, str]]] = []
         read = self._zk.admin.get_all_entity_configs
         for user, values in (await read(USERS)).items():
@@ -105,7 +105,7 @@ class QuotaAdmin:
 
 
 def _components(components: tuple[QuotaFilterComponent, ...]) -> dict[str, QuotaFilterComponent]:
-    """By type; raises ``KafkaError``."""
+    """Check a filter's components and return them by entity type; raises ``KafkaError``."""
     found: dict[str, QuotaFilterComponent] = {}
     for component in components:
         kind = component.entity_type
@@ -142,7 +142,7 @@ def _is_wanted(
 
 
 def _place(entity: Entity) -> tuple[str, str]:
-    """Type and path of an entity's configuration; raises ``KafkaError``."""
+    """Return the type and the path of an entity's configuration; raises ``KafkaError``."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
     named = dict(entity)

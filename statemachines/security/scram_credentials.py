@@ -1,4 +1,5 @@
-"""SCRAM credentials of users: kept in ``/config/users``, known to every broker (KIP-84, KIP-554).
+"""SCRAM credentials of users, which are stored in ``/config/users`` and cached by every broker
+(KIP-84, KIP-554).
 
 Kafka: ``CredentialProvider``, ``ZkAdminManager.alterUserScramCredentials``.
 """
@@ -34,7 +35,7 @@ _Refusal = tuple[ErrorCode, str]
 
 
 class ScramCredentials:
-    """The credentials that one broker knows."""
+    """Cache of the credentials that one broker knows."""
 
     def __init__(self) -> None:
         self._by_mechanism: dict[str, dict[str, ScramCredential]] = {
@@ -49,7 +50,7 @@ class ScramCredentials:
         return tuple(self._by_mechanism[mechanism])
 
     def user_changed(self, entity: str, values: Mapping[str, str]) -> None:
-        """The configuration of a user is another; one without a credential loses it."""
+        """Apply the new configuration of a user, which removes credentials it does not contain."""
         user = desanitized(entity)
         if user is None or "/" in entity:
             return
@@ -62,7 +63,7 @@ class ScramCredentials:
 
 
 class ScramAdmin:
-    """Administration of credentials; each refusal is one user's."""
+    """Describes and alters credentials; errors are reported per user."""
 
     def __init__(self, zk: KafkaZkClient) -> None:
         self._zk = zk
@@ -99,7 +100,7 @@ class ScramAdmin:
     async def alter(
         self, request: AlterUserScramCredentialsRequest
     ) -> AlterUserScramCredentialsResponse:
-        """A user of whom one alteration makes no sense keeps all credentials as they are."""
+        """Alter credentials; if one alteration is invalid, all of the same user are refused."""
         refused = _illegal(request)
         pairs = [(u.user, u.mechanism) for u in request.upsertions] + list(request.deletions)
         for (user, _), count in Counter(p for p in pairs if p[0] not in refused).items():
@@ -153,7 +154,7 @@ def _described(user: str, values: Mapping[str, str]) -> UserScramCredentials:
 
 
 def _illegal(request: AlterUserScramCredentialsRequest) -> dict[str, _Refusal]:
-    """Users whose alterations make no sense by themselves, and why."""
+    """Return the users with an alteration that is invalid in itself, each with the error."""
     refused: dict[str, _Refusal] = {}
     unknown = (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     for user, mechanism in request.deletions:
