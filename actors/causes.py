@@ -1,4 +1,4 @@
-"""Causes that a node's cores tell while a run is recorded: ``protocol.host.Causes``."""
+"""Reports the causes of what a node's cores do while a run is recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .surroundings import Resident, Surroundings
 
 
 class NodeCauses:
-    """The causes of what one node does."""
+    """The ``protocol.host.Causes`` of one node."""
 
     __slots__ = ("_node", "_runtime")
 
@@ -18,20 +18,20 @@ class NodeCauses:
         self._node = node
 
     def current(self) -> int | None:
-        """The event that is being handled."""
+        """Return the event that is being handled."""
         return self._runtime.cause
 
     def wake_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """A timer that serves many entries, each of which is an event."""
+        """Set a timer that serves many entries; each entry that is due is recorded as an event."""
         delay_us = self._node.process.clock.lasts_us(int(delay_ms * 1000))
         return self._runtime.wake_later(self._node, delay_us, callback)
 
     def serve(self, name: str, cause: int | None) -> None:
-        """An entry is due."""
+        """Record that an entry of a timer is due."""
         self._runtime.serve(self._node.name, name, cause)
 
     def waited(self, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
-        """It was waited for actors in vain; clients are known by what they are called here."""
+        """Record a wait in vain for peers; clients may be given by the ids known in ``owners``."""
         owners = self._runtime.owners
         named = [owners.get(peer, peer) for peer in peers]
         self._runtime.waited(self._node.name, named, cause, waited_ms)

@@ -1,8 +1,8 @@
-"""The clock of a machine: it may be set, and run at a rate of its own.
+"""The clock of a machine, which can be set and can run at a rate of its own.
 
-All that a process takes for elapsed goes by the clock of its machine, and so do its timers. The
-runtime's time is that of the world: messages are under way in it, and traces tell it. A rate is
-counted in whole parts per million, so that every machine computes the same.
+A process measures elapsed time by the clock of its machine, and its timers fire by it. The
+runtime's time is the true time: it governs the delays of messages, and traces record it. A rate is
+an integer in parts per million, so that results are the same on every platform.
 """
 
 from __future__ import annotations
@@ -11,51 +11,48 @@ USUAL_PPM = 1_000_000
 
 
 def rescaled(span_us: int, before_ppm: int, after_ppm: int) -> int:
-    """How long the rest of a wait takes, not less, from the moment on at which the rate of the
-    clock that it goes by changes."""
+    """Return how long the rest of a wait takes after its clock changes its rate, rounded up."""
     return -(-span_us * before_ppm // after_ppm)
 
 
 class Clock:
-    """How far one machine's clock is ahead of the runtime's.
+    """A machine's clock, kept as its lead over the runtime's clock.
 
-    A change of its rate makes no jump. What it is ahead by then it keeps when the rate is the
-    usual one again.
+    A change of the rate causes no jump: when the usual rate returns, the clock keeps its lead.
     """
 
     def __init__(self) -> None:
         self.rate_ppm: int = USUAL_PPM
-        """How many microseconds it goes on in a second."""
+        """Microseconds by which the clock advances in a second of the runtime's time."""
         self.shift_ms: int = 0
-        """How far its wall clock was set forward."""
+        """Milliseconds by which the wall clock was set forward; negative if it was set back."""
         self._since_us = 0  # the runtime's time at the last change of the rate
-        self._ahead_ps = 0  # how far it was ahead by its rates then, to the picosecond
+        self._ahead_ps = 0  # the lead at that time due to the rates, in picoseconds
 
     @property
     def has_drifted(self) -> bool:
-        """Whether it may differ from the runtime's in what it takes for elapsed."""
+        """True if elapsed time by this clock may differ from the runtime's."""
         return self.rate_ppm != USUAL_PPM or self._ahead_ps != 0
 
     def ahead_us(self, now_us: int) -> int:
-        """How far it has come to be ahead by its rates, when the runtime's clock says ``now_us``;
-        below 0 if it is behind."""
+        """Return the lead due to the rates at the runtime's time ``now_us``; below 0 if behind."""
         return self._ahead_ps_at(now_us) // USUAL_PPM
 
     def _ahead_ps_at(self, now_us: int) -> int:
         return self._ahead_ps + (now_us - self._since_us) * (self.rate_ppm - USUAL_PPM)
 
     def wall_ahead_ms(self, now_us: int) -> int:
-        """How far its wall clock is ahead, as it was set and by its rates."""
+        """Return the lead of the wall clock, due to its being set and to the rates."""
         return self.shift_ms + self.ahead_us(now_us) // 1000
 
     def set_rate(self, rate_ppm: int, now_us: int) -> None:
-        """Run at another rate from now on."""
+        """Change the rate at the runtime's time ``now_us``."""
         self._ahead_ps = self._ahead_ps_at(now_us)
         self._since_us = now_us
         self.rate_ppm = rate_ppm
 
     def lasts_us(self, span_us: int) -> int:
-        """How long it is until this clock has gone on by a span, by that of the runtime."""
+        """Return the runtime's time in which this clock advances by a span, rounded up."""
         if self.rate_ppm == USUAL_PPM:
             return span_us
         return -(-span_us * USUAL_PPM // self.rate_ppm)

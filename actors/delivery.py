@@ -10,54 +10,54 @@ from ..protocol.values import message
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Endpoint(WeaklyReferable):
-    """One end of a message: a node, or the asker of a request that came over TCP."""
+    """One end of a message: a node, or the sender of a request that came over TCP."""
 
     __slots__ = ()
     name: str
-    """Its name, in traces and in the network."""
+    """Name of the endpoint in traces and in the network."""
     machine: str
-    """The machine it is on; rules of the network are for machines."""
+    """Machine of the endpoint; network rules apply to machines."""
     blocked: bool
-    """While stopped or paused: what arrives is refused or waits."""
+    """True while stopped, when messages are refused, or paused, when they have to wait."""
     stopped: bool
     is_paced_elsewhere: bool
-    """Whether the delays of a link concern the bytes of a connection, and not its messages."""
+    """True if link delays apply to the bytes of a connection instead of to messages."""
     is_carried_elsewhere: bool
-    """Whether cuts and losses concern these bytes, too."""
+    """True if cuts and losses apply to these bytes as well."""
 
     def receive(self, delivery: Delivery) -> None:
-        """Take one message that has arrived."""
+        """Handle a message that has arrived."""
         raise NotImplementedError
 
     def is_waiting_for(self, correlation: int) -> bool:
-        """Return whether an answer to this request would still be taken."""
+        """Return whether a request is still open, so that an answer would be accepted."""
         raise NotImplementedError
 
 
 @message
 class Delivery:
-    """A message on its way."""
+    """A message under way from one endpoint to another."""
 
     sender: Endpoint
-    """Who sent it; has a ``name`` and the ``machine`` it is on."""
+    """Sender of the message, with its ``name`` and ``machine``."""
     target: Endpoint
-    """Who gets it; has a ``name`` and a ``machine``, too."""
+    """Receiver of the message, with its ``name`` and ``machine``."""
     message: Any
     """A request, a response, or the error that a request failed with."""
     correlation: int = 0
-    """Number of the request that it is, or answers; 0: no answer is expected."""
+    """Number of the request that the message is or answers; 0 if no answer is expected."""
     is_reply: bool = False
-    """Whether it is an answer."""
+    """True if the message is an answer."""
     context: Any = None
-    """What is known of the client that sent a request."""
+    """Context of the client that sent a request."""
     message_id: int = 0
     """Number of the message in the run."""
     event: int | None = None
-    """In a recorded run, what it follows from: of an answer about to be sent the delivery of the
-    request, then its own sending; for who handles it, its own delivery."""
+    """In a recorded run, the event that the message follows from: of an answer about to be sent,
+    the delivery of its request; once sent, its own sending; while handled, its own delivery."""
 
     def following(self, event: int | None) -> Delivery:
-        """The same, as following from an event."""
+        """Return the same delivery as following from an event."""
         return Delivery(
             self.sender,
             self.target,
@@ -71,9 +71,9 @@ class Delivery:
 
 
 class Link:
-    """One direction between two machines; what is sent over it keeps its order."""
+    """One direction between two machines; messages sent over it keep their order."""
 
     __slots__ = ("free_at_us",)
 
     def __init__(self, free_at_us: int) -> None:
-        self.free_at_us: int = free_at_us  # when the last message sent over it arrives
+        self.free_at_us: int = free_at_us  # arrival time of the last message sent

@@ -1,11 +1,11 @@
-"""The one actor base: a Pykka actor whose inbox, future and loop come from its runtime.
+"""The base of all actors: a Pykka actor whose inbox, future and loop come from its runtime.
 
-Theory of operation. A node receives *deliveries*: a message, who sent it, and a correlation
-number when an answer is expected. The handler is the method ``on_<message_name>``, or what was
-registered for the type of message; it may be a plain function or a coroutine. What it returns is
+Theory of operation. A node receives *deliveries*: a message, its sender, and a correlation
+number if an answer is expected. The handler is the method ``on_<message_name>``, or the function
+registered for the type of message; it may be a plain function or a coroutine. Its result is
 the reply; ``None`` means that the reply comes later through ``reply`` (or that none is due).
-``ask`` sends a request and gives a ``Pending``: awaiting it parks the coroutine, the reply resumes
-it inside this node. Nothing ever blocks.
+``ask`` sends a request and returns a ``Pending``: awaiting it parks the coroutine, and the reply
+resumes it inside this node. Nothing ever blocks.
 
 Nodes of one *process* (a broker, its controller, its fetchers) share memory as the threads of one
 JVM do; on the threaded runtime a lock per process keeps their handlers apart.
@@ -38,13 +38,13 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @functools.cache
 def handler_name(message_type: type) -> str:
-    """``LeaderAndIsrRequest`` is handled by ``on_leader_and_isr_request``."""
+    """Return the handler's name: ``on_leader_and_isr_request`` for ``LeaderAndIsrRequest``."""
     return "on_" + _CAMEL.sub("_", message_type.__name__).lower()
 
 
 def _is_coroutine_function(handler: Callable[..., Any]) -> bool:
-    """Do as ``inspect.iscoroutinefunction``, at a tenth of its cost for plain methods."""
-    code = getattr(getattr(handler, "func", handler), "__code__", None)  # of a partial its function
+    """Do what ``inspect.iscoroutinefunction`` does, at a tenth of its cost for plain methods."""
+    code = getattr(getattr(handler, "func", handler), "__code__", None)  # looks into a partial
     if code is None:
         return inspect.iscoroutinefunction(handler)
     return bool(code.co_flags & inspect.CO_COROUTINE)
@@ -55,16 +55,16 @@ class Node(Resident, pykka.Actor):
     """An actor of the cluster, the same on every runtime."""
 
     handles_one_at_a_time: ClassVar[bool] = False
-    """True: a parked coroutine holds further messages back; replies still arrive."""
+    """True if a parked coroutine holds back further messages; replies still arrive."""
 
     def __init__(self, runtime: Surroundings, name: str, process: Process) -> None:
         self.runtime = runtime
         self.name: str = name
-        """Its name, in traces and in the network."""
+        """Name of the node in traces and in the network."""
         self.process = process
         self.machine: str = process.name
         self.rng: random.Random = runtime.rng
-        # Bound here once: cores ask for the time more often than for anything else.
+        # Bound once, as cores call these more often than anything else.
         self.now_ms: Callable[[], int] = runtime.now_ms
         self.wall_ms: Callable[[], int] = runtime.wall_ms
         self._now_us: Callable[[], int] = runtime.now_us
@@ -72,13 +72,13 @@ class Node(Resident, pykka.Actor):
         self.stopped: bool = False
         self.is_paced_elsewhere = self.is_carried_elsewhere = False
         self._has_own_handle = type(self).handle is not Node.handle
-        self._handlers: dict[type, Handler] = {}  # each made ready when its first message comes
-        self._registered: dict[type, Handler] = {}  # most of these never come to most nodes
+        self._handlers: dict[type, Handler] = {}  # filled at the first message of each type
+        self._registered: dict[type, Handler] = {}  # not prepared, as few nodes need many of them
         self.port: Port = runtime.create_port(self, process.name, self._handlers)
         if process.clock.shift_ms or process.clock.has_drifted:
             self.follow_clock()
         self.answer: Callable[[Delivery, Any], None] = self.port.answer
-        """``reply`` for those who answer thousands of requests a second."""
+        """``reply`` with one call less, for answering thousands of requests a second."""
         self.state_listener: StateListener | None = runtime.state_listener(name)
         self.causes: Causes | None = None
         if runtime.recorder is not None:
@@ -91,7 +91,7 @@ class Node(Resident, pykka.Actor):
         # Pykka's random URN would make two equal runs differ.
         self.actor_urn: str = f"urn:fakekafka:{runtime.id}:{name}:{runtime.next_incarnation()}"
 
-    # -- Pykka's seams -------------------------------------------------------------------------
+    # -- Pykka's hooks -------------------------------------------------------------------------
 
     def _create_actor_inbox(self) -> Any:  # type: ignore[override]
         return self.runtime.create_inbox(self)
@@ -105,12 +105,12 @@ class Node(Resident, pykka.Actor):
     # -- surroundings (the ``Host`` of the cores) ----------------------------------------------
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], object]) -> Timer:
-        """Call back inside this node after a delay; dropped when the node has died."""
+        """Call back inside this node after a delay, unless the node has died by then."""
         delay_us = self.process.clock.lasts_us(int(delay_ms * 1000))
         return self.runtime.call_later(self, delay_us, callback)
 
     def follow_clock(self) -> None:
-        """Go by the clock of the process from now on, which may differ from the runtime's."""
+        """Read the time from the clock of the process, which may differ from the runtime's."""
         runtime, clock = self.runtime, self.process.clock
         self.now_ms, self.wall_ms = runtime.now_ms, runtime.wall_ms
         if clock.has_drifted:
@@ -126,10 +126,10 @@ class Node(Resident, pykka.Actor):
         self.port.send(destination, message)
 
     def ask(self, destination: str, message: Any, timeout_ms: float = 30000) -> Pending[Any]:
-        """Send a request; the outcome is the reply.
+        """Send a request; the result of the ``Pending`` is the reply.
 
-        It fails with ``RequestTimeout`` when none came in time, with ``Disconnected`` when the
-        peer is not running or dies first, and with what the handler raised.
+        It fails with ``RequestTimeout`` if no reply came in time, with ``Disconnected`` if the
+        peer is not running or dies first, and with any exception that the handler raised.
         """
         pending: Pending[Any] = Pending()
         self.ask_then(destination, message, timeout_ms, pending.settle)
@@ -144,40 +144,40 @@ class Node(Resident, pykka.Actor):
     ) -> None:
         """Send a request; ``answered`` is called once with the reply or with the exception.
 
-        The same as ``ask`` for those who send thousands of requests a second.
+        A cheaper ``ask``, for sending thousands of requests a second.
         """
         self.port.ask_then(destination, message, timeout_ms, answered)
 
     def is_waiting_for(self, correlation: int) -> bool:
-        """Return whether an answer to this request of mine would still be taken."""
+        """Return whether this node's request is still open, so that it would accept an answer."""
         return correlation in self.port.requests
 
     def reply(self, delivery: Delivery, response: Any) -> None:
-        """Answer a request; an exception as response is raised at the asker."""
+        """Answer a request; an exception as the response is raised at the requester."""
         self.port.answer(delivery, response)
 
     def own_session(self, session_id: int, client: str) -> None:
-        """A client's ZooKeeper session is served here."""
+        """Note that this server serves a client's ZooKeeper session."""
         self.runtime.owners[session_id] = client
 
     def blame_session(self, session_id: int, timeout_ms: int) -> None:
-        """A session expires: what is done now is due to whatever silenced its client."""
+        """Attribute the expiry of a session, and what follows, to what silenced its client."""
         client = self.runtime.owners.get(session_id, "")
         text = f"session {session_id:#x} of {client or 'an unknown client'} expires"
         self.runtime.report_silence(self.name, client, timeout_ms, text)
 
     def log_listener(self, paths: tuple[str, str, str]) -> LogListener | None:
-        """Listener of the offsets of a log."""
+        """Return the listener for the offsets of a log; None if the run is not recorded."""
         return self.runtime.log_listener(self.name, paths)
 
     def report_silence(self, peer: str, silent_ms: float, text: str, member_id: str = "") -> None:
-        """Note that what is done now is due to whatever silenced a peer."""
+        """Attribute what follows to what silenced a peer."""
         owners = self.runtime.owners
         client = owners.get(member_id) or owners.get(peer, peer)
         self.runtime.report_silence(self.name, client, silent_ms, text)
 
     def log(self, level: str, text: str) -> None:
-        """Write a line of the log under this node's name."""
+        """Write a log line under this node's name."""
         self.runtime.log(self.name, level, text)
 
     def start_task(self, coroutine: Coroutine[Any, Any, T]) -> Task[T]:
@@ -201,7 +201,7 @@ class Node(Resident, pykka.Actor):
         self.actor_ref.tell(item)
 
     def on_receive(self, message: Any) -> None:
-        """Pykka's entry: the threaded runtime tells deliveries and timers to the inbox."""
+        """Handle an item of Pykka's inbox, into which the threaded runtime puts its items."""
         lock = self.process.lock
         if lock is None:
             self._receive_any(message)
@@ -219,7 +219,7 @@ class Node(Resident, pykka.Actor):
             message.fire()
 
     def receive(self, delivery: Delivery) -> None:
-        """Take one delivery: a reply resumes its asker, anything else finds its handler."""
+        """Take a delivery: a reply resumes its requester, anything else goes to its handler."""
         if delivery.is_reply:
             waiting = self.port.requests.pop(delivery.correlation, None)
             if waiting is not None:
@@ -228,24 +228,24 @@ class Node(Resident, pykka.Actor):
             self.handle(delivery)
 
     def block(self, blocked: bool) -> None:
-        """Hold deliveries back or refuse them from now on, or take them again."""
+        """Start or stop blocking deliveries, which are held back, or refused once stopped."""
         self.blocked = blocked
         self._let_in()
 
     def _let_in(self) -> None:
-        """Tell the network in which way messages may come."""
+        """Update the flags of the port that say which messages the node accepts now."""
         port = self.port
         port.is_blocked = self.blocked
         port.takes_requests = not (self.blocked or self._busy is not None or self._has_own_handle)
 
     def register_handlers(self, handlers: Mapping[type, Handler]) -> None:
-        """Have messages of these types handled elsewhere than by methods of this node."""
+        """Register handlers for message types, in place of methods of this node."""
         self._registered.update(handlers)
         for message_type in self._handlers.keys() & handlers.keys():
             del self._handlers[message_type]
 
     def find_handler(self, message_type: type) -> Handler:
-        """Make ready what handles messages of a type from now on."""
+        """Return the handler for a type of message, and keep it for later messages."""
         handler: Any = self._registered.get(message_type)
         if handler is None:
             handler = getattr(self, handler_name(message_type), self.has_no_handler)
@@ -256,7 +256,7 @@ class Node(Resident, pykka.Actor):
         return found
 
     def handle(self, delivery: Delivery) -> None:
-        """Handle a request or a one-way message; replies go to the askers in ``port.requests``."""
+        """Handle a request or a one-way message; replies do not come here."""
         if self._busy is not None:
             self._backlog.append(delivery)
             return
@@ -276,11 +276,11 @@ class Node(Resident, pykka.Actor):
         message: Any,
         delivery: Delivery,
     ) -> None:
-        """Handle a message by a coroutine."""
+        """Handle a message with a coroutine."""
         self.reply_with(handler(message, delivery), delivery)
 
     def reply_with(self, coroutine: Coroutine[Any, Any, Any], delivery: Delivery) -> None:
-        """Answer a request with the outcome of a coroutine; None: the reply comes otherwise."""
+        """Answer a request with the result of a coroutine, unless the result is None."""
         task: Task[Any] = Task(coroutine)
         if task.done:
             self._handler_done(task, delivery)
@@ -305,21 +305,21 @@ class Node(Resident, pykka.Actor):
             self.hold_back(None)
 
     def hold_back(self, task: Task[Any] | None) -> None:
-        """Hold requests back while this runs; with None handle them until something parks."""
+        """Hold back requests while a task runs; with None, handle them until one of them parks."""
         self._busy = task
         self._let_in()
         while self._backlog and self._busy is None and not self.stopped:
             self.handle(self._backlog.popleft())
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
-        """Send the error to the asker; report it, too, unless handlers may raise it."""
+        """Send an error to the requester; also report it unless handlers may raise it."""
         if delivery.correlation:
             self.reply(delivery, error)
         if not isinstance(error, (KafkaError, UsageError, RequestTimeout, Disconnected)):
             self.runtime.report_failure(self, error)
 
     def has_no_handler(self, _message: Any, delivery: Delivery) -> None:
-        """A message without a handler: a bug of the sender, reported, never ignored."""
+        """Report a message that has no handler, which is a bug of its sender."""
         message_type: type = type(delivery.message)
         error = UsageError(
             f"{self.name} ({type(self).__name__}) has no handler "
@@ -331,11 +331,11 @@ class Node(Resident, pykka.Actor):
     # -- life ----------------------------------------------------------------------------------
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
-        """Connections to a dead process broke: requests waiting for it fail at once."""
+        """Fail all open requests to a dead process, as the connections to it broke."""
         self.port.lose(names)
 
     def halt(self) -> None:
-        """Stop at once, as a killed process does: nothing more is handled or sent."""
+        """Stop at once, as in a killed process: nothing more is handled or sent."""
         if self.stopped:
             return
         self.stopped = self.port.is_stopped = True
@@ -350,4 +350,4 @@ class Node(Resident, pykka.Actor):
         self.runtime.discard(self)
 
     def on_halt(self) -> None:
-        """Drop what the node holds; must not send."""
+        """Release what the node holds, without sending anything."""

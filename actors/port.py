@@ -1,7 +1,7 @@
-"""A port: a node as the network sees it, what is read and written for every single message.
+"""A port: the part of a node that the network reads and writes for every single message.
 
-One class for nodes of all kinds (one for each kind of network): CPython reads an attribute several
-times faster where all objects are of one class, and every message passes here.
+Nodes of all kinds share one class of port (per kind of network), as CPython reads an attribute
+several times faster where all objects are of one class.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .network.network import Network
 from .surroundings import Named, Resident, Surroundings
 
 Handler = Callable[[Any, Delivery], Any]
-"""Called with message and delivery; gives the reply, or None if it comes later."""
+"""Called with message and delivery; returns the reply, or None if it comes later."""
 
 _NEVER_US = 1 << 62
 _NEVER_MS = float("inf")
 
 
 class Port(Named):
-    """The requests of one node that wait for their answers, and whether it takes messages."""
+    """The open requests of one node, and whether the node accepts messages."""
 
     __slots__ = (
         "_clock",
@@ -60,26 +60,26 @@ class Port(Named):
         self.network: Network = network
         self.machine: str = machine
         self.links: dict[str, Link] = network.links_from(machine)
-        """By machine: the links that a message may take without a look at any rule."""
+        """Links of the fast path by target machine: no rule has to be checked for them."""
         self.handlers: dict[type, Handler] = handlers
-        """By type of message; asked by who has seen that ``takes_requests``."""
+        """Handlers by type of message; may be called directly while ``takes_requests``."""
         self.is_blocked: bool = False
-        """While the node is stopped or paused: what arrives takes the slow path."""
+        """True while the node is stopped or paused, so that messages take the slow path."""
         self.is_stopped: bool = False
         self.takes_requests: bool = False
-        """Whether a request can go straight to its handler: neither blocked nor busy."""
-        # By correlation: who takes the answer (a response or an exception), who was asked,
-        # when (microseconds), how many milliseconds of patience there are, and in a recorded run
-        # the event at which it was asked.
+        """True while the node is neither blocked nor busy: requests go straight to handlers."""
+        # By correlation: the function called with the answer (a response or an exception), the
+        # destination, the time of sending in microseconds, the timeout in milliseconds and, in a
+        # recorded run, the event at which the request was sent.
         self.requests: dict[int, tuple[Callable[[Any], object], str, int, float, int | None]] = {}
         self._now_us: Callable[[], int] = runtime.now_us
         self._clock: Clock = node.process.clock
-        self._rate_ppm: int = self._clock.rate_ppm  # at which the open requests end
+        self._rate_ppm: int = self._clock.rate_ppm  # the rate that the expiry times assume
         self.correlation: int = 0  # of the last request
-        self._next_expiry_us = _NEVER_US  # no open request ends before it
+        self._next_expiry_us = _NEVER_US  # no open request expires before it
         self.next_expiry_patience_ms: float = _NEVER_MS
-        """Patience of a request that ends then: one sent now with as much ends no sooner."""
-        self._expiry_timer: Timer | None = None  # fires then
+        """Timeout of the next request to expire; a new one with the same expires no sooner."""
+        self._expiry_timer: Timer | None = None  # fires at the next expiry
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -110,14 +110,14 @@ class Port(Named):
         self.network.send(self.node, destination, message, correlation)
 
     def answer(self, request: Delivery, response: Any) -> None:
-        """Answer a request if the asker waits for it; an exception is raised at the asker."""
+        """Answer a request that expects an answer; an exception is raised at the requester."""
         if request.correlation and not self.is_stopped:
             self.network.reply(self.node, request, response)
 
     # -- timeouts ------------------------------------------------------------------------------
 
     def expire_within(self, timeout_ms: float) -> None:
-        """Make sure that a request sent now ends in time."""
+        """Make sure that a request sent now expires after its timeout."""
         now_us = self._now_us()
         deadline_us = self._deadline_us(now_us, timeout_ms)
         if deadline_us < self._next_expiry_us:
@@ -136,7 +136,7 @@ class Port(Named):
         )
 
     def _expire(self) -> None:
-        """Fail the requests whose time is up; look again when the next one's is."""
+        """Fail the requests that have timed out, and set the timer for the next."""
         self._expiry_timer = None
         self._next_expiry_us, self.next_expiry_patience_ms = _NEVER_US, _NEVER_MS
         now_us = self._now_us()
@@ -166,10 +166,10 @@ class Port(Named):
                 self._expire_at(next_us, now_us, patience_ms)
 
     def follow_clock(self) -> None:
-        """Have the open requests end when the clock of the machine says so, at its new rate.
+        """Let the open requests expire by the machine's clock at its new rate.
 
-        Each counts as asked at another time, so that as much of its patience is over as was. The
-        runtime moves the timer by itself.
+        The time of sending of each is moved such that the same part of its timeout has passed as
+        before. The runtime itself moves the timer.
         """
         before_ppm, after_ppm = self._rate_ppm, self._clock.rate_ppm
         if before_ppm == after_ppm:
@@ -185,14 +185,14 @@ class Port(Named):
             self._next_expiry_us = now_us + left_us
 
     def forget(self) -> None:
-        """The node has halted: nobody waits for an answer any more."""
+        """Drop all open requests of a halted node without an answer."""
         self.requests.clear()
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
 
     def lose(self, names: frozenset[str]) -> None:
-        """Connections to these nodes broke: requests waiting for them fail at once."""
+        """Fail all open requests to nodes whose connections broke."""
         lost = [c for c, waiting in self.requests.items() if waiting[1] in names]
         for correlation in lost:
             waiting = self.requests.pop(correlation, None)

@@ -11,7 +11,7 @@ from .surroundings import Process, Surroundings
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SessionNode(Node):
-    """Hands its client what comes from ZooKeeper, and ends the client with itself."""
+    """Passes messages of ZooKeeper on to its client, which ends together with the node."""
 
     def __init__(
         self,

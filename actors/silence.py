@@ -1,4 +1,4 @@
-"""Why an actor was not heard, and what a wait for it was, as a recorded run tells it."""
+"""Why an actor was silent, and how a recorded run describes a wait for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Silence(enum.Enum):
-    """Causes of an actor's silence: how one is told, and several."""
+    """Cause of silence; the values describe one silent actor, and several."""
 
     OFF = "which was off", "which were off"
     PAUSED = "which was paused", "which were paused"
@@ -19,19 +19,19 @@ class Silence(enum.Enum):
     NARROW = "over a narrow link", "over narrow links"
     SLOW = "over a slow link", "over slow links"
     ITSELF = "and was paused itself", "and was paused itself"
-    """It was the one who waited that could not listen."""
+    """The waiting actor itself was paused, so that it could not listen."""
 
 
 class Waited(NamedTuple):
-    """An event: somebody was waited for in vain."""
+    """A wait in vain, as the message of the event that records it."""
 
     request: int | None
-    """Seq of the event at which the waiting began, such as the arrival of a request."""
+    """Seq of the event at which the wait began, such as the arrival of a request."""
     waited_ms: float
 
 
 def words_of_wait(waited_ms: float, peers: Sequence[tuple[str, Silence | None]]) -> str:
-    """``waited 4.0 s for broker-2 and broker-3, which were paused``."""
+    """Return, say, ``waited 4.0 s for broker-2 and broker-3, which were paused``."""
     groups = []
     for silence, members in groupby(peers, key=lambda peer: peer[1]):
         names = [name for name, _ in members]

@@ -1,6 +1,6 @@
 """The runtime as nodes, ports and networks see it.
 
-The runtimes stand above all of these; here is what those below them may know.
+Runtimes import nodes, ports and networks; these in turn know a runtime by the classes here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .silence import Silence
 
 
 class TraceSink(Protocol):
-    """Destination of events when a run is traced (``fakekafka.tracing``)."""
+    """Destination of the events of a traced run (``fakekafka.tracing``)."""
 
     def event(
         self,
@@ -32,14 +32,15 @@ class TraceSink(Protocol):
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """Take an event; ``of`` is one to whose operation it belongs, if not its cause."""
+        """Record an event and return its number; ``of`` is an event of the operation that it
+        belongs to, unless that is its cause."""
         ...
 
 
 class Row:
-    """An event as ``TraceSink.event`` takes it, with the name of the message's type.
+    """The arguments of ``TraceSink.event`` and the name of the message's type.
 
-    Of a message that is a text, which is a name alone, there is no more.
+    A message that is a string is itself the name, and ``message`` is then None.
     """
 
     __slots__ = (
@@ -72,7 +73,7 @@ class Row:
 
 
 class Named:
-    """One end of a message."""
+    """One end of a message, by its name."""
 
     __slots__ = ("name",)
 
@@ -80,8 +81,8 @@ class Named:
 
 
 class Sent:
-    """A sending as the virtual network writes it. At the place of another event it is its
-    delivery."""
+    """The sending of a message, as the virtual network records it. In the row of another event than
+    ``seq``, the same object stands for the delivery of the message."""
 
     __slots__ = (
         "arrival_us", "cause", "message", "message_id", "of", "sender", "seq", "target", "time_us",
@@ -107,31 +108,31 @@ class Sent:
         self.cause: int | None = cause
         self.of: int | None = of
         self.seq: int = seq
-        """Its own number."""
+        """Number of the sending itself."""
         self.arrival_us: int = arrival_us
 
 
 class RowBuffer:
-    """Rows of a trace. The virtual network, where every step counts, writes messages into them by
-    itself. The next event has the number ``first + len(rows)``."""
+    """Rows of a trace. For speed, the virtual network appends messages directly. The next event has
+    the number ``first + len(rows)``."""
 
     def __init__(self, cut: Callable[[], object], last_of_chunk: int) -> None:
         self.first: int = 0
         self.rows: list[Row | Sent] = []
         self.last_of_chunk: int = last_of_chunk
-        """Whoever writes the event of this number calls ``cut``."""
+        """Number of the event after which its writer has to call ``cut``."""
         self.cut: Callable[[], object] = cut
 
 
 class EventSink:
-    """A ``TraceSink`` as a runtime calls it. A recorder may have one as its ``intake``: events then
-    go there without passing the recorder."""
+    """A base class for the ``TraceSink`` that a runtime calls. A recorder may have one as its
+    ``intake``, which then takes the events in its place."""
 
     __slots__ = ("row_buffer",)
 
     def __init__(self, row_buffer: RowBuffer | None = None) -> None:
         self.row_buffer: RowBuffer | None = row_buffer
-        """Where events may be written, if there is such a place."""
+        """Buffer into which events may be written directly; None if there is none."""
 
     def event(
         self,
@@ -145,22 +146,22 @@ class EventSink:
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """``TraceSink.event``."""
+        """See ``TraceSink.event``."""
         raise NotImplementedError
 
 
 class StateObserver(Protocol):
-    """Takes changes of state; one that takes events, too, is a sink that keeps a whole trace."""
+    """An observer of state changes; if it has ``TraceSink.event`` too, it records a whole trace."""
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener | None:
-        """Return the listener of an actor's changes: they join the event that is being handled.
-        None for an actor of no interest."""
+        """Return the listener for an actor's state changes, which become part of the event that is
+        being handled; None to ignore the actor."""
         ...
 
     def log_listener(
         self, runtime: Surroundings, actor: str, paths: tuple[str, str, str]
     ) -> LogListener | None:
-        """Return the listener of the offsets of an actor's log."""
+        """Return the listener for the offsets of an actor's log; None to ignore them."""
         ...
 
 
@@ -172,27 +173,27 @@ class Resident(Endpoint):
     process: Process
 
     def hand_over(self, item: Any) -> None:
-        """Take a delivery or a timer to the thread of the node, where it has one."""
+        """Pass a delivery or a timer to the node's thread, if it has a thread of its own."""
         raise NotImplementedError
 
     def find_handler(self, message_type: type) -> Callable[[Any, Delivery], Any]:
-        """Make ready what handles messages of a type from now on."""
+        """Return the handler for a type of message, and keep it for later messages."""
         raise NotImplementedError
 
     def handler_failed(self, error: BaseException, delivery: Delivery) -> None:
-        """Tell the asker of an error."""
+        """Answer a request with an error."""
         raise NotImplementedError
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
-        """Connections to the nodes of a dead process broke."""
+        """Handle the breaking of the connections to the nodes of a dead process."""
         raise NotImplementedError
 
     def block(self, blocked: bool) -> None:
-        """Hold messages back or refuse them from now on, or take them again."""
+        """Start or stop blocking messages, which are held back, or refused once stopped."""
         raise NotImplementedError
 
     def follow_clock(self) -> None:
-        """Go by the clock of its process as that was set: its wall clock, or its rate."""
+        """Adjust to the clock of the process after its wall clock or its rate was set."""
         raise NotImplementedError
 
     def halt(self) -> None:
@@ -209,21 +210,21 @@ class Process:
         self.nodes: dict[str, Resident] = {}
         self.paused = False
         self.silenced_by: int | None = None
-        """Seq of the event that killed or paused it last, when the run is traced."""
+        """Seq of the event that last killed or paused the process, if the run is traced."""
         self.silence = Silence.OFF
-        """Which of the two it was."""
+        """``OFF`` if that event killed the process, ``PAUSED`` if it paused the process."""
         self.heard_again_us: int | None = None
-        """When that ended, by the runtime's clock."""
+        """Runtime's time at which the process started or resumed after that event."""
         self.held: list[Callable[[], object]] = []
         self.clock: Clock = Clock()
-        """That of its machine."""
+        """Clock of the machine that the process runs on."""
 
 
 class Letter(Protocol):
-    """What a node sends to itself; it keeps that until its turn has come."""
+    """A message that a node sends to itself and keeps until its turn has come."""
 
     def arrive(self) -> None:
-        """Take its turn: it is no longer held back."""
+        """Continue after being held back; called when the message is released."""
         ...
 
 
@@ -234,15 +235,15 @@ class Surroundings(abc.ABC):
     rng: random.Random
     recorder: EventSink | None
     row_buffer: RowBuffer | None
-    """Of the recorder, if it has one and events may be written there."""
+    """Buffer of the recorder into which events may be written directly; None if there is none."""
     owners: dict[int | str, str]
-    """Whose ZooKeeper sessions and transactions these are, while the run is recorded."""
+    """Clients by the ids of their sessions, transactions and memberships, in a recorded run."""
 
     _cause: int | None
 
     @property
     def cause(self) -> int | None:
-        """Sequence number of the event that is being handled, when the run is traced."""
+        """Sequence number of the event that is being handled, if the run is traced."""
         return self._cause
 
     @cause.setter
@@ -251,35 +252,36 @@ class Surroundings(abc.ABC):
 
     @abc.abstractmethod
     def begin_step(self) -> int | None:
-        """Begin an act from outside of the cluster; it is the cause of what follows."""
+        """Return the event that is being handled or, if there is none, record an act from outside
+        the cluster, which is then the cause of what follows."""
 
     @abc.abstractmethod
     def state_listener(self, actor: str) -> StateListener | None:
-        """Return the listener of an actor's changes of state; None where nobody hears of them."""
+        """Return the listener for an actor's state changes; None if they are not observed."""
 
     @abc.abstractmethod
     def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
-        """Return the listener of the offsets of an actor's log, where somebody hears of them."""
+        """Return the listener for an actor's log offsets; None if they are not observed."""
 
     @abc.abstractmethod
     def now_us(self) -> int:
-        """Microseconds since the runtime started."""
+        """Return the microseconds since the runtime started."""
 
     @abc.abstractmethod
     def now_ms(self) -> int:
-        """Milliseconds by the runtime's clock, which began at the Unix epoch: see ``Host``."""
+        """Return the milliseconds of the runtime's clock since the Unix epoch; see ``Host``."""
 
     @abc.abstractmethod
     def wall_ms(self) -> int:
-        """Milliseconds since the Unix epoch: see ``Host``."""
+        """Return the milliseconds of the wall clock since the Unix epoch; see ``Host``."""
 
     @abc.abstractmethod
     def now_ms_ahead(self, ahead_us: int) -> int:
-        """``now_ms`` of a clock that is so far ahead, or behind below 0."""
+        """Return ``now_ms`` of a clock that is ahead of the runtime's; below 0 it is behind."""
 
     @abc.abstractmethod
     def wall_ms_ahead(self, ahead_us: int) -> int:
-        """``wall_ms`` of a clock that is so far ahead, or behind below 0."""
+        """Return ``wall_ms`` of a clock that is ahead of the runtime's; below 0 it is behind."""
 
     @abc.abstractmethod
     def call_later(
@@ -289,38 +291,39 @@ class Surroundings(abc.ABC):
 
     @abc.abstractmethod
     def come_later(self, node: Endpoint, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """``call_later`` for what comes to a node from elsewhere: no clock of its machine measures
-        the delay."""
+        """Do as ``call_later`` for an event from outside the node's machine, whose clock therefore
+        does not measure the delay."""
 
     @abc.abstractmethod
     def wake_later(self, node: Resident, delay_us: int, callback: Callable[[], object]) -> Timer:
-        """``call_later`` for a timer that serves many, each of which calls ``serve`` or
-        ``waited``: the firing itself is an event only if none is due."""
+        """Do as ``call_later`` for a timer that serves many entries. Each entry that is due calls
+        ``serve`` or ``waited``; the firing itself is recorded only if none is due."""
 
     @abc.abstractmethod
     def serve(self, actor: str, name: str, cause: int | None) -> None:
-        """An entry of a timer that serves many is due; what is done now follows from ``cause``."""
+        """Record that one of the entries that a timer serves is due; ``cause`` is its cause."""
 
     @abc.abstractmethod
     def waited(self, actor: str, peers: Sequence[str], cause: int | None, waited_ms: float) -> None:
-        """An actor has waited for others in vain, since event ``cause``: because of a crash, a
-        pause, a cut, a loss or a slow link, if one of these lasted into the wait."""
+        """Record that an actor has waited for others in vain since event ``cause``. It is
+        attributed to a crash, a pause, a cut, a loss or a slow link that lasted into the wait, if
+        any."""
 
     @abc.abstractmethod
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
-        """Bring a delivery to ``network.arrive`` inside its target after a delay."""
+        """Call ``network.arrive`` with a delivery after a delay, inside its target."""
 
     @abc.abstractmethod
     def enqueue_not_before(self, delivery: Delivery, delay_us: int, earliest_us: int) -> int:
-        """``enqueue`` after a delay, but not before a time; gives when it will arrive."""
+        """Do as ``enqueue``, but not before a time; returns the time of arrival."""
 
     @abc.abstractmethod
     def next_incarnation(self) -> int:
-        """A number that no other node of this runtime has."""
+        """Return a number that no other node of this runtime has."""
 
     @abc.abstractmethod
     def create_port(self, node: Any, machine: str, handlers: Any) -> Any:
-        """The end of the network at which a node sends and takes messages: a ``Port``."""
+        """Create the ``Port`` through which a node sends and receives messages."""
 
     @abc.abstractmethod
     def create_inbox(self, node: Any) -> Any: ...
@@ -341,15 +344,15 @@ class Surroundings(abc.ABC):
 
     @abc.abstractmethod
     def report_failure(self, node: Endpoint | None, error: BaseException) -> None:
-        """A handler raised what no handler may: remember it and say so."""
+        """Keep and log an exception that no handler may raise."""
 
     @abc.abstractmethod
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:
-        """A user's observer or filter raised."""
+        """Handle an exception that a user's observer or filter raised."""
 
     @abc.abstractmethod
     def log(self, name: str, level: str, text: str) -> None:
-        """Write a line of a core's log, under the node's name."""
+        """Write a core's log line under the node's name."""
 
     @abc.abstractmethod
     def note(self, kind: str, actor: str, text: str) -> None:
@@ -357,4 +360,5 @@ class Surroundings(abc.ABC):
 
     @abc.abstractmethod
     def report_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
-        """An actor gives a silent peer up; what follows is due to what silenced it."""
+        """Record that an actor gives up a silent peer, and attribute what follows to the cause of
+        the silence."""

@@ -1,11 +1,11 @@
-"""A cost model: what ZooKeeper, the controller and the data plane need time for.
+"""A cost model: the time that ZooKeeper, the controller and the data plane need for their work.
 
 Without it a simulated process spends no time on anything, and virtual time passes on links only.
-With it each process has one processor: what it does for one message keeps what it sends next.
-Each machine has one way out of a bandwidth, and each broker one disk.
-A ZooKeeper server takes requests one after another; a write is answered once a quorum has it on
-disk, which many writes may wait for side by side. How many requests are under way at a time is up
-to the client, hence to the emulated version and to ``zookeeper.max.in.flight.requests``.
+With it each process has one processor, whose work for one message delays what the process sends
+next. Each machine has one outgoing link of limited bandwidth, and each broker has one disk.
+A ZooKeeper server processes requests one after another. A write is answered once a quorum has it on
+disk; many writes may wait for that concurrently. The number of requests in flight is up to the
+client, and so depends on the emulated version and on ``zookeeper.max.in.flight.requests``.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ _WRITES = (CreateRequest, SetDataRequest, MultiRequest, DeleteRequest, CloseSess
 
 @frozen
 class Costs:
-    """Times in milliseconds, rates in megabytes per second; 0 is free. Links have their own latency
-    beside these."""
+    """Times in milliseconds and rates in megabytes per second; 0 stands for no cost. The latency of
+    links is added to these."""
 
     zookeeper_request_ms: float = 0.0
-    """A server's processor, per request; requests of all clients share it."""
+    """Processor time of a ZooKeeper server per request; the requests of all clients share it."""
     zookeeper_commit_ms: float = 0.0
-    """From a write's turn at the server to its quorum; writes wait for it side by side."""
+    """Time from a write's turn at the server to its quorum; concurrent writes wait in parallel."""
     controller_answer_ms: float = 0.0
-    """The controller's processor, per answer of ZooKeeper, once all of a batch have come."""
+    """Processor time of the controller per answer of ZooKeeper, spent once a batch is complete."""
     controller_request_ms: float = 0.0
-    """The same, per request it sends to a broker."""
+    """Processor time of the controller per request that it sends to a broker."""
     controller_partition_ms: float = 0.0
-    """The same, per partition in such a request."""
+    """Processor time of the controller per partition in a request to a broker."""
     logged_partition_ms: float = 0.0
-    """The same, per partition in a log line. Until 1.0 each election logged every partition
-    (KAFKA-6116): 0 is Kafka with that line gone."""
+    """Processor time of the controller per partition in a log line. Until 1.0 each election logged
+    every partition (KAFKA-6116); 0 is Kafka without that line."""
     broker_request_ms: float = 0.0
-    """A broker's processor, per request to produce or fetch; it takes one after another."""
+    """Processor time of a broker per produce or fetch request, taken one after another."""
     disk_append_ms: float = 0.0
-    """A broker's disk, per message with records that it appends, as leader or as follower."""
+    """Disk time of a broker per message with records that it appends, as leader or follower."""
     disk_mb_per_s: float = 0.0
-    """The same, per byte of these records; 0: as fast as one likes."""
+    """Disk throughput of a broker for the records that it appends; 0 is unlimited."""
     link_mb_per_s: float = 0.0
-    """A machine's way out, per byte of what it sends, one message after another; 0: the same."""
+    """Throughput of a machine for all that it sends, one message after another; 0 is unlimited."""
 
     def __post_init__(self) -> None:
         for name in field_names(Costs):
@@ -80,16 +80,16 @@ PUBLISHED_2018 = Costs(
     controller_partition_ms=0.006,
     logged_partition_ms=0.00288,
 )
-"""Calibrated from what was published of KAFKA-5642: five brokers, five ZooKeeper servers, 2018.
+"""Calibrated from the figures published for KAFKA-5642: five brokers, five ZooKeeper servers, 2018.
 
-docs/guides/benchmarks.md tells where each constant comes from.
+docs/guides/benchmarks.md gives the source of each constant.
 """
 PUBLISHED_2018_LATENCY_MS = 0.062
-"""One-way delay of a link that goes with it."""
+"""One-way delay of a link that belongs to ``PUBLISHED_2018``."""
 
 
 class _Sender:
-    """A process that sends: busy until then, messages not yet on their way."""
+    """The state of a sending process: when it and its link are free, and how many messages wait."""
 
     __slots__ = ("busy_until_us", "link_free_us", "waiting")
 
@@ -100,16 +100,16 @@ class _Sender:
 
 
 class CostedNetwork(Network):
-    """A network whose messages wait for the processes that send and take them."""
+    """A network in which messages wait for the processes that send and receive them."""
 
     def __init__(self, runtime: Surroundings, costs: Costs) -> None:
         super().__init__(runtime)
         self.costs = costs
         self._senders: dict[str, _Sender] = {}
         self._free_us: dict[str, float] = {}
-        """When the processor of a ZooKeeper server or a broker is free."""
+        """Time at which the processor of a ZooKeeper server or a broker is free."""
         self._link_free_us: dict[tuple[str, str], float] = {}
-        """Until when what a client sends to a server waits for a write before it."""
+        """Time until which messages from a client to a server wait for earlier requests."""
 
     def work(self, machine: str, kind: str, amount: int) -> None:
         costs = self.costs
@@ -155,7 +155,7 @@ class CostedNetwork(Network):
             Network.transmit(self, changed(delivery, message_id=self._numbered))
 
         self._numbered -= 1  # counted and numbered when it leaves
-        # Behind all that waits already, also behind what leaves at this very moment.
+        # The message leaves after all that wait already, including any that leaves right now.
         sender.waiting += 1
         self._runtime.call_later(None, max(1, wait_us), leave)
 
@@ -186,7 +186,7 @@ class CostedNetwork(Network):
             )
 
     def _take(self, machine: str, delivery: Delivery) -> None:
-        """Bring a message of the data plane to a broker once those before it are done with."""
+        """Deliver a data-plane message to a broker once the messages before it are processed."""
         costs, message = self.costs, delivery.message
         is_broker = broker_id_of(machine) is not None
         work_ms = 0.0
@@ -209,7 +209,7 @@ class CostedNetwork(Network):
         )
 
     def _serve(self, server: str, packet: Any) -> float:
-        """Return when a server has dealt with a request that arrives now."""
+        """Return the time at which a server has processed a request that arrives now."""
         costs = self.costs
         start_us = max(self._runtime.now_us(), self._free_us.get(server, 0.0))
         done_us = self._free_us[server] = start_us + costs.zookeeper_request_ms * 1000

@@ -13,11 +13,11 @@ class LatencyModel(Protocol):
     """Draws the one-way delay of a message."""
 
     constant_us: int | None
-    """The delay if it is always the same, else None."""
+    """The delay if it is constant, otherwise None."""
     typical_us: float
-    """The delay of half of the messages or more."""
+    """Median delay."""
     uniform_us: tuple[int, int] | None
-    """Least delay and number of values from it on if all are equally likely, else None."""
+    """Minimum delay and number of equally likely values from it on; None if they are not."""
 
     def draw_us(self, rng: random.Random) -> int: ...
 
@@ -29,7 +29,7 @@ def _microseconds(name: str, value_ms: float) -> int:
 
 
 class Constant:
-    """Every message takes ``delay_ms``."""
+    """A constant delay of ``delay_ms``."""
 
     def __init__(self, delay_ms: float) -> None:
         self.constant_us: int | None = _microseconds("delay_ms", delay_ms)
@@ -46,7 +46,7 @@ class Constant:
 
 
 class Uniform:
-    """Delays evenly spread over ``low_ms`` to ``high_ms``."""
+    """Delays distributed uniformly from ``low_ms`` to ``high_ms``."""
 
     constant_us: int | None = None
 
@@ -66,7 +66,7 @@ class Uniform:
 
 
 class Lognormal:
-    """Delays with a long tail: ``median_ms``, and ``sigma`` of the logarithm."""
+    """Lognormal delays with a long tail, of median ``median_ms`` and logarithmic ``sigma``."""
 
     constant_us: int | None = None
     uniform_us: tuple[int, int] | None = None
@@ -91,7 +91,7 @@ _KINDERMAN_MONAHAN = 4 * math.exp(-0.5) / math.sqrt(2)
 def _normal(rng: random.Random) -> float:
     """Draw from the standard normal distribution, by the ratio of Kinderman and Monahan (1977).
 
-    Python draws like this today, and promises only of ``random()`` to draw the same for ever.
+    Python itself draws like this today, but guarantees only that ``random()`` stays the same.
     """
     while True:
         drawn = rng.random()

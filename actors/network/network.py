@@ -1,8 +1,8 @@
-"""The network: the only way from one node to another, and the one point where messages pass.
+"""The network: the only way from one node to another, and the one point that all messages pass.
 
 Delay, loss, partitions, holding back, injected answers, observing and tracing all happen here.
-Links keep their order, as TCP connections do. Between nodes of the same process there is no
-network: no delay, no loss. With no rule in force a message costs one look at ``_plain``.
+Messages over a link keep their order, as over a TCP connection. Messages between nodes of the same
+process have no delay and no loss. With no rule in force, a message costs one check of ``_plain``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .sizes import message_bytes
 
 Filter = Callable[[Delivery], bool]
 _PARTS_OF_A_WAIT = 10
-"""A link that takes less than this part of a wait is not what was waited for."""
+"""Divisor of a wait: a link that takes less than this part of the wait did not cause it."""
 Interceptor = Callable[[Delivery], bool]
-"""Sees a message before its target does; True takes it over (the interceptor sees to the rest)."""
+"""Called with a message before its target gets it; returns True to handle the message itself."""
 
 
 class Attempt(NamedTuple):
-    """A request to a process that does not listen, over a link that lets no refusal through."""
+    """A request to a process that is not running, while a cut link prevents its refusal."""
 
     sender: Endpoint
     destination: str
@@ -39,7 +39,7 @@ class Attempt(NamedTuple):
     correlation: int
 
     def is_wanted(self) -> bool:
-        """Return whether its asker still waits for an answer."""
+        """Return whether the requester still waits for an answer."""
         return self.sender.is_waiting_for(self.correlation)
 
 
@@ -48,19 +48,19 @@ def _no_delay(_rng: random.Random) -> int:
 
 
 def _is_paced_elsewhere(delivery: Delivery) -> bool:
-    """Return whether it crosses a TCP connection whose bytes are delayed before and after."""
+    """Return whether a message crosses a TCP connection on which the bytes are delayed instead."""
     asker = delivery.target if delivery.is_reply else delivery.sender
     return asker.is_paced_elsewhere
 
 
 def _is_carried_elsewhere(delivery: Delivery) -> bool:
-    """Return whether cuts and losses, too, concern the bytes of its connection."""
+    """Return whether cuts and losses, too, apply to the bytes of the message's connection."""
     asker = delivery.target if delivery.is_reply else delivery.sender
     return asker.is_carried_elsewhere
 
 
 class Network:
-    """Links between machines. Rules name machines: ``broker-1`` covers its fetchers too."""
+    """Links between machines. Rules apply to machines: ``broker-1`` includes its fetchers."""
 
     def __init__(self, runtime: Surroundings) -> None:
         self._runtime = runtime
@@ -70,34 +70,34 @@ class Network:
         self._model: LatencyModel | None = None
         self._draw_us: Callable[[random.Random], int] = _no_delay
         self._link_models: dict[tuple[str, str], LatencyModel] = {}
-        self._cut: dict[tuple[str, str], int | None] = {}  # to the event that cut it
-        self._mended: dict[tuple[str, str], tuple[int | None, int]] = {}  # that event, the end
+        self._cut: dict[tuple[str, str], int | None] = {}  # link -> event that cut it
+        self._mended: dict[tuple[str, str], tuple[int | None, int]] = {}  # link -> event, end
         self._loss = 0.0
         self._losses = PastRules()
         self._delays = PastRules()
         self._link_loss: dict[tuple[str, str], float] = {}
-        self._bandwidth = 0.0  # bytes in a microsecond, 0 is without a limit
+        self._bandwidth = 0.0  # bytes per microsecond; 0 is unlimited
         self._link_bandwidth: dict[tuple[str, str], float] = {}
         self._bandwidth_by: int | None = None  # the event that set it
         self._link_bandwidth_by: dict[tuple[str, str], int | None] = {}
         self._sending_until_us: dict[tuple[str, str], float] = {}  # of links with a bandwidth
         self._links: dict[tuple[str, str], Link] = {}  # by (source, target) machine
-        # Nothing sent under a new rule may overtake what is under way under the old ones.
+        # A message sent under new rules must not overtake messages under way under old ones.
         self._free_at_least = 0
         self._hold_filters: list[Filter] = []
-        self._hold_causes: list[int | None] = []  # for each, the event that began it
+        self._hold_causes: list[int | None] = []  # the event that began each filter
         self._interceptors: list[Interceptor] = []
         self._observers: list[Callable[[Delivery], object]] = []
         self.nodes: dict[str, Resident] = {}
-        # What was sent over links now cut: TCP keeps it and sends it again.
+        # Messages sent over links that are now cut: TCP keeps and retransmits them.
         self._stalled: dict[tuple[str, str], list[Delivery]] = {}
-        # Attempts to reach a process that had ended, over links now cut.
+        # Attempts to reach a process that had ended, over links that are now cut.
         self._attempts: dict[tuple[str, str], list[Attempt]] = {}
-        # Who is to hear that a process ended, over links from it that were cut then.
+        # Nodes that do not know yet that a process has ended, as the link from it was cut then.
         self._goodbyes: dict[tuple[str, str], list[tuple[Resident, frozenset[str]]]] = {}
         self._held: list[tuple[Delivery, int, Filter]] = []
         self._when_mended: list[Callable[[], object]] = []
-        self._numbered = 0  # messages that have a number, the last one's
+        self._numbered = 0  # messages with a number; also the number of the last one
 
     @property
     def messages_sent(self) -> int:
@@ -122,9 +122,9 @@ class Network:
         self._observers.clear()
 
     def process_died(self, machine: str, names: frozenset[str]) -> None:
-        """A process was killed: its peers' connections break, after the usual delay.
+        """Break the connections of all peers to a killed process, after the usual delay.
 
-        Its machine tells them, and tells them again until a cut link from it is mended.
+        Its machine notifies the peers; over a cut link, it does so once the link is mended.
         """
         for node in list(self.nodes.values()):
             link = (machine, node.machine)
@@ -174,10 +174,10 @@ class Network:
     def post_to_self(
         self, node: Resident, message: object, letter: Letter
     ) -> tuple[Delivery, bool]:
-        """Number and record what a node sends to itself; whether it is held back.
+        """Number and record a message from a node to itself; returns whether it is held back, too.
 
-        The node keeps what is not, and hands it to ``arrive`` when its turn has come. What is held
-        is let go by ``letter.arrive``.
+        The node keeps a message that is not held back, and passes it to ``arrive`` when its turn
+        has come. The release of one that is held back calls ``letter.arrive``.
         """
         delivery = self._deliver_to(node, node, message, 0, False, letter)
         if self._runtime.recorder is not None:
@@ -189,15 +189,15 @@ class Network:
         return delivery, holder is not None
 
     def withdraw(self, delivery: Delivery, why: str) -> None:
-        """Record that a message was sent and will not be delivered."""
+        """Record that a message that was sent will not be delivered."""
         self._drop(delivery, why)
 
     def links_from(self, machine: str) -> dict[str, Link]:
-        """Links that messages may take without a look at any rule, by machine: here none."""
+        """Return the fast-path links from a machine, by target machine; in this class none."""
         return {}
 
     def transmit(self, delivery: Delivery) -> None:
-        """Put a delivery on its link."""
+        """Send a delivery over its link."""
         runtime = self._runtime
         if runtime.recorder is not None:
             delivery = delivery.following(self._trace(delivery, "send"))
@@ -210,7 +210,7 @@ class Network:
         elif _is_paced_elsewhere(delivery):
             self._transmit_by_rules(delivery)
         elif not self._ruled:
-            # One latency model for all links, no other rule.
+            # The latency model of all links is the only rule.
             link = self._link(source, target)
             link.free_at_us = runtime.enqueue_not_before(
                 delivery, self._draw_us(runtime.rng), link.free_at_us
@@ -247,10 +247,10 @@ class Network:
         runtime.enqueue(delivery, arrival - now)
 
     def under_way_us(self, source: str, target: str, size: int) -> int:
-        """Return how many us so many bytes take from one machine to another if they are sent now.
+        """Return the microseconds that ``size`` bytes take between two machines if sent now.
 
-        For connections whose bytes are delayed before they become messages; who asks keeps their
-        order. Cuts, losses and what is held back concern the messages.
+        For connections whose bytes are delayed before they become messages; the caller keeps their
+        order. Cuts, losses and holding back apply to the messages.
         """
         link = (source, target)
         delay_us = self._drawn_us(link)
@@ -259,14 +259,15 @@ class Network:
         return delay_us
 
     def _drawn_us(self, link: tuple[str, str]) -> int:
-        """The latency of one message over a link."""
+        """Draw the latency of one message over a link."""
         model = self._model
         if self._link_models:
             model = self._link_models.get(link, model)
         return self.latency_us if model is None else model.draw_us(self._runtime.rng)
 
     def _sent_after_us(self, link: tuple[str, str], size: int, now_us: int) -> int:
-        """Return how many us a link with a bandwidth takes for so many bytes more."""
+        """Occupy a link's bandwidth with ``size`` more bytes; returns the microseconds until they
+        are sent, 0 without a limit."""
         rate = self._link_bandwidth.get(link, self._bandwidth)
         if not rate:
             return 0
@@ -282,13 +283,13 @@ class Network:
         return link
 
     def work(self, machine: str, kind: str, amount: int) -> None:
-        """Something a process does beside sending; only a cost model takes time for it."""
+        """Note work of a process besides sending; only a cost model takes time for it."""
 
     def refuse(self, sender: Endpoint, destination: str, message: Any, correlation: int) -> None:
-        """No process listens there: a connection attempt is refused after the usual delay.
+        """Refuse a connection to a process that is not running, after the usual delay.
 
-        Over a cut link neither attempt nor refusal comes through. TCP tries again until it is
-        mended; who asked waits that long, or until its timeout.
+        Over a cut link neither the attempt nor the refusal gets through. TCP retries until the link
+        is mended; the requester waits that long, or until its timeout.
         """
         machine = machine_of(destination)
         for link in ((sender.machine, machine), (machine, sender.machine)):
@@ -344,12 +345,12 @@ class Network:
     # -- arriving ------------------------------------------------------------------------------
 
     def arrive(self, delivery: Delivery) -> None:
-        """Hand a delivery to its target; called by the runtime inside the target."""
+        """Pass a delivery to its target; called by the runtime inside the target."""
         target = delivery.target
         runtime = self._runtime
         if target.blocked:
             if not target.stopped:
-                node = cast(Resident, target)  # an asker over TCP is never blocked
+                node = cast(Resident, target)  # a requester over TCP is never blocked
                 node.process.held.append(lambda: self._arrive_late(delivery))
                 return
             refused_by = self._trace(delivery, "drop", "stopped")
@@ -370,7 +371,7 @@ class Network:
                 delivery.sender.name,
                 delivery.message,
                 delivery.message_id,
-                # A refusal has no sending.
+                # A refusal has no sending; its cause is in its context.
                 delivery.event if delivery.message_id else delivery.context,
             )
             delivery = delivery.following(runtime.cause)
@@ -388,22 +389,22 @@ class Network:
         runtime.cause = None
 
     def _arrive_late(self, delivery: Delivery) -> None:
-        """The target's process goes on, and takes what came while it was paused."""
+        """Pass on a delivery that arrived while the process of its target was paused."""
         self._trace(delivery, "release", "resumed")
         self.arrive(delivery)
 
-    # -- functions of whoever uses the cluster -------------------------------------------------
+    # -- functions of the cluster's user -------------------------------------------------------
 
     def _show(self, delivery: Delivery) -> None:
         for observer in tuple(self._observers):
             try:
                 observer(delivery)
             except Exception as error:
-                if self.stop_observing(observer):  # in one thread of those it raised in
+                if self.stop_observing(observer):  # True in one of the threads where it raised
                     self._runtime.outsider_failed("observer", observer, error)
 
     def _holder(self, delivery: Delivery) -> Filter | None:
-        """The rule that keeps this back."""
+        """Return the filter that holds a message back; None if there is none."""
         for wants in tuple(self._hold_filters):
             try:
                 if wants(delivery):
@@ -432,7 +433,7 @@ class Network:
         """Called when a rule has changed."""
 
     def _still_under_way(self) -> bool:
-        """Return whether links of the rules before hold messages that plain ones would overtake."""
+        """Return whether messages sent under earlier rules could be overtaken without rules."""
         now = self._runtime.now_us()
         soonest = now + self.latency_us
         return self._free_at_least > soonest or any(
@@ -442,7 +443,7 @@ class Network:
     def set_latency(
         self, model: LatencyModel, source: str | None = None, target: str | None = None
     ) -> None:
-        """Delay of all links, or of one link in one direction."""
+        """Set the latency of all links, or of one link in one direction."""
         self._free_at_least = max(self._free_at_least, self._runtime.now_us() + self.latency_us)
         if source is None or target is None:
             self._model = model
@@ -456,7 +457,7 @@ class Network:
         self._update_plain()
 
     def forget_link_latencies(self) -> None:
-        """Give every link the delay of all links again."""
+        """Remove the latency models of single links, so that all have the same again."""
         self._link_models.clear()
         self._delays.end_links(self._runtime.now_us())
         self._update_plain()
@@ -464,7 +465,7 @@ class Network:
     def set_bandwidth(
         self, mb_per_s: float, source: str | None = None, target: str | None = None
     ) -> None:
-        """Limit the bytes per second of every link, or of one direction; 0: no limit."""
+        """Limit the bandwidth of every link, or of one link in one direction; 0 for no limit."""
         if source is None or target is None:
             self._bandwidth = mb_per_s
             self._bandwidth_by = self._runtime.cause
@@ -474,7 +475,7 @@ class Network:
         self._update_plain()
 
     def forget_bandwidths(self) -> None:
-        """Take every limit of bandwidth away."""
+        """Remove every limit of bandwidth."""
         self._bandwidth = 0.0
         self._link_bandwidth.clear()
         self._link_bandwidth_by.clear()
@@ -484,7 +485,7 @@ class Network:
     def set_loss(
         self, probability: float, source: str | None = None, target: str | None = None
     ) -> None:
-        """Probability that a message is lost, on all links or on one."""
+        """Set the probability that a message is lost, on all links or on one."""
         runtime = self._runtime
         place = None if source is None or target is None else (source, target)
         self._losses.begin(place, runtime.cause, probability, runtime.now_us())
@@ -497,15 +498,15 @@ class Network:
     def cut(self, source: str, target: str) -> None:
         """Cut one direction: nothing passes from one machine to another.
 
-        What is sent meanwhile arrives when the link is mended, as with TCP, unless its asker has
-        given up by then and with that closed the connection.
+        Messages sent meanwhile arrive when the link is mended, as with TCP, unless the requester
+        has given up by then, which closes the connection.
         """
         self._cut[source, target] = self._runtime.cause
         self._update_plain()
 
     def cut_by(self, one: str, other: str, since_us: int) -> int | None:
-        """Seq of the event that cut the link between two machines, in either direction; the cut
-        is still there, or was mended after a time."""
+        """Return the seq of the event that cut the link between two machines, in either direction,
+        if the cut is still in force or was mended after ``since_us``."""
         for link in ((one, other), (other, one)):
             seq = self._cut.get(link)
             if seq is not None:
@@ -517,8 +518,8 @@ class Network:
         return None
 
     def hindered_by(self, one: str, other: str, since_us: int) -> tuple[int, Silence] | None:
-        """Seq of the event that has had messages between two machines held back, lost or delayed
-        since a time, and which of these it was."""
+        """Return the seq of the event because of which messages between two machines were held
+        back, lost or delayed since a time, and the kind of silence."""
         for delivery, _, rule in self._held:
             if {delivery.sender.machine, delivery.target.machine} == {one, other}:
                 for wants, seq in zip(self._hold_filters, self._hold_causes, strict=True):
@@ -541,20 +542,20 @@ class Network:
         return (source, target) in self._cut
 
     def typical_us(self, source: str, target: str) -> int:
-        """Return how many us half of all messages over a link take, or more."""
+        """Return the median delay of a link in microseconds."""
         model = self._link_models.get((source, target), self._model)
         return self.latency_us if model is None else int(model.typical_us)
 
     def loss_on(self, source: str, target: str) -> float:
-        """Return the probability that what is sent over a link is lost."""
+        """Return the probability that a message over a link is lost."""
         return self._link_loss.get((source, target), self._loss)
 
     def when_mended(self, action: Callable[[], object]) -> None:
-        """Do something at every ``heal``, for bytes that waited for a link."""
+        """Call a function at every ``heal``, for connections whose bytes wait for a link."""
         self._when_mended.append(action)
 
     def describe(self) -> str:
-        """The rules in force, in words."""
+        """Describe the rules in force."""
         told = [f"{source} to {target} cut" for source, target in self._cut]
         if self._loss:
             told.append(f"loses {self._loss:.0%} of all messages")
@@ -577,7 +578,7 @@ class Network:
         self._update_plain()
 
     def restore(self, links: Iterable[tuple[str, str]]) -> None:
-        """Give links what all links have: no cut, no loss, delay or limit of their own."""
+        """Remove the cut, loss, latency and bandwidth that were set for single links."""
         now_us = self._runtime.now_us()
         for link in links:
             if link in self._cut:
@@ -593,7 +594,8 @@ class Network:
         self._update_plain()
 
     def _send_again(self) -> None:
-        """Put what stalled on the links that are whole again, in order."""
+        """Send the messages that stalled on links that are mended now, in order; likewise break
+        connections to ended processes, and repeat attempts to connect."""
         for link in [link for link in self._stalled if link not in self._cut]:
             for delivery in self._stalled.pop(link):
                 asker = delivery.target if delivery.is_reply else delivery.sender
@@ -614,7 +616,7 @@ class Network:
                     self.send(*attempt)
 
     def power_lost(self, machine: str) -> None:
-        """A machine lost its power: what waited for its cut links is lost."""
+        """Drop what a machine without power had yet to send over its cut links."""
         for link in [link for link in self._goodbyes if link[0] == machine]:
             del self._goodbyes[link]
         for link in [link for link in self._stalled if link[0] == machine]:
@@ -624,15 +626,15 @@ class Network:
     # -- holding back --------------------------------------------------------------------------
 
     def hold(self, wants: Filter) -> None:
-        """Keep matching messages back until ``release``."""
+        """Hold back messages that match a filter, until ``release``."""
         self._hold_filters.append(wants)
         self._hold_causes.append(self._runtime.cause)
         self._update_plain()
 
     def release(self, wants: Filter | None = None) -> int:
-        """Deliver what was held, in order, and stop holding; gives how many there were.
+        """Deliver the held messages in order and stop holding; returns their number.
 
-        With ``wants`` only the messages it holds for are delivered, and all rules stay.
+        With ``wants`` only held messages that match it are delivered, and all filters stay.
         """
         if wants is None:
             self._hold_filters.clear()
@@ -642,11 +644,12 @@ class Network:
         return len(freed)
 
     def held_by(self, wants: Filter) -> list[Delivery]:
-        """Return the messages that a rule of ``hold`` keeps back, the oldest first."""
+        """Return the messages that a filter of ``hold`` holds back, the oldest first."""
         return [delivery for delivery, _, holder in self._held if holder is wants]
 
     def release_held_by(self, wants: Filter, count: int | None = None) -> int:
-        """Deliver the oldest that a rule keeps back, all without ``count``; the rule stays."""
+        """Deliver the oldest messages that a filter holds back, all without ``count``; returns
+        their number. The filter stays."""
         freed: list[tuple[Delivery, int, Filter]] = []
         kept: list[tuple[Delivery, int, Filter]] = []
         for entry in self._held:
@@ -657,7 +660,7 @@ class Network:
         return len(freed)
 
     def _let_go(self, freed: list[tuple[Delivery, int, Filter]]) -> None:
-        """Deliver what was held; what goes over one link keeps its order."""
+        """Deliver messages that were held back, in order on each link."""
         now = self._runtime.now_us()
         for delivery, delay_us, _ in freed:
             self._trace(delivery, "release")
@@ -670,14 +673,14 @@ class Network:
         self._update_plain()
 
     def lose_held(self, wants: Filter) -> int:
-        """Drop the held messages that ``wants`` holds for; gives how many there were."""
+        """Drop the held messages that match ``wants``; returns their number."""
         freed = self._take_held(wants)
         for delivery, _, _ in freed:
             self._drop(delivery, "lost")
         return len(freed)
 
     def stop_holding(self, wants: Filter) -> bool:
-        """End one rule of ``hold``; what it held stays held. False if it had ended before."""
+        """Remove a filter; messages it holds back stay held. False if it was removed before."""
         try:
             index = self._hold_filters.index(wants)
         except ValueError:
@@ -716,7 +719,7 @@ class Network:
         self.watchers_changed()
 
     def stop_observing(self, observer: Callable[[Delivery], object]) -> bool:
-        """End an observer; return False if it had ended itself by raising."""
+        """Remove an observer; returns False if it is not installed, as after it has raised."""
         try:
             self._observers.remove(observer)
         except ValueError:
@@ -725,7 +728,8 @@ class Network:
         return True
 
     def intercept(self, interceptor: Interceptor) -> None:
-        """Ask a function about every message that arrives; true: it takes the message over."""
+        """Call a function with every message that arrives; if it returns True, the message is not
+        delivered."""
         self._interceptors.append(interceptor)
         self.watchers_changed()
 
@@ -743,14 +747,14 @@ class Network:
         return tuple(self._interceptors)
 
     def forget_watchers(self) -> None:
-        """End every observer and every interceptor."""
+        """Remove all observers and interceptors."""
         self._observers.clear()
         self._interceptors.clear()
         self.watchers_changed()
 
     @property
     def is_watched(self) -> bool:
-        """Whether an observer or an interceptor is installed."""
+        """True if an observer, an interceptor or a recorder is installed."""
         return bool(self._observers or self._interceptors or self._runtime.recorder is not None)
 
     def watchers_changed(self) -> None:

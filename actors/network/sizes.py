@@ -1,4 +1,4 @@
-"""Size that a message is taken to have: its records and a little more."""
+"""The assumed size of a message: its records plus a constant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BESIDE_RECORDS = 100
 
 
 def record_bytes(message: object) -> int:
-    """Bytes of the records in a message."""
+    """Return the size in bytes of the records in a message."""
     if isinstance(message, ProduceRequest):
         return sum(len(partition.records or b"") for partition in message.partitions)
     if isinstance(message, FetchResponse):
@@ -17,5 +17,5 @@ def record_bytes(message: object) -> int:
 
 
 def message_bytes(message: object) -> int:
-    """Bytes of a message on a link."""
+    """Return the assumed size in bytes of a message on a link."""
     return _BESIDE_RECORDS + record_bytes(message)

@@ -1,8 +1,9 @@
-"""Python's collector of cyclic garbage, while events run.
+"""Tunes Python's collector of cyclic garbage while events run.
 
-A recorder holds thousands of messages for a while. None of them is garbage, and each collection
-would walk over all of them: a tenth of the time of a recorded run. So what there is after a part of
-a run is set aside (``gc.freeze``), and is looked at whenever that takes a hundredth of the time.
+A recorder holds thousands of messages for a while. None of them is garbage, but each collection
+would traverse all of them: a tenth of the time of a recorded run. So all objects that exist after a
+part of a run are set aside (``gc.freeze``), and collected only so often that it takes a hundredth
+of the time.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ from contextlib import contextmanager
 _THRESHOLD = 50_000
 """Allocations between two collections while events run."""
 _THRESHOLD_RECORDED = 1_000_000
-"""The same while a recorder holds on to messages."""
+"""Allocations between two collections while a recorder holds messages."""
 _SHARE = 100
-"""So many times as long as the last look took, there is no other."""
+"""Minimum interval between full collections, as a multiple of the time that one takes."""
 _PAUSE_S = 10.0
-"""The same before the first one, and at least."""
+"""Minimum interval between full collections and before the first, in seconds."""
 _OBJECT_S = 1e-6
-"""A look takes about so long for each object that was set aside."""
+"""Estimated time of a full collection per object set aside, in seconds."""
 
 
 class _Garbage:
-    """The collector is one for the whole process, and so is this."""
+    """Settings of the collector; a singleton, as a Python process has one collector."""
 
     def __init__(self) -> None:
         self._has_frozen = False
-        self._is_refused = False  # the program around has its own way
+        self._is_refused = False  # the program that uses the cluster controls the collector itself
         self._due_s = 0.0
         self._looked_s = 0.0
-        self._rarely = 0  # blocks of ``looking_rarely`` that go on now
+        self._rarely = 0  # number of active blocks of ``looking_rarely``
         self._before_rarely = (0, 0, 0)
         self._lock = threading.Lock()
 
     @contextmanager
     def looking_rarely(self) -> Iterator[None]:
-        """While a cluster starts, or a run of a batch goes on from its start to its verdict: what
-        is made there lives to the end, so none of it is garbage."""
+        """Raise the thresholds within a block: the start of a cluster, or a run of a batch from
+        start to verdict. Objects created there live to its end, so they are no garbage."""
         with self._lock:
             self._rarely += 1
             if self._rarely == 1:
@@ -54,10 +55,10 @@ class _Garbage:
                     gc.set_threshold(*self._before_rarely)
 
     def look_rarely(self, *, is_recorded: bool) -> tuple[int, int, int]:
-        """Raise the thresholds for a part of a run; gives what they were.
+        """Raise the thresholds for a part of a run; returns the previous ones.
 
-        A large cluster is millions of small objects that live long: with Python's default
-        thresholds the collector walks them again and again.
+        A large cluster consists of millions of small long-lived objects, which the collector
+        traverses again and again with Python's default thresholds.
         """
         before = gc.get_threshold()
         least = _THRESHOLD_RECORDED if is_recorded else _THRESHOLD
@@ -65,7 +66,7 @@ class _Garbage:
         return before
 
     def set_aside(self) -> None:
-        """Have the collector pass over what there is now."""
+        """Set aside all objects that exist now; run a full collection first if one is due."""
         now_s = time.perf_counter()
         if not self._has_frozen:
             self._is_refused = self._is_refused or not gc.isenabled() or gc.get_freeze_count() > 0
@@ -83,14 +84,15 @@ class _Garbage:
         gc.freeze()
 
     def _put_off(self, now_s: float) -> bool:
-        """Put a look off until it takes its share only; False if it does so now."""
+        """Postpone a full collection that would take more than its share of the time; returns False
+        if it would not."""
         due_s = self._looked_s + gc.get_freeze_count() * _OBJECT_S * _SHARE
         if now_s < due_s:
             self._due_s = due_s
         return now_s < due_s
 
     def take_back(self) -> None:
-        """Have the collector look at everything again."""
+        """Return all objects that were set aside to the collector."""
         if self._has_frozen:
             self._has_frozen = False
             gc.unfreeze()

@@ -22,17 +22,17 @@ from .virtual_timer import name_of
 T = TypeVar("T")
 
 _BEAT_S = 0.05
-"""How often the loop shows that it runs."""
+"""Interval of the loop's heartbeat, which shows that the loop runs."""
 _STALL_NS = 250_000_000
-"""How far the clock goes on without such a sign."""
+"""Maximum time by which the clock advances between two heartbeats."""
 _END_S = 1
-"""How long tasks that run when the loop is stopped may take to end."""
+"""Time that running tasks have to end when the loop is stopped."""
 _DRAIN_LIMIT = 512
-"""Deliveries handled before the loop looks at its sockets again."""
+"""Maximum number of deliveries handled before the loop polls its sockets again."""
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's loop where it is installed, else asyncio's."""
+    """Create an event loop: uvloop's if that is installed, otherwise asyncio's."""
     try:
         import uvloop
     except ImportError:
@@ -52,13 +52,13 @@ class LoopThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.run_forever()
-        # Here, because the thread that stops it may run a loop of its own.
+        # Done in this thread, as the thread that calls ``stop`` may run a loop of its own.
         with contextlib.suppress(Exception):
             self.loop.run_until_complete(self._end())
         self.loop.close()
 
     async def _end(self) -> None:
-        """End tasks that have begun: connections on the way would leave their sockets open."""
+        """End running tasks, as connections being established would leave their sockets open."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=_END_S)
@@ -73,7 +73,7 @@ class LoopThread:
 
     @property
     def is_forked_away(self) -> bool:
-        """Whether this is a forked child: it has no thread that runs the loop."""
+        """True in a forked child, which lacks the thread that runs the loop."""
         return os.getpid() != self._process_id
 
     def require_own_process(self) -> None:
@@ -85,7 +85,7 @@ class LoopThread:
             )
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run a function on the loop's thread and give its result.
+        """Run a function on the loop's thread and return its result.
 
         Raises ``UsageError`` in a forked child.
         """
@@ -104,7 +104,8 @@ class LoopThread:
         return done.result()
 
     def stop(self) -> None:
-        """Stop the loop and free its descriptors; idempotent, and nothing in a forked child."""
+        """Stop the loop and free its descriptors; idempotent, and without effect in a forked
+        child."""
         if self.loop.is_closed() or self.is_forked_away:
             return
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -112,7 +113,7 @@ class LoopThread:
 
 
 class LiveTimer:
-    """A scheduled call on the loop; one that is held back can still be cancelled."""
+    """A scheduled call on the loop; it can still be cancelled while it is held back."""
 
     __slots__ = (
         "_waiting",
@@ -136,16 +137,17 @@ class LiveTimer:
     ) -> None:
         self._waiting = waiting
         self.due_us: int = due_us
-        """When the cluster's clock makes it due."""
+        """Time by the runtime's clock at which the timer is due."""
         self.stalled_ns: int = stalled_ns
-        """What the clock had left out when the loop was last told when to fire it."""
+        """Total of the clock's stalls when the call was last scheduled on the loop."""
         self.node: Endpoint | None = node
         self.cause: int | None = None
-        """Seq of the event that armed it, while the run is recorded."""
+        """Seq of the event that set the timer, while the run is recorded."""
         self.serves_many: bool = False
-        """Whether each that it serves is an event; itself it is one only if it serves nobody."""
+        """True if each entry that the timer serves is recorded as an event of its own; the firing
+        is then recorded only if no entry is due."""
         self.comes_from_elsewhere: bool = False
-        """Whether no clock of the node's machine measures the delay."""
+        """True if the delay is not measured by the clock of the node's machine."""
         self.callback: Callable[[], object] | None = callback
         self.handle: asyncio.Handle | None = None
 
@@ -159,9 +161,10 @@ class LiveTimer:
 class LiveRuntime(LoopRuntime):
     """Wall clock, one thread: a handler never waits for a lock or a thread switch.
 
-    Its own clock leaves out what the loop did not run, because one request took long or the process
-    was stopped: else whatever the cluster's own members had no chance to say in time, heartbeats of
-    their sessions above all, would count as missing. Dates are those of the wall clock.
+    The runtime's clock leaves out time in which the loop did not run, because a request took long
+    or the process was stopped. Otherwise messages that the cluster's members had no chance to send
+    in time, above all heartbeats of their sessions, would count as missing. Dates use the wall
+    clock.
     """
 
     name = "live"
@@ -169,15 +172,15 @@ class LiveRuntime(LoopRuntime):
     def __init__(self, seed: int | None = None) -> None:
         self._started_ns = time.monotonic_ns()
         self._stalled_ns = 0
-        """What the clock left out so far."""
+        """Total time that the clock has left out."""
         self._latest_ns = _STALL_NS
-        """Up to here it goes before the next beat."""
+        """Time beyond which the clock does not advance until the next heartbeat."""
         self._epoch_ns = time.time_ns()
         self.thread: LoopThread = LoopThread("fakekafka")
         self.loop: asyncio.AbstractEventLoop = self.thread.loop
         self._ready: deque[Delivery] = deque()
         self._waiting: dict[LiveTimer, None] = {}
-        """The timers of nodes that have not fired."""
+        """Pending timers of nodes."""
         self._draining = False
         self._stopped = False
         super().__init__(seed)
@@ -185,11 +188,11 @@ class LiveRuntime(LoopRuntime):
 
     @property
     def is_own_thread(self) -> bool:
-        """Whether this runs on the thread of the nodes, which must not wait for them."""
+        """True on the thread that runs the nodes, which must not wait for them."""
         return self.thread.is_current
 
     def _beat(self) -> None:
-        """Advance the clock; a stall since the last beat is left out."""
+        """Let the clock advance, leaving out a stall since the last heartbeat."""
         now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
         if now_ns > self._latest_ns:
             self._stalled_ns += now_ns - self._latest_ns
@@ -197,7 +200,7 @@ class LiveRuntime(LoopRuntime):
         self._latest_ns = now_ns + _STALL_NS
         self.loop.call_later(_BEAT_S, self._beat)
 
-    # Every message asks for the time: the two say the same without a call for it.
+    # Each message reads the time, so both methods repeat the computation to save a call.
 
     def now_us(self) -> int:
         now_ns = time.monotonic_ns() - self._started_ns - self._stalled_ns
@@ -273,7 +276,7 @@ class LiveRuntime(LoopRuntime):
         self.cause = None
 
     def _fire_late(self, timer: LiveTimer) -> None:
-        timer.cause = self.cause  # what resumed the process
+        timer.cause = self.cause  # the event that resumed the process
         self._fire(timer)
 
     def enqueue(self, delivery: Delivery, delay_us: int) -> None:
@@ -294,7 +297,7 @@ class LiveRuntime(LoopRuntime):
                     self._draining = False
                     return
                 arrive(ready.popleft())
-        except Exception as error:  # one message must not keep back all others for ever
+        except Exception as error:  # one message must not block all others for ever
             self.report_failure(None, error)
         self.loop.call_soon(self._drain)
 

@@ -38,11 +38,11 @@ from .virtual_timer import name_of
 
 T = TypeVar("T")
 logger: logging.Logger = logging.getLogger("fakekafka.actors")
-# Else Python prints warnings to the terminal of whoever has not configured logging.
+# Without a handler, Python prints warnings to the terminal if logging is not configured.
 logging.getLogger("fakekafka").addHandler(logging.NullHandler())
 
 VIRTUAL_EPOCH_MS = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: virtual clocks start here. Far from 0, because a replica that was never
+"""Start of virtual clocks: 2026-01-01T00:00:00Z. Far from 0, as a replica that was never
 caught up carries time 0 and must not look recent
 (docs/kafka/partitions.md#high-watermark-of-a-leader)."""
 
@@ -62,13 +62,13 @@ _TRACED_LEVELS = ("warn", "error")
 
 
 def _silent_since(process: Process, since_us: int) -> int | None:
-    """Seq of the event that silenced a process, unless that had ended by then."""
+    """Return the seq of the event that silenced a process; None if that ended by ``since_us``."""
     ended_us = process.heard_again_us
     return process.silenced_by if ended_us is None or ended_us > since_us else None
 
 
 class _OtherSink(EventSink):
-    """A sink of somebody else's class."""
+    """Adapts a sink of another class."""
 
     __slots__ = ("_sink",)
 
@@ -92,7 +92,7 @@ class _OtherSink(EventSink):
 
 
 class Runtime(Surroundings):
-    """Base of the runtimes; ``seed`` fixes every random draw."""
+    """Base of the runtimes; ``seed`` determines every random draw."""
 
     name: str
     _ids: ClassVar = itertools.count(1)
@@ -103,13 +103,13 @@ class Runtime(Surroundings):
         self._seed = seed
         self._torn_writes: random.Random | None = None
         self._cause: int | None = None
-        self._outside: int | None = None  # the last of what was done to the cluster
+        self._outside: int | None = None  # the last event that acted on the cluster from outside
         self.doing: str | None = None
-        """What a scenario does now: the steps in the trace say it."""
+        """Description of what a scenario does now, for its steps in the trace."""
         self.failures: list[tuple[str, BaseException]] = []
         self.processes: dict[str, Process] = {}
         self.owners: dict[int | str, str] = {}
-        self._blamed: tuple[int | None, int | None] = (None, None)  # an expiry, what led to it
+        self._blamed: tuple[int | None, int | None] = (None, None)  # last expiry, cause before it
         self._correlation = 0
         self._incarnation = 0
         self.network: Network = self._create_network()
@@ -123,7 +123,8 @@ class Runtime(Surroundings):
 
     @property
     def torn_writes(self) -> random.Random:
-        """Draws what a power failure leaves of writes; the rest of a run hangs on none of it."""
+        """Generator that decides what a power failure leaves of writes. It is separate, so that the
+        rest of a run does not depend on these draws."""
         if self._torn_writes is None:
             seed = None if self._seed is None else f"torn writes {self._seed}"
             self._torn_writes = random.Random(seed)
@@ -149,7 +150,7 @@ class Runtime(Surroundings):
 
     @abc.abstractmethod
     def move_timers(self, process: Process, before_ppm: int, after_ppm: int) -> None:
-        """Have the timers of a process fire when its clock, whose rate has changed, says so."""
+        """Reschedule the timers of a process after a change of its clock's rate."""
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -173,11 +174,11 @@ class Runtime(Surroundings):
         return Port(self, self.network, node, machine, handlers)
 
     def create_lock(self) -> Any:
-        """Lock of a process; None where handlers cannot run side by side."""
+        """Create the lock of a process; None if its handlers cannot run concurrently."""
         return None
 
     def process(self, name: str) -> Process:
-        """The process of that name, created when missing."""
+        """Return the process of a name, and create it if it does not exist."""
         process = self.processes.get(name)
         if process is None:
             process = self.processes[name] = Process(name, self.create_lock())
@@ -186,8 +187,9 @@ class Runtime(Surroundings):
     def spawn(self, node_class: type[Any], name: str, process: Process, *args: Any) -> Any:
         """Create and start a node; returns the node itself.
 
-        Pykka's ``start`` would enter the node into the process-global registry and hand out a
-        blocking reference; nodes of many clusters live here, so the runtime keeps its own.
+        Pykka's ``start`` would enter the node into a registry that is global in the Python process,
+        and return a blocking reference. As there may be many clusters, runtimes keep nodes
+        themselves.
         """
         node: Node = node_class(self, name, process, *args)
         if not process.nodes:
@@ -222,11 +224,11 @@ class Runtime(Surroundings):
             node.halt()
         if silently:
             self.network.power_lost(process.name)
-        elif names:  # a program has no nodes, and its connections end by themselves
+        elif names:  # a program's process has no nodes, and closes its connections itself
             self.network.process_died(process.name, names)
 
     def pause(self, process: Process) -> None:
-        """Freeze a process (a long garbage collection): nothing is handled, nothing is lost."""
+        """Freeze a process, as a long garbage collection does: nothing is handled or lost."""
         process.paused = True
         process.silenced_by, process.heard_again_us = self.cause, None
         process.silence = Silence.PAUSED
@@ -243,13 +245,13 @@ class Runtime(Surroundings):
             self.call_later(None, 0, item)
 
     def shift_clock(self, process: Process, shift_ms: int) -> None:
-        """Set the wall clock of a process's machine forward, or back."""
+        """Set the wall clock of a process's machine forward, or back if ``shift_ms`` is below 0."""
         process.clock.shift_ms += shift_ms
         for node in process.nodes.values():
             node.follow_clock()
 
     def set_clock_rate(self, process: Process, rate_ppm: int) -> None:
-        """Have the clock of a process's machine go on by so many microseconds in a second."""
+        """Set the rate of the clock of a process's machine, in microseconds per second."""
         before_ppm = process.clock.rate_ppm
         rate = rate_ppm / USUAL_PPM
         self.note("fault", process.name, f"the clock of {process.name} runs at rate {rate:g}")
@@ -259,46 +261,46 @@ class Runtime(Surroundings):
         self.move_timers(process, before_ppm, rate_ppm)
 
     def run_in(self, process: Process | None, function: Callable[[], T]) -> T:
-        """Run a function where it may touch the memory of a process, and give its result."""
+        """Run a function where it may access the memory of a process, and return its result."""
         return function()
 
     # -- failures ------------------------------------------------------------------------------
 
     def report_failure(self, node: Endpoint | None, error: BaseException) -> None:
-        """A handler raised what no handler may: remember it and say so."""
+        """Keep and log an exception that no handler may raise."""
         name = node.name if node is not None else "runtime"
         self.failures.append((name, error))
         self.note("note", name, f"error: failed: {error!r}")
         logger.error("%s failed: %r", name, error, exc_info=error)
 
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:
-        """A user's observer or filter raised: it is removed, and the cluster goes on."""
+        """Report a user's observer or filter that raised and was removed; the cluster goes on."""
         name = f"{what} {getattr(function, '__qualname__', function)!s}"
         self.failures.append((name, error))
         self.note("note", "network", f"error: the {name} raised {error!r} and is ended")
         logger.error("the %s raised %r and is ended", name, error, exc_info=error)
 
     def log(self, name: str, level: str, text: str) -> None:
-        """Hand a core's log line to Python's logging, under the node's name.
+        """Pass a core's log line to Python's logging, under the node's name.
 
-        Warnings and errors stand in the trace, too.
+        Warnings and errors are also written into the trace.
         """
         if level in _TRACED_LEVELS:
             self.note("note", name, f"{level}: {text}")
         logging.getLogger(f"fakekafka.{name}").log(_LEVELS.get(level, logging.INFO), text)
 
     def state_listener(self, actor: str) -> StateListener | None:
-        """Return the listener of an actor's changes of state, where somebody hears of them."""
+        """Return the listener for an actor's state changes; None if they are not observed."""
         listener_of = getattr(self._observer, "state_listener", None)
         return None if listener_of is None else listener_of(self, actor)
 
     def log_listener(self, actor: str, paths: tuple[str, str, str]) -> LogListener | None:
-        """Return the listener of the offsets of an actor's log, where somebody hears of them."""
+        """Return the listener for an actor's log offsets; None if they are not observed."""
         listener_of = getattr(self._observer, "log_listener", None)
         return None if listener_of is None else listener_of(self, actor, paths)
 
     def note(self, kind: str, actor: str, text: str) -> None:
-        """Write a fault or a note into the trace; a fault from outside causes what follows."""
+        """Write a fault or a note into the trace; a fault becomes the cause of what follows."""
         recorder = self.recorder
         if recorder is None:
             return
@@ -313,10 +315,10 @@ class Runtime(Surroundings):
             recorder.event(self.now_us(), kind, actor, None, None, None, cause, text)
 
     def record(self, recorder: TraceSink | StateObserver | None) -> None:
-        """Hand events to a recorder from now on; with None to none.
+        """Pass events to a recorder from now on; with None, stop recording.
 
-        One without ``event`` only hears of changes of state: that costs little, as no event is
-        made.
+        A recorder without ``event`` gets state changes only, which is cheap, as no events are
+        created.
         """
         self._observer = recorder
         sink: Any = getattr(recorder, "intake", None)
@@ -329,7 +331,8 @@ class Runtime(Surroundings):
         self.network.watchers_changed()
 
     def begin_step(self) -> int | None:
-        """The cause of what is done now; without one, a test or a scenario acts from outside."""
+        """Return the cause of what is done now. Without one, a test or a scenario acts from
+        outside: record that as a step."""
         cause = self.cause
         if cause is None and self.recorder is not None:
             cause = self.recorder.event(
@@ -339,7 +342,7 @@ class Runtime(Surroundings):
         return cause
 
     def record_firing(self, actor: str, name: str, cause: int | None) -> int:
-        """A timer fires while the run is recorded; gives the number of the event."""
+        """Record the firing of a timer; returns the number of the event."""
         assert self.recorder is not None
         begun_by = self.timer_chains.begun_by(actor, name, cause)
         event = self.recorder.event(self.now_us(), "timer_fire", actor, None, name, None, begun_by)
@@ -347,12 +350,12 @@ class Runtime(Surroundings):
         return event
 
     def report_silence(self, actor: str, peer: str, silent_ms: float, text: str) -> None:
-        """A peer was silent for too long: because of a crash, a pause, a cut or a loss."""
+        """Record that a peer was silent for too long, attributed to a crash, pause, cut or loss."""
         if self.recorder is None:
             return
         expiry, before = self._blamed
         if expiry is not None and self.cause == expiry:
-            self.cause = before  # one look finds several that are silent
+            self.cause = before  # one check may find several silent peers
         before = self.begin_step()
         silent = None if before == self._outside else self._silenced_by(actor, peer, silent_ms)
         cause = before if silent is None else silent[0]
@@ -364,7 +367,7 @@ class Runtime(Surroundings):
     def nobody_served(
         self, node: Endpoint | None, callback: Callable[[], object], cause: int | None
     ) -> None:
-        """A timer that serves many has fired, and nobody was due."""
+        """Record the firing of a timer that serves many entries, of which none was due."""
         if self.recorder is not None and node is not None:
             self.record_firing(node.name, name_of(callback), cause)
 
@@ -396,12 +399,12 @@ class Runtime(Surroundings):
         )
 
     def _silenced_by(self, actor: str, peer: str, silent_ms: float) -> tuple[int, Silence] | None:
-        """Seq of what kept a peer from being heard at an actor in the last milliseconds, and in
-        which way. What had ended before them is not to blame.
+        """Return the seq of the event that kept a peer from being heard by an actor in the last
+        ``silent_ms``, and the kind of silence. Causes that ended before do not count.
         """
         server = self.network.nodes.get(actor)
         silent_us = int(silent_ms * 1000)
-        if server is not None:  # by its clock
+        if server is not None:  # the actor measured the silence by its own clock
             silent_us = server.process.clock.lasts_us(silent_us)
         since_us = self.now_us() - silent_us
         node = self.network.nodes.get(peer)
@@ -431,7 +434,7 @@ class Runtime(Surroundings):
 
 
 class _Inbox:
-    """Inbox of the runtimes that have one loop for all nodes: putting schedules handling."""
+    """Inbox for the runtimes with one loop for all nodes: ``put`` schedules the handling."""
 
     __slots__ = ("_node",)
 
@@ -462,7 +465,7 @@ class _Inbox:
 
 
 class LoopRuntime(Runtime):
-    """Shared by the runtimes in which one loop runs every node: virtual and live."""
+    """Base of the runtimes in which one loop runs every node: virtual and live."""
 
     def create_inbox(self, node: Node) -> Any:
         return _Inbox(node)

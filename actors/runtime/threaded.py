@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class ThreadedTimer:
-    """A scheduled call, told to the inbox of its node when due."""
+    """A scheduled call, put into the inbox of its node when due."""
 
     __slots__ = ("_callback", "_cause", "_runtime", "_serves_many", "comes_from_elsewhere", "node")
 
@@ -42,14 +42,14 @@ class ThreadedTimer:
         self._cause = None if runtime.recorder is None else runtime.begin_step()
         self._serves_many = serves_many
         self.comes_from_elsewhere: bool = False
-        """Whether no clock of the node's machine measures the delay."""
+        """True if the delay is not measured by the clock of the node's machine."""
         self._callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
         self._callback = None
 
     def due(self) -> None:
-        """Called by the timer thread: hand over to the node's own thread."""
+        """Pass the call to the node's own thread; called by the timer thread."""
         node = self.node
         if self._callback is None:
             return
@@ -60,12 +60,12 @@ class ThreadedTimer:
                 node.hand_over(self)
 
     def _due_late(self) -> None:
-        """The process goes on: that is why the timer fires now."""
+        """Fire after the process has resumed, which becomes the cause of the firing."""
         self._cause = self._runtime.cause
         self.due()
 
     def fire(self) -> None:
-        """Runs in the node's thread, under its process's lock."""
+        """Run the call, in the node's thread and under the lock of its process."""
         callback, node = self._callback, self.node
         if callback is None:
             return
@@ -89,7 +89,7 @@ class ThreadedTimer:
 
 
 class _TimerThread(threading.Thread):
-    """Sleeps until the earliest deadline; real time, so not for simulations."""
+    """Fires timers in real time, sleeping until the earliest deadline."""
 
     def __init__(self) -> None:
         super().__init__(name="fakekafka-timers", daemon=True)
@@ -108,7 +108,7 @@ class _TimerThread(threading.Thread):
                 self._condition.notify()
 
     def move(self, process: Process, before_ppm: int, after_ppm: int) -> None:
-        """Move the timers of a process whose clock has changed its rate."""
+        """Reschedule the timers of a process after a change of its clock's rate."""
         with self._condition:
             now_s = time.monotonic()
             for place, (due_s, number, due, timer) in enumerate(self._heap):
@@ -148,7 +148,7 @@ class _TimerThread(threading.Thread):
 
 
 class ThreadedRuntime(Runtime):
-    """Every node in a thread of its own; sockets in one event-loop thread beside them."""
+    """Runs every node in a thread of its own, and all sockets in one event-loop thread."""
 
     name = "threaded"
 
@@ -167,7 +167,7 @@ class ThreadedRuntime(Runtime):
 
     @property
     def cause(self) -> int | None:
-        """The event that this thread handles; each thread has its own."""
+        """Sequence number of the event that the current thread handles."""
         return getattr(self._causes, "seq", None)
 
     @cause.setter
@@ -176,7 +176,7 @@ class ThreadedRuntime(Runtime):
 
     @property
     def is_own_thread(self) -> bool:
-        """Whether this runs on a thread of a node, of the timers or of the sockets."""
+        """True on a thread of a node, of the timers or of the sockets."""
         here = threading.current_thread()
         return (
             self.thread.is_current or here is self._timers or here in list(self._threads.values())
@@ -217,7 +217,7 @@ class ThreadedRuntime(Runtime):
     def fires(
         self, node: Endpoint | None, callback: Callable[[], object], cause: int | None
     ) -> None:
-        """Note that what this thread does now is due to a timer."""
+        """Make the firing of a timer the cause of what this thread does now."""
         if self.recorder is not None and node is not None:
             cause = self.record_firing(node.name, name_of(callback), cause)
         self.cause = cause
@@ -235,12 +235,12 @@ class ThreadedRuntime(Runtime):
         elif isinstance(target, Node):
             try:
                 target.hand_over(delivery)
-            except pykka.ActorDeadError:  # it stopped this very moment
+            except pykka.ActorDeadError:  # the target has just stopped
                 self.network.arrive(delivery)
         elif not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.network.arrive, delivery)
 
-    # -- actors: exactly what pykka.ThreadingActor does -----------------------------------------
+    # -- actors, exactly as pykka.ThreadingActor runs them --------------------------------------
 
     def create_inbox(self, node: Node) -> Any:
         return pykka.ThreadingActor._create_actor_inbox()
@@ -291,14 +291,14 @@ class ThreadedRuntime(Runtime):
 
 
 class _Nothing:
-    """A message that only makes a stopping actor look at its stop flag."""
+    """A message without effect, which makes a stopping actor check its stop flag."""
 
     def fire(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class _Wake:
-    """The envelope around it, in the shape Pykka's loop reads."""
+    """The envelope of ``_Nothing``, in the form that Pykka's loop expects."""
 
     message = _Nothing()
     reply_to = None

@@ -1,15 +1,15 @@
 """The virtual runtime: events in the order of (time, sequence), no wall clock, one seed.
 
-Order. An event due now that was scheduled earlier comes first; events scheduled *for now* while
-now is running wait in ``_ready`` and have larger sequence numbers by construction. So the order
-is (time, sequence) without a heap operation for messages without delay.
+Order. Events due now that were scheduled earlier come first. Events scheduled for the current time
+while it is being processed wait in ``_ready``, and come later in sequence by construction. So the
+order is (time, sequence), without a heap operation for messages that have no delay.
 
-Two heaps. Few messages are under way at a time, but dozens of timers wait for long: among them
-every message would be compared with many.
+Two heaps. Few messages are under way at a time, but dozens of timers are pending for long; in the
+same heap every message would be compared with many timers.
 
-Messages that no rule is about take a short way. Most links of a simulation have the one latency
-model and nothing else. What is sent over such a link goes straight into a heap: no look at rules,
-no ``Delivery`` before it arrives.
+Fast path. Most links of a simulation have the latency model of all links and no other rule. A
+message sent over such a link goes straight into a heap, without a check of any rule and without a
+``Delivery`` before it arrives.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ from .runtime import VIRTUAL_EPOCH_MS, LoopRuntime
 from .virtual_timer import VirtualTimer, name_of
 
 _EVENTS_FEW = 5_000
-"""A run of fewer events leaves the collector alone."""
+"""Maximum number of events in a run after which the garbage collector is left alone."""
 
 _NEVER_US = 1 << 62
 _MOST_AT_ONCE = 2_000_000
-"""Events of one instant, far beyond what the largest cluster has; more would go on for ever."""
+"""Maximum number of events at one instant, far beyond that of the largest cluster: a run with more
+events is taken for an endless loop."""
 
 
 def _look_and_ask(look: Callable[[], object], until: Callable[[], object] | None) -> object:
@@ -52,17 +53,18 @@ def _look_and_ask(look: Callable[[], object], until: Callable[[], object] | None
 
 
 class _OutsiderFailed(BaseException):
-    """Ends a run; no handler may catch it."""
+    """Ends a run with the error of a user's function; a ``BaseException``, so that no handler
+    catches it."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
 Message = tuple[int, int, Port, Port, Any, int, bool, Sent | None]
-"""On its way: time, sequence, target, sender, message, correlation, is_reply, and in a recorded
-run its sending."""
+"""A message on the fast path: time of arrival, sequence, target, sender, message, correlation,
+is_reply and, in a recorded run, its sending."""
 Entry = tuple[int, int, "VirtualTimer | Delivery | None"]
-"""Time, sequence, what is due then; None where the loop ends."""
+"""Time, sequence, and the item that is due; None ends the loop."""
 
 
 class VirtualRuntime(LoopRuntime):
@@ -73,21 +75,22 @@ class VirtualRuntime(LoopRuntime):
     def __init__(
         self, seed: int = 0, make_network: Callable[[Surroundings], Network] | None = None
     ) -> None:
-        """``make_network`` gives a network other than the fast one of virtual time."""
+        """Create a runtime; ``make_network`` replaces the fast network of virtual time."""
         self._make_network = make_network
-        self.now: int = 0  # microseconds since it started
-        self.sequence: int = 0  # of the last entry of the heap
-        self.messages: list[Message] = []  # a heap: those that took the short way
-        self.entries_made: int = 0  # of the heap of everything else
-        self._entries: list[Entry] = []
-        self._due_us = _NEVER_US  # time of its first
+        self.now: int = 0  # microseconds since the start
+        self.sequence: int = 0  # of the last item put into a heap
+        self.messages: list[Message] = []  # the heap of messages on the fast path
+        self.entries_made: int = 0  # sequence numbers not used for unnumbered messages
+        self._entries: list[Entry] = []  # the heap of everything else
+        self._due_us = _NEVER_US  # time of the first entry
         self._ready: deque[VirtualTimer | Delivery] = deque()
         self.is_running: bool = False
         self.handled: int = 0
-        """Messages delivered and timers run so far. A trace has more events: sendings, too."""
-        self.condition_held: bool = False  # of the last run
+        """Number of messages delivered and timers run. A trace has more events, such as
+        sendings."""
+        self.condition_held: bool = False  # True if the condition ended the last run
         self.after_each: Callable[[], object] | None = None
-        """Called after every event, between it and the next."""
+        """Called after every event, before the next one."""
         super().__init__(seed)
 
     def _create_network(self) -> Network:
@@ -149,7 +152,7 @@ class VirtualRuntime(LoopRuntime):
             self.add_entry(delivery, delay_us)
 
     def add_entry(self, item: VirtualTimer | Delivery, delay_us: int) -> None:
-        """Something is due after a delay, which is not 0."""
+        """Schedule an item after a delay that is above 0."""
         self.entries_made += 1
         self.sequence = sequence = self.sequence + 1
         time = self.now + delay_us
@@ -158,12 +161,12 @@ class VirtualRuntime(LoopRuntime):
             self._due_us = time
 
     def put_back(self, time: int, sequence: int, delivery: Delivery) -> None:
-        """A message that took the short way goes on as an entry, in its old place."""
+        """Turn a message on the fast path into an entry at the same place in the order."""
         heappush(self._entries, (time, sequence, delivery))
         self._due_us = self._entries[0][0]
 
     def next_time_us(self) -> int | None:
-        """Time of the next event, None when nothing is left to happen."""
+        """Return the time of the next event; None if there is none."""
         if self._ready:
             return self.now
         entries = self._entries
@@ -177,7 +180,7 @@ class VirtualRuntime(LoopRuntime):
         return self._due_us if entries else None
 
     def step(self) -> bool:
-        """Run one event; False when nothing is left."""
+        """Run one event; returns False if there is none."""
         next_us = self.next_time_us()
         if next_us is None:
             return False
@@ -198,7 +201,7 @@ class VirtualRuntime(LoopRuntime):
         return True
 
     def _let_arrive(self, under_way: Message) -> None:
-        """Hand a message that took the short way to its target, looking at all there is."""
+        """Deliver a message of the fast path to its target, with all checks."""
         _, _, target, sender, message, correlation, is_reply, sent = under_way
         number, event = (0, None) if sent is None else (sent.message_id, sent.seq)
         self.network.arrive(
@@ -206,7 +209,7 @@ class VirtualRuntime(LoopRuntime):
         )
 
     def _is_due(self, now: int) -> bool:
-        """Return whether a heap has something for this time."""
+        """Return whether an item in one of the heaps is due at a time."""
         messages = self.messages
         return self._due_us <= now or (bool(messages) and messages[0][0] <= now)
 
@@ -227,15 +230,15 @@ class VirtualRuntime(LoopRuntime):
             self.network.arrive(item)  # type: ignore[arg-type]
 
     def run(self, limit_us: int | None, until: Callable[[], object] | None = None) -> int:
-        """Run events up to a time (inclusive), or until a condition holds after one.
+        """Run events up to a time (inclusive), or until a condition holds after an event.
 
-        Gives the number of events run. Without events left before ``limit_us`` the clock moves
-        to the limit. ``condition_held`` tells whether the condition ended it. Raises
-        ``RuntimeError`` when called from within an event.
+        Returns the number of events run. If no events are left before ``limit_us``, the clock moves
+        to the limit. ``condition_held`` is set if the condition ended the run. Raises
+        ``RuntimeError`` if called from within an event.
         """
         if self.is_running:
             raise RuntimeError("an event cannot run events; it has to end first")
-        # The limit is an entry of the heap: after all that is due by then, before the rest.
+        # The limit is an entry of the heap, after all that is due by then and before the rest.
         end: Entry = (_NEVER_US if limit_us is None else limit_us + 1, 0, None)
         heappush(self._entries, end)
         self._due_us = self._entries[0][0]
@@ -264,7 +267,7 @@ class VirtualRuntime(LoopRuntime):
         return self.handled - events_before
 
     def _run(self, until: Callable[[], object] | None) -> bool:
-        """Take entry after entry; True at the limit, False when the condition holds before."""
+        """Run events; returns True at the limit, and False if the condition holds before."""
         messages, ready, count, at_once, instant_us = self.messages, self._ready, 0, 0, -1
         try:
             while True:
@@ -283,7 +286,7 @@ class VirtualRuntime(LoopRuntime):
                 ):
                     under_way = heappop(messages)
                     self.now, _, target, sender, message, correlation, is_reply, sent = under_way
-                    # What ``arrive`` and ``TraceSink.event`` do, in fewer steps.
+                    # The same as ``arrive`` and ``TraceSink.event``, in fewer steps.
                     number = 0
                     seq: int | None = None
                     if sent is not None and (
@@ -383,13 +386,13 @@ class VirtualRuntime(LoopRuntime):
 
     def _hold(self, timer: VirtualTimer, node: Resident) -> None:
         def fire_late() -> None:
-            timer.cause = self.cause  # what resumed the process
+            timer.cause = self.cause  # the event that resumed the process
             self._fire(timer)
 
         node.process.held.append(fire_late)
 
     def outsider_failed(self, what: str, function: object, error: Exception) -> None:
-        """The run ends with the error, once this event is over."""
+        """End the run with the error after the current event."""
 
         def end() -> None:
             raise _OutsiderFailed(error)
@@ -410,7 +413,7 @@ class VirtualRuntime(LoopRuntime):
 
 
 class VirtualPort(Port):
-    """``Port`` in fewer steps, where a clock is read by looking at it."""
+    """A ``Port`` with fewer steps, which reads the virtual clock as an attribute."""
 
     __slots__ = ("_posting",)
 
@@ -454,7 +457,7 @@ class VirtualPort(Port):
         if not correlation or self.is_stopped:
             return
         asker = request.sender
-        if not request.message_id:  # it came by the short way
+        if not request.message_id:  # the request took the fast path
             asking = cast(Node, asker)
             self._posting.post(self, asking.port, response, correlation, True)
         elif request.event is not None and isinstance(asker, Node):
@@ -472,7 +475,8 @@ class VirtualPort(Port):
 
 
 class VirtualNetwork(Network):
-    """``Port.links`` are the links of the short way; closed whenever a rule or watcher changes."""
+    """A network with a fast path, over the links in ``Port.links``. A link is removed from them
+    when any rule or watcher changes, and added again by the next message that no rule affects."""
 
     def __init__(self, runtime: VirtualRuntime) -> None:
         super().__init__(runtime)
@@ -481,13 +485,13 @@ class VirtualNetwork(Network):
         self._messages = runtime.messages
         self._random = runtime.rng.random
         self._open_links: dict[str, dict[str, Link]] = {}  # source -> target -> link
-        # The delay of a message: at least this, plus what is drawn from so many values.
+        # The delay of a message is drawn uniformly from ``_values_us`` values from ``_low_us`` on.
         self._low_us = 0
-        self._values_us = 0  # 0: nothing is drawn
+        self._values_us = 0  # 0 if the delay is constant
 
     @property
     def messages_sent(self) -> int:
-        """Number of messages sent, those without a number of their own included."""
+        """Number of messages sent, including those without a number of their own."""
         runtime = self.clock
         return self._numbered + runtime.sequence - runtime.entries_made
 
@@ -517,8 +521,8 @@ class VirtualNetwork(Network):
         is_reply: bool,
         of: int | None = None,
     ) -> None:
-        """Send from node to node; ``of`` is the delivery of the request that this answers, in a
-        recorded run."""
+        """Send a message from node to node; in a recorded run, ``of`` is the delivery of the
+        request that the message answers."""
         link = sender.links.get(target.machine)
         if link is None:
             delivery = self._deliver_to(target.node, sender.node, message, correlation, is_reply)
@@ -527,7 +531,7 @@ class VirtualNetwork(Network):
             return
         runtime = self.clock
         arrival_us = runtime.now + self._low_us
-        # Drawn as ``latency.Uniform`` draws: the call would cost more than the drawing.
+        # The same as ``latency.Uniform.draw_us``, as a call would cost more than the draw.
         if self._values_us:
             random = self._random
             arrival_us += int(random() * self._values_us)
@@ -537,7 +541,7 @@ class VirtualNetwork(Network):
             link.free_at_us = arrival_us
         sent: Sent | None = None
         buffer = runtime.row_buffer
-        if buffer is not None:  # what ``TraceSink.event`` does, without its steps
+        if buffer is not None:  # the same as ``TraceSink.event``, in fewer steps
             cause = runtime.cause
             if cause is None:
                 cause = runtime.begin_step()
@@ -556,7 +560,7 @@ class VirtualNetwork(Network):
         )
 
     def _open(self, sender: Port, target: Port) -> None:
-        """Open the short way for the next message if no rule is about it."""
+        """Open the fast path between two machines for the next message, unless a rule applies."""
         source, destination = sender.machine, target.machine
         pair = (source, destination)
         if not (
@@ -574,7 +578,7 @@ class VirtualNetwork(Network):
             sender.links[destination] = self._link(source, destination)
 
     def _is_recorded_only(self) -> bool:
-        """Return whether nobody looks at what arrives but a recorder that takes rows."""
+        """Return whether a recorder that takes rows is the only watcher."""
         return not (self._observers or self._interceptors) and self.clock.row_buffer is not None
 
     def _rules_changed(self) -> None:
@@ -586,14 +590,14 @@ class VirtualNetwork(Network):
         elif model.constant_us is not None:
             self._low_us, self._values_us = model.constant_us, 0
         else:
-            # Without a least delay no link is opened: nothing may arrive at the very time at
-            # which it is sent, before what waits for that time already.
+            # If the delay may be 0, no link is opened: a message must not arrive at the time at
+            # which it is sent before other items that are already due at that time.
             self._low_us, self._values_us = model.uniform_us or (0, 0)
 
     def watchers_changed(self) -> None:
         super().watchers_changed()
         self._rules_changed()
-        # What is on its way gets the form in which it can be watched.
+        # Messages under way become deliveries, which can be watched.
         messages, self._messages[:] = self._messages[:], ()
         for time, sequence, target, sender, message, correlation, is_reply, sent in messages:
             number, event = (-sequence, None) if sent is None else (sent.message_id, sent.seq)

@@ -11,7 +11,7 @@ from ..delivery import Endpoint
 
 
 class VirtualTimer:
-    """A scheduled call; cancelling leaves the entry in the heap, to be skipped."""
+    """A scheduled call; a cancelled timer stays in the heap and is skipped later."""
 
     __slots__ = ("callback", "cause", "comes_from_elsewhere", "node", "serves_many")
 
@@ -20,11 +20,12 @@ class VirtualTimer:
     ) -> None:
         self.node = node
         self.cause: int | None = cause
-        """Seq of the event that armed it, while the run is recorded."""
+        """Seq of the event that set the timer, while the run is recorded."""
         self.serves_many: bool = False
-        """Whether each that it serves is an event; itself it is one only if it serves nobody."""
+        """True if each entry that the timer serves is recorded as an event of its own; the firing
+        is then recorded only if no entry is due."""
         self.comes_from_elsewhere: bool = False
-        """Whether no clock of the node's machine measures the delay."""
+        """True if the delay is not measured by the clock of the node's machine."""
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
@@ -34,12 +35,12 @@ class VirtualTimer:
 
 @functools.cache
 def _name_in(qualified: str) -> str:
-    """Return the name of a timer: the function that set it, without what is local in it."""
+    """Return the name of the function that set a timer, without names local to it."""
     return qualified.rpartition(".<locals>")[0] or qualified
 
 
 def name_of(callback: Callable[[], object]) -> str:
-    """Return the name of a timer in a recorded run."""
+    """Return the name that a timer with this callback has in a recorded run."""
     function: Any = callback
     if isinstance(function, functools.partial) and not hasattr(function, "__qualname__"):
         function = function.func

@@ -1,5 +1,5 @@
-"""A ZooKeeper server: its actor on the network, and its process, which can be killed and started
-again with its storage."""
+"""A ZooKeeper server: its actor on the network, and its process, which can be killed and restarted
+with its storage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..surroundings import Process, Surroundings
 
 
 class ZooKeeperActor(Node):
-    """Feeds a server core; the storage outlives the actor as a disk does."""
+    """Passes messages to a server core. The storage outlives the actor, as a disk does."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ZooKeeperActor(Node):
 
 
 class ZooKeeperProcess:
-    """One server's life; the storage survives it."""
+    """The process of one server, which can be killed and restarted; its storage survives."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ZooKeeperProcess:
         self.name: str = zookeeper_name(server_id)
         self.storage: ZooKeeperStorage = ZooKeeperStorage() if storage is None else storage
         self.is_restored: bool = self.storage.last_logged_zxid > 0
-        """Whether the storage comes from a former process."""
+        """True if the storage comes from an earlier process."""
         self._peers = peers
         self._config = config or ZooKeeperConfig()
         self.node: ZooKeeperActor | None = None
@@ -73,7 +73,7 @@ class ZooKeeperProcess:
 
     @property
     def server(self) -> ZooKeeperServer:
-        """The running server core; ``UsageError`` when it is down."""
+        """The running server core; ``UsageError`` if the server is down."""
         if self.node is None:
             raise UsageError(f"{self.name} is not running; start it first")
         return self.node.server
@@ -93,7 +93,7 @@ class ZooKeeperProcess:
         )
 
     def kill(self) -> None:
-        """End the process; logged transactions stay in its storage."""
+        """Kill the process; logged transactions stay in its storage."""
         if self.node is None:
             raise UsageError(f"{self.name} is not running")
         self.runtime.note("crash", self.name, f"{self.name} is killed")
