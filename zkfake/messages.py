@@ -54,7 +54,7 @@ class ZooKeeperError(FakeKafkaError):
 
 
 class EventType(Enum):
-    """Kinds of change that a watch sees."""
+    """Kinds of change that fire a watch."""
 
     NODE_CREATED = "NodeCreated"
     NODE_DELETED = "NodeDeleted"
@@ -69,13 +69,13 @@ class Stat:
     czxid: int
     """Transaction that created the node."""
     mzxid: int
-    """Transaction that last set its data."""
+    """Transaction that last set the node's data."""
     pzxid: int
     """Transaction that last added or removed a child."""
     ctime: int
-    """When the node was created."""
+    """Time at which the node was created."""
     mtime: int
-    """When its data was last set."""
+    """Time at which the node's data was last set."""
     version: int
     """Number of data changes since creation."""
     cversion: int
@@ -85,9 +85,9 @@ class Stat:
     ephemeral_owner: int
     """Session that owns the node, 0 for a persistent one."""
     data_length: int
-    """Bytes of data."""
+    """Length of the node's data in bytes."""
     num_children: int
-    """The number of its children."""
+    """Number of children."""
 
 
 # --- requests
@@ -139,12 +139,12 @@ class GetEphemeralsRequest:
     """Ask for the ephemeral nodes of the asking session; ZooKeeper 3.6 and later."""
 
     prefix: str = ""
-    """The beginning of their paths; empty and ``/`` stand for all."""
+    """Prefix of the paths to list; empty or ``/`` lists all."""
 
 
 @message
 class CheckRequest:
-    """Answer whether the node has that data version; useful inside ``MultiRequest``."""
+    """Succeed only if the node has this data version; useful inside ``MultiRequest``."""
 
     path: str
     version: int
@@ -152,21 +152,21 @@ class CheckRequest:
 
 @message
 class MultiRequest:
-    """All of the operations (create, delete, set, check) or none."""
+    """Carry out all of the operations (create, delete, set, check) or none."""
 
     operations: tuple[CreateRequest | DeleteRequest | SetDataRequest | CheckRequest, ...]
 
 
 @message
 class SyncRequest:
-    """Answered once the serving server has caught up with the leader."""
+    """A request that is answered once the serving server has caught up with the leader."""
 
     path: str
 
 
 @message
 class SetWatches:
-    """Sent by a client after it reconnected: re-arm watches, or fire those already missed."""
+    """Sent by a client that reconnected: re-arm its watches; fire those that missed a change."""
 
     relative_zxid: int
     """Last transaction the client has seen."""
@@ -182,7 +182,7 @@ class CloseSession:
 
 @message
 class CreateSession:
-    """Transaction that opens a session; made by a server from a ``ConnectRequest``."""
+    """Transaction that opens a session; a server creates it from a ``ConnectRequest``."""
 
     session_timeout_ms: int
 
@@ -210,15 +210,15 @@ class ZkResponse:
 
     code: ZkCode
     path: str | None = None
-    """The path asked about; of a create, the path created (with its counter)."""
+    """Path of the request; for a create, the path created, with its counter if it has one."""
     stat: Stat | None = None
-    """After the operation: create, exists, get data, set data, get children."""
+    """Stat after the operation; set by create, exists, get data, set data and get children."""
     data: bytes | None = None
     children: tuple[str, ...] = ()
-    """Names without the parent's path, sorted; of ``GetEphemeralsRequest`` paths, oldest first."""
+    """Sorted names without the parent's path; for ``GetEphemeralsRequest`` paths, oldest first."""
     results: tuple[ZkResponse, ...] = ()
-    """One per operation of a multi. Of a failed one: OK before the operation that failed,
-    RUNTIMEINCONSISTENCY after it."""
+    """One result per operation of a multi. If an operation fails, the results before it are OK and
+    those after it are RUNTIMEINCONSISTENCY."""
     zxid: int = 0
     """Last transaction applied by the server that answered."""
 
@@ -227,7 +227,7 @@ class ZkResponse:
         return self.code == 0
 
     def raise_if_failed(self) -> ZkResponse:
-        """This response; raises ``ZooKeeperError`` unless its code is OK."""
+        """Return this response; raise ``ZooKeeperError`` unless its code is OK."""
         if self.code != 0:
             raise ZooKeeperError(self.code, self.path)
         return self
@@ -235,8 +235,8 @@ class ZkResponse:
 
 # --- packets between a client and its server
 #
-# Each connection has its own id, and each direction of it counts its packets from 0, so that both
-# sides notice when the network lost one and give the connection up, as TCP would.
+# Each connection has its own id and counts its packets from 0 in each direction, so that both sides
+# notice when the network loses a packet, and give up the connection, as TCP would.
 
 
 @message
@@ -247,7 +247,7 @@ class ConnectRequest:
     session_id: int
     session_timeout_ms: int
     last_zxid_seen: int
-    """A server that is behind this refuses, so that a client never sees time run backwards."""
+    """A server that is behind this zxid refuses, so that a client never sees time run backwards."""
 
 
 @message
@@ -304,7 +304,7 @@ class Ping:
 
 @message
 class ConnectionClosed:
-    """Either side has given the connection up (or never had it)."""
+    """Sent by a side that has given up the connection, or does not know it."""
 
     connection_id: int
 

@@ -1,4 +1,4 @@
-"""A timer that is either set for one call or not set."""
+"""A timer with at most one scheduled call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..protocol.host import Host, Timer, name_as
 
 
 class OneTimer:
-    """Holder of at most one scheduled call; setting it again replaces that."""
+    """A timer that has at most one scheduled call; setting it again replaces that call."""
 
     __slots__ = ("_host", "_timer")
 
@@ -17,7 +17,7 @@ class OneTimer:
         self._timer: Timer | None = None
 
     def set(self, delay_ms: float, callback: Callable[[], object]) -> None:
-        """Call back once after a delay, instead of whatever was scheduled."""
+        """Schedule one call after a delay, in place of any call scheduled before."""
         self.cancel()
 
         def fire() -> None:

@@ -1,9 +1,9 @@
 """The znode tree: a deterministic state machine fed with numbered transactions.
 
 Every server of an ensemble applies the same requests with the same zxid and time, so trees that
-applied the same transactions are equal. Sessions are part of the tree, as the transactions that
-open and close them are. Watches are not: they belong to the server a client is connected to, which
-learns from ``changes`` what to fire.
+applied the same transactions are equal. Sessions are part of the tree, as transactions open and
+close them. Watches are not: they belong to the server a client is connected to, which finds in
+``changes`` what to fire.
 """
 
 from __future__ import annotations
@@ -42,25 +42,26 @@ QUOTA_NODES = ("/zookeeper", "/zookeeper/quota")
 CONFIG_NODE = "/zookeeper/config"
 
 Change = tuple[EventType, str]
-"""A data or existence change of the node ``path``; child changes of the parent follow from it."""
+"""Kind and path of a change to a node's data or existence; the change of its parent's children
+follows from it."""
 
 
 def _is_own(node: Znode) -> bool:
-    """Return whether nobody created a node: the root, and what ZooKeeper keeps for itself."""
+    """Return whether no client created the node: the root and nodes that ZooKeeper provides."""
     return node.czxid == 0
 
 
 def _is_read_only(node: Znode, path: str) -> bool:
-    """Return whether clients may only read: what describes the ensemble, changed by ``reconfig``
-    alone."""
+    """Return whether clients may only read the node: the ensemble's configuration, which only
+    ``reconfig`` changes."""
     return _is_own(node) and path == CONFIG_NODE
 
 
 class ZnodeTree:
     """Nodes, sessions and the last transaction applied.
 
-    ``apply`` takes writes in zxid order, ``read`` anything else. Neither raises for what a client
-    may get wrong: the code of the ``ZkResponse`` says it.
+    ``apply`` takes writes in zxid order, ``read`` anything else. Neither raises for a client's
+    mistake: the code of the ``ZkResponse`` reports it.
     """
 
     def __init__(self) -> None:
@@ -71,15 +72,15 @@ class ZnodeTree:
         self.changes: list[Change] = []
         """Changes by the transactions since the last ``take_changes``, in order."""
         self._ephemerals: dict[int, dict[str, None]] = {}
-        # Steps that take back the operations of a multi under way; None outside of one.
+        # Steps that undo the operations of the current multi; None outside a multi.
         self._undo: list[Callable[[], None]] | None = None
-        # Time of the last transaction: those of the same millisecond keep one integer.
+        # Time of the last transaction; transactions of the same millisecond share one integer.
         self._time_ms = 0
 
     def add_own_nodes(self, paths: Iterable[str]) -> None:
-        """Add what ZooKeeper keeps for itself, unless it is there: nodes that nobody created.
+        """Add the nodes that ZooKeeper provides, except those that exist already.
 
-        Their zxids and times are 0, and no creation is counted at their parents.
+        Their zxids and times are 0, and their parents do not count them as created.
         """
         for path in paths:
             if self.find(path) is None:
@@ -89,11 +90,11 @@ class ZnodeTree:
 
     @property
     def nodes(self) -> Mapping[str, Znode]:
-        """The nodes by path, to look at."""
+        """Read-only mapping from paths to nodes."""
         return _NodesByPath(self)
 
     def find(self, path: str) -> Znode | None:
-        """The node at a path, or None; also for what is no path at all."""
+        """Return the node at a path; None if there is none or the path is malformed."""
         node = self.root
         if path == "/":
             return node
@@ -121,7 +122,7 @@ class ZnodeTree:
     ) -> ZkResponse:
         """Apply one transaction on behalf of ``session_id``.
 
-        A failed request uses up its zxid and changes nothing. Answers SESSIONEXPIRED when the
+        A failed request uses up its zxid and changes nothing. The answer is SESSIONEXPIRED if the
         session is not open.
         """
         self.last_zxid = zxid
@@ -313,7 +314,7 @@ class ZnodeTree:
     # --- reads
 
     def read(self, request: SessionRequest) -> ZkResponse:
-        """Answer exists, get data, get children, check or sync; UNIMPLEMENTED for a write."""
+        """Answer an exists, get data, get children, check or sync; UNIMPLEMENTED for a write."""
         zxid = self.last_zxid
         if isinstance(request, SyncRequest):
             return ZkResponse(ZkCode.OK, request.path, zxid=zxid)
@@ -332,24 +333,24 @@ class ZnodeTree:
         return ZkResponse(ZkCode.OK, path, node.stat(), children=node.child_names(), zxid=zxid)
 
     def take_changes(self) -> list[Change]:
-        """The changes since the last call; the caller fires watches for them."""
+        """Return the changes since the last call; the caller fires watches for them."""
         changes = self.changes
         if changes:
             self.changes = []
         return changes
 
     def ephemerals_of(self, session_id: int) -> list[str]:
-        """Paths of the ephemeral nodes of a session, oldest first, then by path."""
+        """Return the paths of a session's ephemeral nodes, oldest first, then by path."""
         found = [(path, self.find(path)) for path in self._ephemerals.get(session_id, ())]
         return [path for _, path in sorted((node.czxid, path) for path, node in found if node)]
 
     def walk(self) -> Iterator[str]:
-        """All paths, parents before children, siblings sorted."""
+        """Yield all paths, parents before children, siblings sorted."""
         for path, _ in self.items():
             yield path
 
     def items(self) -> Iterator[tuple[str, Znode]]:
-        """All nodes with their paths, in the order of ``walk``."""
+        """Yield all nodes with their paths, in the order of ``walk``."""
         stack = [("/", self.root)]
         while stack:
             path, node = stack.pop()
@@ -363,7 +364,7 @@ class ZnodeTree:
     # --- snapshots
 
     def snapshot(self) -> TreeSnapshot:
-        """The whole tree as an immutable value; data bytes are shared, not copied."""
+        """Return the whole tree as an immutable value; data bytes are shared, not copied."""
         records = []
         for path, n in self.items():
             records.append(
@@ -376,7 +377,7 @@ class ZnodeTree:
 
     @classmethod
     def restored(cls, snapshot: TreeSnapshot) -> ZnodeTree:
-        """A tree equal to the one the snapshot was taken of."""
+        """Return a tree equal to the one from which the snapshot was taken."""
         tree = cls()
         tree.last_zxid = snapshot.last_zxid
         tree.sessions = dict(snapshot.sessions)
@@ -400,7 +401,7 @@ class ZnodeTree:
 
 
 class _NodesByPath(Mapping[str, Znode]):
-    """A view of a tree."""
+    """A read-only view of a tree's nodes by path."""
 
     __slots__ = ("_tree",)
 

@@ -12,14 +12,15 @@ Deliver = Callable[[int, EventType, str], None]
 """Called with session id, event type and path for every watch that fires."""
 
 _Watches = dict[str, int | dict[int, None]]
-"""Sessions by path. One session is kept as its id: a controller watches every topic, alone."""
+"""Sessions by path. A single session is stored as its bare id, which saves memory: the controller
+watches every topic, and it alone does."""
 
 
 class WatchManager:
     """Data and existence watches (one kind) and child watches, by path and session.
 
-    A session is told once per change even if both kinds of its watches see it, and in the order
-    in which it set them up relative to other sessions. Watchers are any integer: a session id.
+    A change is delivered to a session once, even if watches of both kinds match it. Sessions are
+    notified in the order in which they armed their watches. Any integer can be a session id.
     """
 
     def __init__(self, deliver: Deliver) -> None:
@@ -27,7 +28,7 @@ class WatchManager:
         self._data: _Watches = {}
         self._children: _Watches = {}
         self._paths_of: dict[int, dict[str, None]] = {}
-        """Paths that a session watches here, in one way or both."""
+        """Paths that each session watches, with watches of one kind or both."""
 
     def __len__(self) -> int:
         return sum(
@@ -35,12 +36,12 @@ class WatchManager:
         )
 
     def add_data(self, session_id: int, path: str) -> None:
-        """Fire once when the node is created, deleted or its data set."""
+        """Arm a watch that fires once, when the node is created or deleted or its data is set."""
         _add(self._data, path, session_id)
         self._paths_of.setdefault(session_id, {})[path] = None
 
     def add_children(self, session_id: int, path: str) -> None:
-        """Fire once when a child comes or goes, or the node itself is deleted."""
+        """Arm a watch that fires once, when a child is created or deleted, or the node deleted."""
         _add(self._children, path, session_id)
         self._paths_of.setdefault(session_id, {})[path] = None
 
@@ -57,7 +58,7 @@ class WatchManager:
                     del watches[path]
 
     def fire(self, changes: list[Change]) -> None:
-        """Deliver what the changes of the tree mean for the watches armed, in order."""
+        """Fire the watches that the changes of the tree match, in order."""
         data_watches = self._data
         child_watches = self._children
         deliver = self._deliver
@@ -79,13 +80,13 @@ class WatchManager:
                 deliver(session_id, EventType.NODE_CHILDREN_CHANGED, parent)
 
     def _forget(self, session_id: int, path: str, others: _Watches) -> None:
-        """A watch has fired, so the session watches the path no more, unless in the other way."""
+        """Forget that a session watches a path, unless a watch of the other kind remains."""
         told = others.get(path)
         if told is None or session_id not in _sessions(told):
             del self._paths_of[session_id][path]
 
     def set_watches(self, session_id: int, request: SetWatches, tree: ZnodeTree) -> None:
-        """Re-arm a reconnected session's watches; fire at once those that missed a change."""
+        """Re-arm the watches of a reconnected session; fire those that missed a change at once."""
         seen = request.relative_zxid
         for path in request.data_paths:
             node = tree.find(path)

@@ -25,7 +25,7 @@ class Children:
 
 
 class _Changes:
-    """State that few nodes have: a second value, or an owner."""
+    """State that few nodes have: data that was set again, or an owner."""
 
     __slots__ = ("ephemeral_owner", "mtime", "mzxid", "version")
 
@@ -37,11 +37,11 @@ class _Changes:
 
 
 class Znode:
-    """A node, found from its parent by its name.
+    """A node of the tree, which its parent finds by name.
 
-    There are five for a topic of one partition, so memory matters: integers made by the same
-    transaction are shared objects, an only child is kept without a dictionary, and what most
-    nodes never have lies in an object of its own.
+    A topic with one partition has five nodes, so memory matters: integers set by the same
+    transaction are shared objects, an only child is stored without a dictionary, and state that
+    most nodes never have is in an object of its own.
     """
 
     __slots__ = ("_changes", "children", "ctime", "czxid", "data", "name", "pzxid", "sequence")
@@ -55,7 +55,7 @@ class Znode:
         self.pzxid: int = zxid
         self.ctime: int = time_ms
         self.sequence: int = 0
-        """Children ever created: the next sequential suffix; never falls."""
+        """Number of children ever created, which is the next sequential suffix; never decreases."""
         self.children: Znode | Children | None = None
         self._changes: _Changes | None = None
         if ephemeral_owner:
@@ -82,7 +82,7 @@ class Znode:
         return 0 if self._changes is None else self._changes.ephemeral_owner
 
     def put_data(self, data: bytes | None, mzxid: int, mtime: int, version: int) -> None:
-        """Set the data and what is noted of it."""
+        """Set the data with its zxid, time and version."""
         self.data = data
         changes = self._changes
         if changes is None:
@@ -107,7 +107,7 @@ class Znode:
         return len(children.names) if type(children) is Children else 1
 
     def child_names(self) -> tuple[str, ...]:
-        """Sorted."""
+        """Return the names of the children, sorted."""
         children = self.children
         if children is None:
             return ()
@@ -136,7 +136,7 @@ class Znode:
     def stat(self) -> Stat:
         data = self.data
         num_children = self.num_children
-        # Every child was created once; those gone were removed once.
+        # Children created plus children removed: sequence + (sequence - num_children).
         cversion = 2 * self.sequence - num_children
         length = 0 if data is None else len(data)
         changes = self._changes
@@ -161,7 +161,7 @@ class Znode:
 
 
 class NodeRecord(NamedTuple):
-    """A node as a snapshot carries it."""
+    """A node in a snapshot."""
 
     path: str
     data: bytes | None
@@ -180,27 +180,30 @@ class TreeSnapshot(NamedTuple):
 
     last_zxid: int
     sessions: tuple[tuple[int, int], ...]
-    """Session id and timeout in milliseconds."""
+    """Id and timeout in milliseconds of each open session."""
     nodes: tuple[NodeRecord, ...]
 
 
 def parent_path(path: str) -> str:
-    """Path of the parent; of ``/a`` it is ``/``."""
+    """Return the path of the parent; that of ``/a`` is ``/``."""
     return path[: path.rfind("/")] or "/"
 
 
 def is_valid_path(path: str) -> bool:
-    """Return whether ZooKeeper accepts the path: absolute, no empty, ``.`` or ``..`` part."""
+    """Return whether ZooKeeper accepts the path: absolute, without empty, ``.`` or ``..`` parts."""
     return path == "/" or _VALID_PATH.fullmatch(path) is not None
 
 
 def is_creatable_path(path: str, sequential: bool) -> bool:
-    """Return whether a node can be created there; a sequential name may be empty before its
-    counter."""
+    """Return whether a node can be created at the path; a sequential node's name may consist of
+    its counter alone."""
     return (_valid_prefix() if sequential else _VALID_PATH).fullmatch(path) is not None
 
 
 @functools.cache
 def _valid_prefix() -> re.Pattern[str]:
-    """Compiled when a sequential node is created first: that takes a millisecond."""
+    """Return the pattern of valid paths for sequential nodes, before their counter is appended.
+
+    The pattern is compiled when it is first needed, as that takes a millisecond.
+    """
     return re.compile(rf"(?:/(?!\.\.?/){_NAME})*/(?:{_NAME})?")

@@ -1,1 +1,1 @@
-"""ZooKeeper clients: one that finds a server over a network, one that needs none."""
+"""A ZooKeeper client that finds a server over a network, with its handlers and watches."""

@@ -1,13 +1,14 @@
 """A ZooKeeper client that finds a server, keeps its session alive and survives losing either.
 
 Theory of operation. States: ``NOT_STARTED``; ``CONNECTING`` (looking for a server that takes the
-session); ``CONNECTED``; ``EXPIRED`` (the server said so; callbacks run before a new session is
+session); ``CONNECTED``; ``EXPIRED`` (as a server reported; callbacks run before a new session is
 opened; requests are answered SESSIONEXPIRED meanwhile); ``AUTH_FAILED``; ``CLOSED``. A lost
-connection is not an expired session: only a server can tell, after reconnecting. Each connection
-counts its packets per direction; a gap, a silence of two thirds of the session timeout, or a word
-from the other side ends it, and every request under way is answered CONNECTIONLOSS: whether it
-took effect is unknown. ``handle_requests`` then waits for a connection and repeats what was lost,
-as Kafka's ``KafkaZkClient.retryRequestsUntilConnected`` does; ``send_once`` does not.
+connection does not mean an expired session: only a server decides that, after the client has
+reconnected. Each connection counts its packets per direction. A gap in the numbers, a silence of
+two thirds of the session timeout, or a message that closes it ends a connection. Every request in
+flight is then answered CONNECTIONLOSS: whether it took effect is unknown. ``handle_requests`` waits
+for a connection and repeats the lost requests, as Kafka's
+``KafkaZkClient.retryRequestsUntilConnected`` does; ``send_once`` does not.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ RETRY_MS_MAX = 1000
 PING_INTERVAL_MS_MAX = 10_000
 AUTH_RETRY_MS = 1000
 _CONNECTION_BITS = 22
-"""Low bits of a connection id count a client's connections, the others are its own."""
+"""Number of low bits of a connection id that count a client's connections; the high bits identify
+the client."""
 
 
 class ClientState(Enum):
@@ -63,13 +65,13 @@ _OVER = {
     ClientState.AUTH_FAILED: ZkCode.AUTHFAILED,
     ClientState.CLOSED: ZkCode.SESSIONEXPIRED,
 }
-"""States in which requests are answered at once, with what."""
+"""Codes with which requests are answered at once, by the client's state."""
 
 
 class ZooKeeperClient(HandlerRegistry):
     """A session (and its successors) with an ensemble of ``servers`` (node names).
 
-    ``max_in_flight`` bounds the requests sent and not answered, over all callers.
+    ``max_in_flight`` limits the requests sent but not yet answered, over all callers.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class ZooKeeperClient(HandlerRegistry):
         self.host = host
         self.state: ClientState = ClientState.NOT_STARTED
         self.session_id: int = 0
-        """0 while there is none."""
+        """Id of the session; 0 while there is none."""
         self._servers = list(servers)
         self._server_index = -1
         self._wanted_timeout_ms = session_timeout_ms
@@ -93,7 +95,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._last_zxid = 0
         self._connection_id = 0
         self.server: str = ""
-        """Name of the server connected to, or tried last."""
+        """Name of the server that the client is connected to, or tried last."""
         self._sent = 0
         self._received = 0
         self._last_heard_ms = 0
@@ -117,10 +119,10 @@ class ZooKeeperClient(HandlerRegistry):
         self._connect()
 
     def close(self) -> Pending[None]:
-        """End the session; its ephemeral nodes go at once.
+        """End the session; its ephemeral nodes are deleted at once.
 
-        Requests already sent are still answered, others get SESSIONEXPIRED. Done when the server
-        has confirmed. Without a connection the session is left to expire.
+        Requests already sent are still answered, others get SESSIONEXPIRED. The result is done when
+        the server has confirmed. Without a connection the session is left to expire.
         """
         if self._closing is not None:
             return self._closing
@@ -137,7 +139,7 @@ class ZooKeeperClient(HandlerRegistry):
         return self._closing
 
     def abandon(self) -> None:
-        """Stop as a crashed process does: no message, no answers; the session will expire."""
+        """Stop as a crashed process does: send nothing and answer nothing; the session expires."""
         self.state = ClientState.CLOSED
         self._timer.cancel()
         self._requests.sent.clear()
@@ -145,7 +147,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._waiters.clear()
 
     async def wait_until_connected(self) -> None:
-        """Park until a server serves the session (or a successor of it).
+        """Wait until a server serves the session (or its successor).
 
         Raises ``ZooKeeperError`` (SESSIONEXPIRED) when the client is closed.
         """
@@ -155,7 +157,7 @@ class ZooKeeperClient(HandlerRegistry):
             await self._next_state()
 
     def _next_state(self) -> Pending[bool]:
-        """Done at the next connection made (True), or session or client ended (False)."""
+        """Return a result that is True at the next connection, False if session or client ends."""
         pending: Pending[bool] = Pending()
         self._waiters.append(pending)
         return pending
@@ -168,13 +170,16 @@ class ZooKeeperClient(HandlerRegistry):
     # --- requests
 
     async def handle_request(self, request: Request) -> ZkResponse:
-        """Return one request, as ``handle_requests``."""
+        """Send one request and return its answer, as ``handle_requests`` does."""
         return (await self.handle_requests((request,)))[0]
 
     async def handle_requests(self, requests: Sequence[Request]) -> list[ZkResponse]:
-        """Answers in order. After a connection loss the requests without an answer are repeated
-        once there is a connection again. If the session ends first, all that remain are answered
-        SESSIONEXPIRED (AUTHFAILED when authentication failed)."""
+        """Send requests and return their answers in order.
+
+        After a connection loss the requests without an answer are repeated once the client is
+        connected again. If the session ends first, they are answered SESSIONEXPIRED (AUTHFAILED
+        when authentication failed).
+        """
         answers: list[ZkResponse] = []
         remaining = requests
         while remaining:
@@ -189,9 +194,12 @@ class ZooKeeperClient(HandlerRegistry):
         return answers
 
     async def send_once(self, requests: Sequence[Request]) -> list[ZkResponse]:
-        """Answers in order, without repeating anything: when the connection is lost, the requests
-        under way and all later ones are answered CONNECTIONLOSS (CP-199). Without a connection the
-        requests wait for the outcome of the next attempt."""
+        """Send requests without repeating any, and return their answers in order.
+
+        When the connection is lost, the requests in flight and all later ones are answered
+        CONNECTIONLOSS (CP-199). Without a connection the requests wait for the outcome of the next
+        attempt to connect.
+        """
         if not requests:
             return []
         code = _OVER.get(self.state)
@@ -206,7 +214,7 @@ class ZooKeeperClient(HandlerRegistry):
         return await batch.done
 
     def _pump(self) -> None:
-        """Send what waits as far as there is room."""
+        """Send waiting requests, as many as ``max_in_flight`` allows."""
         while self.state is ClientState.CONNECTED:
             taken = self._requests.take_next()
             if taken is None:
@@ -224,7 +232,7 @@ class ZooKeeperClient(HandlerRegistry):
     # --- connecting
 
     def _connect(self) -> None:
-        """Try the next server."""
+        """Try to connect to the next server."""
         self._server_index = (self._server_index + 1) % len(self._servers)
         self.server = self._servers[self._server_index]
         self._connection_id += 1
@@ -234,7 +242,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._ask_to_connect()
 
     def _ask_to_connect(self) -> None:
-        """Send the request, again and again until the attempt is over: as TCP repeats its SYN."""
+        """Send the connect request, and repeat it until the attempt times out, like TCP's SYN."""
         left_ms = self._attempt_ends_ms - self.host.now_ms()
         if left_ms <= 0:
             self._connection_lost()
@@ -248,11 +256,11 @@ class ZooKeeperClient(HandlerRegistry):
         self._timer.set(min(left_ms, self._backoff_ms_max), self._ask_to_connect)
 
     def _reconnect_later(self) -> None:
-        """Wait a random while, so that clients do not come back all at once."""
+        """Reconnect after a random delay, so that clients do not all return at once."""
         self._timer.set(self.host.rng.uniform(0, self._backoff_ms_max), self._connect)
 
     def _connection_lost(self) -> None:
-        """The connection, or the attempt, is over: everything under way is lost."""
+        """Give up the connection, or the attempt to connect, with all requests in flight."""
         self.host.send(self.server, ConnectionClosed(self._connection_id))
         self._connection_ended()
 
@@ -261,7 +269,7 @@ class ZooKeeperClient(HandlerRegistry):
             self._end(ClientState.CLOSED)
             return
         self.state = ClientState.CONNECTING
-        self._connection_id += 1  # whatever still arrives on the old one is ignored
+        self._connection_id += 1  # packets that still arrive on the old connection are ignored
         self._reconnect_later()
         self._requests.fail_all(ZkCode.CONNECTIONLOSS)
 
@@ -286,8 +294,8 @@ class ZooKeeperClient(HandlerRegistry):
         return min(PING_INTERVAL_MS_MAX, self._timeout_ms / 3)
 
     def _heartbeat(self) -> None:
-        """Ping when nothing was sent for a third of the timeout; after two thirds without a word
-        from the server the connection is lost."""
+        """Ping if nothing was sent for a third of the timeout; give up the connection if nothing
+        was received for two thirds of it."""
         now_ms = self.host.now_ms()
         silent_ms = now_ms - self._last_heard_ms
         interval_ms = self._ping_interval_ms()
@@ -312,8 +320,10 @@ class ZooKeeperClient(HandlerRegistry):
     # --- messages in
 
     def on_message(self, source: str, message: Any) -> bool:
-        """Handle a packet from a server; False when it is not one. A node hosts one client: what
-        belongs to connections given up before is taken and ignored."""
+        """Handle a message from a server; return False if it is none.
+
+        A node hosts one client, so packets of its former connections are taken, and ignored.
+        """
         kind = type(message)
         if kind is ServerPacket or kind is WatchEvent or kind is Ping:
             if message.connection_id == self._connection_id:
@@ -321,7 +331,7 @@ class ZooKeeperClient(HandlerRegistry):
             elif message.connection_id >> _CONNECTION_BITS != (
                 self._connection_id >> _CONNECTION_BITS
             ):
-                # Meant for a client that lived at this node before.
+                # Sent to a client that ran on this node before.
                 self.host.send(source, ConnectionClosed(message.connection_id))
             return True
         if kind is ConnectResponse or kind is ConnectionClosed or kind is AuthFailed:
@@ -356,7 +366,7 @@ class ZooKeeperClient(HandlerRegistry):
             self._connection_ended()
 
     def on_disconnect(self, name: str) -> None:
-        """The network says that a node is gone; if it is our server, so is the connection."""
+        """Handle the loss of a node; if it is this client's server, the connection ends."""
         if name == self.server and self.state is ClientState.CONNECTED:
             self._connection_ended()
 
@@ -388,7 +398,7 @@ class ZooKeeperClient(HandlerRegistry):
         self._wake(False)
 
     def _session_over(self, state: ClientState) -> None:
-        """The server does not know the session any more, or refuses us: start a new one."""
+        """End a session that has expired or was refused, and start a new one."""
         if self._closing is not None:
             self._end(ClientState.CLOSED)
             return

@@ -1,9 +1,9 @@
-"""Handlers a client calls for watch events and session changes.
+"""Handlers that a client calls for watch events and session changes.
 
 The pattern is that of Kafka's ``ZooKeeperClient``: a handler is registered locally for a path;
-the next exists, get data or get children request for the path arms the watch; a fired event looks
-the handler up and is ignored when it is no longer registered. Processing an event re-reads the
-node and so re-arms the watch.
+the next exists, get data or get children request for the path arms the watch; an event is passed
+to the handler, or ignored if that is no longer registered. Processing an event re-reads the node
+and so re-arms the watch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..messages import EventType, ExistsRequest, GetChildrenRequest, GetDataRequ
 
 
 class ChangeHandler(Protocol):
-    """Handler of changes of one node: its existence and data."""
+    """Handler of changes to the existence and the data of one node."""
 
     @property
     def on_creation(self) -> Callable[[], object]: ...
@@ -29,16 +29,16 @@ class ChangeHandler(Protocol):
 
 
 class ChildChangeHandler(Protocol):
-    """Handler of children of one node that come or go."""
+    """Handler of changes to the children of one node."""
 
     @property
     def on_child_change(self) -> Callable[[], object]: ...
 
 
 class StateChangeHandler:
-    """Handler of an expired session and its replacement; override what matters.
+    """Callbacks for an expired session and its replacement; a subclass overrides any of them.
 
-    Each callback may be a coroutine function: the client awaits it before it goes on.
+    Each callback may be a coroutine function: the client awaits it before it continues.
     """
 
     def before_initializing_session(self) -> Awaitable[object] | object:
@@ -52,24 +52,25 @@ class StateChangeHandler:
 
 
 class HandlerRegistry:
-    """The handlers of one client, by path or name; one per key, the last registered wins."""
+    """The handlers of one client, by path or name; the last one registered for a key wins."""
 
     def __init__(self) -> None:
         self._change: dict[str, ChangeHandler] = {}
         self._child_change: dict[str, ChildChangeHandler] = {}
         self._state_change: dict[str, Any] = {}
         self.callback_errors: list[Exception] = []
-        """Errors of session callbacks; kept for inspection, nothing else stops for them."""
+        """Errors raised by session callbacks, kept for inspection; they interrupt nothing else."""
 
     def register_change_handler(self, path: str, handler: ChangeHandler) -> None:
-        """Call the handler for watch events of ``path``; exists and get data now arm a watch."""
+        """Call the handler for watch events of ``path``; exists and get data then arm a watch."""
         self._change[path] = handler
 
     def unregister_change_handler(self, path: str) -> None:
         self._change.pop(path, None)
 
     def register_child_change_handler(self, path: str, handler: ChildChangeHandler) -> None:
-        """Call the handler for child events; get children with ``watch=True`` arms a watch."""
+        """Call the handler for child events of ``path``; get children with ``watch=True`` then arms
+        a watch."""
         self._child_change[path] = handler
 
     def unregister_child_change_handler(self, path: str) -> None:
@@ -83,8 +84,8 @@ class HandlerRegistry:
         self._state_change.pop(name, None)
 
     def with_watch(self, request: Request) -> Request:
-        """The request with its ``watch`` flag as the handlers registered demand it."""
-        # As one type after the other: a union would be made anew for each request.
+        """Return the request with the ``watch`` flag that the registered handlers require."""
+        # A tuple of types, as a union would be created anew for each request.
         if isinstance(request, (GetDataRequest, ExistsRequest)):
             watch = request.path in self._change
             return request if watch == request.watch else type(request)(request.path, watch)
@@ -97,7 +98,7 @@ class HandlerRegistry:
         return request
 
     def dispatch(self, event_type: EventType, path: str) -> None:
-        """Call the handler a watch event is for, if there still is one."""
+        """Call the handler of a watch event, if one is still registered."""
         if event_type is EventType.NODE_CHILDREN_CHANGED:
             child_handler = self._child_change.get(path)
             if child_handler is not None:
@@ -114,7 +115,7 @@ class HandlerRegistry:
             handler.on_data_change()
 
     async def run_state_callbacks(self, callback_name: str) -> None:
-        """Run one callback of every state change handler, each to its end, errors kept aside."""
+        """Run one callback of every state change handler to its end, and keep the errors raised."""
         for handler in list(self._state_change.values()):
             callback = getattr(handler, callback_name, None)
             if callback is None:

@@ -1,4 +1,4 @@
-"""Requests under way at a client, in the order in which they will be answered."""
+"""Requests in flight of a client, in the order in which they will be answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..messages import Request, SessionRequest, ZkCode, ZkResponse
 
 
 class Batch:
-    """Requests of one call; done when each has an answer."""
+    """The requests of one call; ``done`` completes when each has an answer."""
 
     __slots__ = ("answered", "done", "next_index", "requests", "responses")
 
@@ -19,7 +19,7 @@ class Batch:
         self.responses: list[ZkResponse | None] = [None] * len(requests)
         self.answered: int = 0
         self.next_index: int = 0
-        """Requests before this one were sent."""
+        """Index of the next request to send."""
         self.done: Pending[list[ZkResponse]] = Pending()
 
     def answer(self, index: int, response: ZkResponse) -> None:
@@ -29,24 +29,24 @@ class Batch:
             self.done.set_result(self.responses)  # type: ignore[arg-type]
 
     def answer_rest(self, code: ZkCode) -> None:
-        """Give every request without an answer this code."""
+        """Answer every request that has no answer yet with this code."""
         for index in range(len(self.requests)):
             if self.responses[index] is None:
                 self.answer(index, lost(self.requests[index], code))
 
 
 class InFlight:
-    """Requests sent and not answered, and those that wait for room; answers come in order."""
+    """Requests sent but not answered, and batches waiting to be sent; answers come in order."""
 
     def __init__(self, max_in_flight: int) -> None:
         self.max_in_flight: int = max_in_flight
         self.next_xid: int = 1
         self.sent: deque[tuple[int, Batch | None, int, SessionRequest]] = deque()
-        """xid, batch (None: the client's own request), index in the batch, request."""
+        """xid, batch (None for the client's own requests), index in the batch, request."""
         self.waiting: deque[Batch] = deque()
 
     def take_next(self) -> tuple[int, SessionRequest] | None:
-        """The next request to send with its xid; None without work or room."""
+        """Return the next request to send with its xid; None if none waits or too many are sent."""
         waiting = self.waiting
         if not waiting or len(self.sent) >= self.max_in_flight:
             return None
@@ -59,14 +59,14 @@ class InFlight:
         return self.add(batch, index, request), request
 
     def add(self, batch: Batch | None, index: int, request: SessionRequest) -> int:
-        """Note a request as sent; answers its xid."""
+        """Record a request as sent and return its xid."""
         xid = self.next_xid
         self.next_xid = xid + 1
         self.sent.append((xid, batch, index, request))
         return xid
 
     def fail_all(self, code: ZkCode) -> None:
-        """Answer everything under way and everything waiting with a code."""
+        """Answer all requests, in flight or waiting, with a code."""
         batches: dict[int, Batch] = {}
         for _, batch, _, _ in self.sent:
             if batch is not None:
@@ -80,5 +80,5 @@ class InFlight:
 
 
 def lost(request: SessionRequest | Request, code: ZkCode) -> ZkResponse:
-    """The answer to a request that got none."""
+    """Return the answer, with this code, to a request that the server did not answer."""
     return ZkResponse(code, getattr(request, "path", None))

@@ -1,4 +1,4 @@
-"""The watches a client has armed, remembered to arm them again at another server."""
+"""The watches that a client has armed, kept in order to arm them again at another server."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..messages import (
 
 
 class ClientWatches:
-    """Paths by kind, in the order armed (ZooKeeper: ``ZKWatchManager``)."""
+    """Watched paths by kind of watch, in the order armed (ZooKeeper: ``ZKWatchManager``)."""
 
     def __init__(self) -> None:
         self._data: dict[str, None] = {}
         self._exist: dict[str, None] = {}
-        """Nodes that did not exist when the watch was armed."""
+        """Paths of nodes that did not exist when the watch was armed."""
         self._child: dict[str, None] = {}
 
     def answered(self, request: SessionRequest, response: ZkResponse) -> None:
-        """A request was answered: its watch, if it had one, is armed now."""
+        """Add the watch of an answered request, if the request has one."""
         if not isinstance(request, (GetDataRequest, ExistsRequest, GetChildrenRequest)):
             return
         if not request.watch:
@@ -36,7 +36,7 @@ class ClientWatches:
             self._exist[request.path] = None
 
     def fired(self, event_type: EventType, path: str) -> None:
-        """An event came: the watches behind it are used up."""
+        """Remove the watches that an event has used up."""
         if event_type is EventType.NODE_CHILDREN_CHANGED:
             self._child.pop(path, None)
             return
@@ -46,7 +46,7 @@ class ClientWatches:
             self._child.pop(path, None)
 
     def rearm_request(self, last_zxid: int) -> SetWatches | None:
-        """Return the request that arms all watches anew; None when nothing is armed."""
+        """Return the request that re-arms all watches; None if there are none."""
         if not (self._data or self._exist or self._child):
             return None
         return SetWatches(last_zxid, tuple(self._data), tuple(self._exist), tuple(self._child))

@@ -1,1 +1,1 @@
-"""ZooKeeper servers: sessions, roles, quorum, and what outlives a server."""
+"""ZooKeeper servers: sessions, roles, quorum, and the storage that outlives a server."""

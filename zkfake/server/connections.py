@@ -1,4 +1,4 @@
-"""The server's side of its clients' connections: packet order, numbering, who is who."""
+"""The server's side of its clients' connections: order of packets, owners of sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..messages import (
 
 
 class ClientConnection:
-    """An open connection. Packets carry numbers; a gap means that the network lost one."""
+    """An open connection. Packets are numbered; a gap means that the network lost a packet."""
 
     __slots__ = ("_host", "_sent", "connection_id", "is_open", "queue", "received", "session_id",
                  "source")  # fmt: skip
@@ -30,16 +30,16 @@ class ClientConnection:
         """Name of the client's node."""
         self.connection_id: int = connection_id
         self.session_id: int = 0
-        """0 until the session is created or found alive."""
+        """Id of the session; 0 until the session is created or found alive."""
         self.is_open: bool = True
         self.received: int = 0
-        """Number the next packet must carry."""
+        """Number that the next packet must have."""
         self._sent = 0
         self.queue: deque[tuple[int, SessionRequest]] = deque()
-        """Requests (xid first) not answered yet: a write under way, and whatever follows it."""
+        """Xids and requests not answered yet: a write in progress and all requests behind it."""
 
     def accepts(self, packet: ClientPacket | Ping) -> bool:
-        """Return whether this is the packet that comes next."""
+        """Return whether this is the next packet of the connection, and count it if so."""
         if packet.number != self.received:
             return False
         self.received += 1
@@ -88,14 +88,14 @@ class ConnectionTable:
         return connection
 
     def bind(self, connection: ClientConnection, session_id: int) -> ClientConnection | None:
-        """Give the session to this connection; answers the one that had it before."""
+        """Bind a session to this connection; return another connection that had it before."""
         before = self.by_session.get(session_id)
         self.by_session[session_id] = connection
         connection.session_id = session_id
         return before if before is not connection else None
 
     def remove(self, connection: ClientConnection) -> bool:
-        """Forget a connection; True when its session has no connection here any more."""
+        """Remove a connection; return True if its session now has no connection to this server."""
         connection.is_open = False
         connection.queue.clear()
         self.by_id.pop(connection.connection_id, None)

@@ -1,10 +1,10 @@
 """FastLeaderElection: how the servers of an ensemble agree on the one with the newest history.
 
-Each server votes, first for itself, and tells everyone. A vote for a newer history (peer epoch,
-then zxid, then server id) convinces; a quorum that agrees for a while (``SETTLE_MS``) ends the
-election. Elections are numbered by *rounds*; a server that finds itself in an old round joins the
-newer one. A server that is not looking answers those that are with the leader it follows, so late
-joiners find an established leader even if their own history would beat it
+Each server votes, first for itself, and sends its vote to all others. A server adopts a vote for a
+newer history (peer epoch, then zxid, then server id); a quorum that agrees for a while
+(``SETTLE_MS``) ends the election. Elections are numbered by *rounds*; a server in an old round
+joins a newer one. A server that is not looking answers a looking one with the leader it follows,
+so late joiners find an established leader even if their own history would beat it
 (docs/kafka/zookeeper.md#leader-election-of-the-ensemble).
 """
 
@@ -29,8 +29,8 @@ class _Heard(NamedTuple):
 
 
 def _agree(one: _Heard, other: _Heard) -> bool:
-    """Return whether two votes count as the same. What those who are done with electing name
-    differs in the zxid at which they joined, and in the round; leader and epoch must match."""
+    """Return whether two votes count as the same. Servers that have finished electing differ in
+    round and in the zxid at which they joined, so only leader and epoch must match for them."""
     if ServerState.LOOKING in (one.state, other.state):
         return one.vote == other.vote and one.round == other.round
     return (one.vote.leader, one.vote.peer_epoch) == (other.vote.leader, other.vote.peer_epoch)
@@ -56,9 +56,9 @@ class FastLeaderElection:
         self._on_elected = on_elected
         self.state: ServerState = ServerState.LOOKING
         self.round: int = 0
-        """Number of the election this server is, or was last, part of."""
+        """Number of the election that this server takes part in, or took part in last."""
         self.vote: Vote = Vote(0, 0, server_id)
-        """The leader proposed while looking, else the one found."""
+        """Vote for the leader proposed while looking, otherwise for the leader found."""
         self._initial_vote = self.vote
         self._votes: dict[int, _Heard] = {}  # of this round, by sender
         self._decided: dict[int, _Heard] = {}  # of servers that are not looking, by sender
@@ -70,11 +70,11 @@ class FastLeaderElection:
 
     @property
     def quorum(self) -> int:
-        """Smallest number of voters that is more than half of them."""
+        """Smallest number of voters that is a majority."""
         return (len(self._peers) + 1) // 2 + 1
 
     def look_for_leader(self, initial_vote: Vote) -> None:
-        """Start a new round, voting for ``initial_vote`` (this server with what it has logged)."""
+        """Start a new round, voting for ``initial_vote`` (this server and its logged history)."""
         self.state = ServerState.LOOKING
         self.round += 1
         self._initial_vote = initial_vote
@@ -91,11 +91,11 @@ class FastLeaderElection:
         self._timer.cancel()
 
     def update_epoch(self, epoch: int) -> None:
-        """The leader found has opened an epoch: late joiners are told that one."""
+        """Set the epoch that the leader has opened, which late joiners are sent from now on."""
         self.vote = Vote(epoch, self.vote.zxid, self.vote.leader)
 
     def on_disconnect(self, name: str) -> None:
-        """A node is gone; when it comes back it is told the current vote again."""
+        """Forget a lost node, so that it is sent the current vote again when it returns."""
         self._contacted.pop(name, None)
 
     # --- sending
@@ -141,7 +141,7 @@ class FastLeaderElection:
     # --- receiving
 
     def on_notification(self, notification: Notification) -> None:
-        """Take another server's vote into account, and answer it where it needs one."""
+        """Take another server's vote into account, and answer if the sender needs this vote."""
         name = self._peers.get(notification.server_id)
         if name is None:
             return
@@ -207,8 +207,8 @@ class FastLeaderElection:
         return agreeing >= self.quorum
 
     def _is_confirmed(self, heard: _Heard) -> bool:
-        """Return whether the leader named says so itself; else a dead one might be elected for
-        ever."""
+        """Return whether the named leader itself says that it leads; otherwise a dead server might
+        be elected again and again."""
         if heard.vote.leader == self._server_id:
             return heard.round == self.round
         leader = self._decided.get(heard.vote.leader)

@@ -1,9 +1,8 @@
-"""The role of a follower: takes the leader's history, acknowledges, applies what is committed.
+"""The role of a follower: adopts the leader's history, acknowledges proposals, applies commits.
 
 Phases: *discovery* (the leader proposes an epoch, the follower promises it), *synchronisation*
-(the follower's log becomes the leader's; both the new log and the epoch are taken at once, at
-``NewLeader``), then *broadcast*. Clients are served from ``UpToDate`` on. Whatever breaks the
-link sends the server back to looking.
+(the follower adopts the leader's log and epoch, both at once, at ``NewLeader``), then *broadcast*.
+Clients are served from ``UpToDate`` on. If the link breaks, the server returns to looking.
 """
 
 from __future__ import annotations
@@ -53,12 +52,13 @@ class Following:
         self._is_accepted = False  # the leader has answered on this link
         self._attempts = 0
         self._sync: SyncFollower | None = None
-        self._is_synced = False  # log and epoch are the leader's
-        self._synced_zxid = 0  # end of the leader's history as taken at NewLeader
+        self._is_synced = False  # log and epoch equal the leader's
+        self._synced_zxid = 0  # end of the leader's history as adopted at NewLeader
         self._touched: dict[int, None] = {}
         self._timer = OneTimer(server.host)
         self._waits_since: tuple[int, int | None] = (0, None)
-        """When it began to wait for its leader, and the event that it was handling."""
+        """Time in milliseconds at which the wait for the leader began, and the event that was being
+        handled then."""
         self._handlers: dict[type, Any] = {
             LeaderInfo: self._on_leader_info,
             SyncFollower: self._on_sync_follower,
@@ -90,7 +90,7 @@ class Following:
         self._server.look()
 
     def _give_up_silent(self) -> None:
-        """The leader has not done in time what it should."""
+        """Give up a leader that did not answer in time, and report the wait as the cause."""
         host = self._server.host
         if host.causes is not None:
             since_ms, begun_by = self._waits_since
@@ -98,7 +98,7 @@ class Following:
         self._give_up()
 
     def _connect(self) -> None:
-        """Open a link; a leader that does not answer yet is asked again, but not for ever."""
+        """Open a link, and retry a limited number of times while the leader does not answer."""
         if self._attempts == CONNECT_ATTEMPTS_MAX:
             self._give_up_silent()
             return
@@ -110,7 +110,7 @@ class Following:
         self._timer.set(delay_ms, self._connect)
 
     def _check_leader(self) -> None:
-        """Look for a new leader when this one is silent for too long."""
+        """Look for a new leader if the current one has been silent for too long."""
         config = self._server.config
         limit_ms = config.tick_time_ms * config.sync_limit_ticks
         silent_ms = self._server.host.now_ms() - self._link.last_heard_ms
@@ -137,7 +137,7 @@ class Following:
         if isinstance(message, LinkClosed):
             if self._is_accepted:
                 self._server.look()
-            return True  # else the leader is not leading yet: the timer asks again
+            return True  # otherwise the leader does not lead yet: the timer retries
         if not self._link.accepts(message):
             self._give_up()
             return True
@@ -154,7 +154,7 @@ class Following:
         if info.new_epoch < storage.accepted_epoch:
             self._give_up()
             return
-        # A promise is given once: for an epoch promised before, it does not count again.
+        # An epoch is promised once: an acknowledgement that repeats the promise does not count.
         counts = info.new_epoch > storage.accepted_epoch
         storage.accepted_epoch = info.new_epoch
         self._link.send(AckEpoch, storage.current_epoch if counts else -1, storage.last_logged_zxid)
@@ -163,7 +163,7 @@ class Following:
         self._sync = sync
 
     def _on_new_leader(self, new_leader: NewLeader) -> None:
-        """Take the leader's history and its epoch, both or neither."""
+        """Adopt the leader's history and its epoch, both or neither."""
         storage = self._server.storage
         sync, self._sync = self._sync, None
         if sync is None:
@@ -194,7 +194,7 @@ class Following:
 
     def _on_proposal(self, proposal: Proposal) -> None:
         if not self._is_synced:
-            return  # it will come again, behind the snapshot asked for
+            return  # the leader sends it again, after the snapshot that was requested
         self._server.storage.append(proposal.transaction)
         self._link.send(Ack, proposal.transaction.zxid)
 

@@ -1,9 +1,9 @@
-"""Journal of a server, by which its state outlives the Python process.
+"""Journal of a server, with which its state outlives the Python process.
 
-``Journal`` is what the storage asks of whoever keeps the bytes. The rest of this file says what
-the bytes mean: entries of the log, each a transaction, a truncation or the epochs promised, and
-the snapshot that a log starts from. Replaying the entries over the snapshot gives the storage as
-it was, because transactions are deterministic.
+``Journal`` is the interface that the storage needs to keep bytes. The rest of this file encodes and
+decodes them: entries of the log, each a transaction, a truncation or the promised epochs, and the
+snapshot that a log starts from. Replaying the entries over the snapshot restores the storage,
+because transactions are deterministic.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from .quorum_messages import Txn
 
 @message
 class Truncation:
-    """Entry that voids whatever was logged after ``zxid``."""
+    """Entry that removes all transactions logged after ``zxid``."""
 
     zxid: int
 
 
 @message
 class Epochs:
-    """The epochs a server has promised to take part in, and whose history it holds."""
+    """The epoch that a server has promised to accept, and the epoch of the history it holds."""
 
     accepted: int
     current: int
@@ -47,17 +47,17 @@ Entry = Txn | Truncation | Epochs
 
 @message
 class Saved:
-    """A snapshot as it is kept: the tree, and the next id for a session opened here."""
+    """A saved snapshot: the tree, and the id of the next session that this server opens."""
 
     next_session_id: int
     tree: TreeSnapshot
 
 
 class Journal(Protocol):
-    """Keeper of the log and the latest snapshot of one server; ``OSError`` when it cannot."""
+    """Stores the log and the latest snapshot of one server; raises ``OSError`` on failure."""
 
     def append(self, entry: Entry) -> None:
-        """Write an entry behind all others. When it fails, nothing of it is left."""
+        """Append an entry. If that fails, no part of the entry is left behind."""
         ...
 
     @property
@@ -66,7 +66,7 @@ class Journal(Protocol):
         ...
 
     def save(self, saved: Saved, entries: list[Entry]) -> None:
-        """Replace everything by a snapshot and the first entries of a new log, all or nothing."""
+        """Replace the contents atomically with a snapshot and the first entries of a new log."""
         ...
 
     def close(self) -> None: ...
@@ -86,7 +86,7 @@ _EPHEMERAL, _SEQUENTIAL = 1, 2
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """The bytes of an entry; of a transaction without who waits for its answer."""
+    """Return the bytes of an entry; a transaction loses its origin, connection id and xid."""
     if isinstance(entry, Txn):
         into = bytearray(
             _TXN_HEADER.pack(_TRANSACTION, entry.zxid, entry.time_ms, entry.session_id)
@@ -99,7 +99,7 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(data: bytes) -> Entry:
-    """The entry; raises ``ValueError`` for a kind that this version does not know."""
+    """Return the entry; raise ``ValueError`` for a kind that this version does not know."""
     kind = data[0]
     if kind == _TRANSACTION:
         _, zxid, time_ms, session_id = _TXN_HEADER.unpack_from(data)
@@ -140,7 +140,7 @@ def decode_saved(data: bytes) -> Saved:
 
 
 def _path_bytes(path: str) -> bytes:
-    # Clients may ask for paths that are none; their transactions fail, but use up a zxid.
+    # Clients may send malformed paths; these transactions fail, but use up a zxid.
     return path.encode("utf-8", "surrogatepass")
 
 
@@ -233,5 +233,5 @@ class _Reader:
         if kind == _CLOSE:
             return CloseSession()
         if kind == _UNKNOWN:
-            return ExistsRequest("/")  # no write: fails as what was sent did
+            return ExistsRequest("/")  # not a write, so it fails as the original request did
         raise ValueError(f"a request of unknown kind {kind}")

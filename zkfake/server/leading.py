@@ -1,10 +1,10 @@
 """The role of a leader: opens an epoch, brings a quorum to its own history, then orders writes.
 
-Phases: *discovery* (hear what a quorum has accepted, propose an epoch above it, have a quorum
-promise it), *synchronisation* (every follower takes the leader's history; when a quorum has, that
-history is committed), *broadcast* (a write is logged by a quorum, then committed everywhere).
-A follower that comes later goes through the same steps alone. Without a quorum within the limits
-the leader goes back to looking.
+Phases: *discovery* (learn the epochs that a quorum has accepted, propose a higher epoch, have a
+quorum promise it), *synchronisation* (every follower adopts the leader's history; when a quorum
+has, that history is committed), *broadcast* (a write is logged by a quorum, then committed
+everywhere). A follower that joins later goes through the same phases alone. A leader without a
+quorum within the time limits returns to looking.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from .storage import ZooKeeperStorage
 _COUNTER_MAX = 0xFFFFFFFF
 
 _Difference = tuple[SyncMode, int, TreeSnapshot | None, tuple[Txn, ...]]
-"""Mode, zxid to truncate to, snapshot, transactions to log after that."""
+"""Mode, zxid to truncate to, snapshot, and the transactions to log afterwards."""
 
 
 class Leading:
-    """Role of a server that leads those that follow."""
+    """Role of a server that leads the ensemble."""
 
     def __init__(self, server: RoleOwner) -> None:
         self._server = server
         self.is_serving: bool = False
         self.epoch: int = 0
-        """0 until a quorum of followers has been heard."""
+        """Epoch that this leader opens; 0 until a quorum has reported its accepted epochs."""
         self._followers: dict[int, Follower] = {}  # by link id
         self._accepted_epochs = {server.server_id: server.storage.accepted_epoch}
         self._epoch_acks = {server.server_id: None}
@@ -63,9 +63,9 @@ class Leading:
         self._next_zxid = 0
         self._tracker = SessionTracker(server.host, server.config.tick_time_ms, self._expire)
         self._owners: dict[int, int] = {}
-        """Session to the server its client is connected to, as far as heard."""
+        """Server to which the client of each session is connected, as far as known."""
         self._syncs: deque[tuple[int, Follower | ClientConnection, int, int]] = deque()
-        """zxid to wait for, who asked, connection id, xid."""
+        """Syncs that wait: zxid to wait for, asker, connection id, xid."""
         self._quorum_seen_ms = 0
         self._next_ping_ms = 0.0
         self._timer = OneTimer(server.host)
@@ -111,7 +111,7 @@ class Leading:
                 self._drop(follower)
 
     def _drop(self, follower: Follower) -> None:
-        """Forget a follower; whether a quorum is left is looked at with the next ping."""
+        """Drop a follower; the next ping checks whether a quorum is left."""
         follower.link.close()
         self._followers.pop(follower.link.link_id, None)
 
@@ -144,10 +144,10 @@ class Leading:
             follower.link.close()
             return
         self._followers[info.link_id] = follower
-        follower.link.send(LeaderPing)  # says that somebody is leading here
+        follower.link.send(LeaderPing)  # shows that this server leads
         if self.epoch:
             if info.accepted_epoch > self.epoch:
-                # It could never follow; the next election opens an epoch that all can accept.
+                # This follower can never accept the epoch; the next election opens a higher one.
                 self._server.storage.accepted_epoch = info.accepted_epoch
                 self._give_up()
                 return
@@ -171,10 +171,10 @@ class Leading:
             self._send_history(follower)
             return
         if (ack.current_epoch, ack.last_logged_zxid) > self._history:
-            self._give_up()  # this follower has more: it should lead
+            self._give_up()  # this follower has a newer history, so it should lead
             return
         if ack.current_epoch == -1:
-            return  # it had promised this epoch to another leader
+            return  # the follower had promised this epoch before
         self._epoch_acks[follower.server_id] = None
         if self._is_quorum(len(self._epoch_acks)):
             storage.current_epoch = self.epoch
@@ -184,9 +184,9 @@ class Leading:
                     self._send_history(each)
 
     def _send_history(self, follower: Follower, force_snapshot: bool = False) -> None:
-        """Bring a follower to this server's history, then let proposals follow.
+        """Bring a follower to this server's history, and send the proposals after it.
 
-        Before a quorum has it, that is everything logged; after, everything committed.
+        The history is everything logged until a quorum has adopted it, then everything committed.
         """
         storage = self._server.storage
         end = storage.applied_position() if self.is_serving else len(storage.log)
@@ -210,11 +210,11 @@ class Leading:
             self._establish()
 
     def _active_count(self) -> int:
-        """Servers that hold this leader's history, itself included."""
+        """Return the number of servers that hold this leader's history, this server included."""
         return 1 + sum(follower.is_active for follower in self._followers.values())
 
     def _establish(self) -> None:
-        """A quorum has the history: all of it is committed, clients may come."""
+        """Commit the whole history, which a quorum has adopted, and begin to serve clients."""
         server = self._server
         server.apply_committed(server.storage.last_logged_zxid)
         for session_id, timeout_ms in sorted(server.storage.tree.sessions.items()):
@@ -226,7 +226,7 @@ class Leading:
                 follower.link.send(UpToDate)
         self._quorum_seen_ms = server.host.now_ms()
         self._ping()
-        # Their clients ended with a former process and cannot come back.
+        # The clients of these sessions ended with a former process and cannot come back.
         for session_id in server.storage.former_sessions:
             if session_id in server.storage.tree.sessions:
                 self._expire(session_id)
@@ -234,7 +234,7 @@ class Leading:
     # --- heartbeats
 
     def _ping(self) -> None:
-        """Ping everyone, and see to it that a quorum still answers; then again after a while."""
+        """Ping all followers and schedule the next ping; give up if no quorum answers any more."""
         server = self._server
         tick_ms = server.config.tick_time_ms
         now_ms = server.host.now_ms()
@@ -255,7 +255,7 @@ class Leading:
         self._timer.set(interval_ms, self._ping)
 
     def _tell_silence(self, silent_ms: int) -> None:
-        """Tell whoever records the run that too few followers are heard."""
+        """Report to the recorder of the run that too few followers are heard from."""
         causes = self._server.host.causes
         if causes is not None:
             heard = {follower.server_id for follower in self._followers.values()}
@@ -267,13 +267,13 @@ class Leading:
         return [name for server_id, name in server.peers.items() if server_id not in without]
 
     def _ping_interval_ms(self) -> float:
-        """Half a tick, or less when short sessions need their heartbeats carried faster."""
+        """Return half a tick, or less if short sessions need their heartbeats passed on faster."""
         half_tick_ms = self._server.config.tick_time_ms / 2
         timeouts = self._server.storage.tree.sessions.values()
         return min(half_tick_ms, max(1, min(timeouts) / 6)) if timeouts else half_tick_ms
 
     def _ping_by(self, delay_ms: float) -> None:
-        """A session has begun, for which the next ping may come too late."""
+        """Ping after ``delay_ms`` at the latest, as a new session may need."""
         by_ms = self._server.host.now_ms() + delay_ms
         if self._next_ping_ms > by_ms:
             self._next_ping_ms = by_ms
@@ -305,7 +305,8 @@ class Leading:
         follower.link.send(SessionValidity, session_id, request.connection_id, timeout_ms)
 
     def _validate(self, session_id: int, server_id: int) -> int:
-        """Note where a session's client is now; its timeout, 0 when the session is over."""
+        """Note which server a session's client is connected to; return the session's timeout in
+        milliseconds, or 0 if the session is over."""
         if not self._tracker.touch(session_id):
             return 0
         self._owners[session_id] = server_id
@@ -344,9 +345,9 @@ class Leading:
             follower.link.send(RequestRefused, connection_id, ZkCode.SESSIONMOVED)
 
     def _is_at(self, session_id: int, server_id: int) -> bool:
-        """Return whether the session's client is at that server, which a new session's is.
+        """Return whether the session's client is connected to that server; a new session's is.
 
-        What a client sent before it moved on must not be applied behind what it sends now.
+        Requests that a client sent before it changed servers must not be applied after newer ones.
         """
         return self._owners.setdefault(session_id, server_id) == server_id
 
@@ -364,7 +365,7 @@ class Leading:
             self._tracker.remove(session_id)
         zxid = self._next_zxid
         if zxid & _COUNTER_MAX == _COUNTER_MAX:
-            self._give_up()  # the epoch is used up
+            self._give_up()  # the epoch has no zxid left
             return
         self._next_zxid = zxid + 1
         wall_ms = self._server.host.wall_ms()
@@ -375,7 +376,7 @@ class Leading:
                 follower.link.send(Proposal, transaction)
 
     def _commit(self) -> None:
-        """Commit what a quorum has logged by now."""
+        """Commit the transactions that a quorum has logged by now."""
         storage = self._server.storage
         next_unapplied = storage.next_unapplied
         if next_unapplied is None or not self.is_serving:
@@ -422,11 +423,11 @@ class Leading:
 def _difference(
     storage: ZooKeeperStorage, follower_zxid: int, end: int, force_snapshot: bool
 ) -> _Difference:
-    """Return what takes a follower that has logged up to ``follower_zxid`` to position ``end``
-    (``LearnerHandler``).
+    """Return the changes that bring a follower, which has logged up to ``follower_zxid``, to
+    position ``end`` of the log (``LearnerHandler``).
 
-    What the follower has and the leader has not is truncated; when the leader's log does not reach
-    back far enough, the follower gets the whole tree.
+    Transactions that only the follower has are truncated. If the leader's log does not reach back
+    far enough, the follower gets the whole tree.
     """
     if force_snapshot or follower_zxid < storage.base_zxid:
         start = storage.applied_position()

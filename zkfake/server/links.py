@@ -1,4 +1,4 @@
-"""A connection between a follower and its leader: messages in order, a lost one is noticed."""
+"""A connection between a follower and its leader, on which lost messages are noticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .quorum_messages import LinkClosed
 
 
 class ServerLink:
-    """An end of a link; ``peer`` is the node at the other."""
+    """One end of a link; ``peer`` is the node at the other end."""
 
     __slots__ = ("_host", "_received", "_sent", "last_heard_ms", "link_id", "peer")
 
@@ -22,13 +22,13 @@ class ServerLink:
         self._received = 0
 
     def send(self, message_type: type[Any], *fields: Any) -> None:
-        """Send a message of the type: link id and number come first, then ``fields``."""
+        """Send a message of this type; its fields are link id, number, then ``fields``."""
         number = self._sent
         self._sent = number + 1
         self._host.send(self.peer, message_type(self.link_id, number, *fields))
 
     def accepts(self, message: Any) -> bool:
-        """Return whether this message is the next one; False when others were lost before it."""
+        """Return whether this message is the next one; False if messages before it were lost."""
         if message.number != self._received:
             return False
         self._received += 1
@@ -41,7 +41,7 @@ class ServerLink:
 
 
 class Follower:
-    """State the leader keeps of one follower."""
+    """State that the leader keeps of one follower."""
 
     __slots__ = ("acked_zxid", "has_acked_epoch", "is_active", "is_sent_history", "link",
                  "server_id")  # fmt: skip
@@ -51,7 +51,7 @@ class Follower:
         self.link: ServerLink = link
         self.has_acked_epoch: bool = False
         self.is_sent_history: bool = False
-        """History and ``NewLeader`` are sent; proposals and commits follow them."""
+        """True if history and ``NewLeader`` are sent; proposals and commits follow them."""
         self.is_active: bool = False
-        """It has acknowledged ``NewLeader``: its acknowledgements count."""
+        """True if the follower has acknowledged ``NewLeader``, so that it counts for the quorum."""
         self.acked_zxid: int = 0

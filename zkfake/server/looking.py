@@ -1,4 +1,4 @@
-"""The role of a server that looks for a leader: it serves nobody."""
+"""The role of a server that looks for a leader: it serves no clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .roles import RoleOwner
 
 
 class Looking:
-    """Role of a server in an election, whose outcome gives it its next role."""
+    """Role of a server in an election, whose outcome decides the server's next role."""
 
     is_serving = False
 
@@ -46,7 +46,7 @@ class Looking:
 
     def on_message(self, source: str, message: Any) -> bool:
         if isinstance(message, FollowerInfo):
-            # Not leading (yet): the follower asks again, or looks elsewhere.
+            # This server does not lead (yet): the follower retries, or looks elsewhere.
             self._server.host.send(source, LinkClosed(message.link_id))
         return True
 

@@ -1,8 +1,8 @@
 """Messages between the servers of an ensemble.
 
 ``Notification`` belongs to leader election. All others belong to a link that a follower opens to
-its leader; each direction of a link counts its messages from 0, so that a lost one is noticed and
-the link given up, as TCP would.
+its leader; each direction of a link counts its messages from 0, so that a lost message is noticed
+and the link given up, as TCP would.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class ServerState(Enum):
 
 @message
 class Vote:
-    """A proposed leader with what makes it eligible."""
+    """A proposed leader, with the history that makes it eligible."""
 
     peer_epoch: int
     zxid: int
     leader: int
-    """Server id."""
+    """Id of the server proposed."""
 
     def beats(self, other: Vote) -> bool:
-        """Return whether this vote wins: peer epoch, then zxid, then server id."""
+        """Return whether this vote wins: compare peer epoch, then zxid, then server id."""
         return (self.peer_epoch, self.zxid, self.leader) > (
             other.peer_epoch,
             other.zxid,
@@ -54,7 +54,7 @@ class Notification:
 
 @message
 class Txn:
-    """A numbered write; every server applies the same ones in the same order."""
+    """A numbered write; all servers apply the same writes in the same order."""
 
     zxid: int
     """Epoch in the high 32 bits, counter in the low ones."""
@@ -62,7 +62,7 @@ class Txn:
     session_id: int
     request: SessionRequest
     origin: int = 0
-    """Server whose client asked; 0 when none did (an expired session)."""
+    """Id of the server whose client sent the request; 0 if no client did (an expired session)."""
     connection_id: int = 0
     xid: int = 0
 
@@ -72,7 +72,7 @@ class Txn:
 
 @message
 class FollowerInfo:
-    """Opening of a link."""
+    """First message of a link, sent by the follower that opens it."""
 
     link_id: int
     number: int
@@ -82,14 +82,14 @@ class FollowerInfo:
 
 @message
 class AckEpoch:
-    """The follower promises to accept no older epoch, and says what it has."""
+    """A follower's promise to accept no older epoch, with the history that it holds."""
 
     link_id: int
     number: int
     current_epoch: int
     last_logged_zxid: int
     needs_snapshot: bool = False
-    """Its log and the leader's have no common point: only a snapshot helps."""
+    """True if the follower's log and the leader's have no common point: it needs a snapshot."""
 
 
 @message
@@ -103,7 +103,7 @@ class Ack:
 
 @message
 class FollowerPing:
-    """Answer to ``LeaderPing``, with the sessions heard of since the last one."""
+    """Answer to ``LeaderPing``, with the sessions heard from since the last answer."""
 
     link_id: int
     number: int
@@ -118,14 +118,14 @@ class ForwardedRequest:
     number: int
     session_id: int
     connection_id: int
-    """0 when no client asked for it."""
+    """Connection of the client that sent the request; 0 if no client did."""
     xid: int
     request: SessionRequest
 
 
 @message
 class RevalidateSession:
-    """A client came with a session of its own: is it still alive?"""
+    """Question whether the session that a client has brought along is still alive."""
 
     link_id: int
     number: int
@@ -138,7 +138,7 @@ class RevalidateSession:
 
 @message
 class LeaderInfo:
-    """The epoch the leader proposes: higher than any a quorum has accepted."""
+    """The epoch that the leader proposes: higher than any that a quorum has accepted."""
 
     link_id: int
     number: int
@@ -159,16 +159,16 @@ class SyncFollower:
     number: int
     mode: SyncMode
     truncate_to: int
-    """TRUNC: forget what was logged after this zxid."""
+    """With TRUNC, the zxid after which the follower's log is removed."""
     snapshot: TreeSnapshot | None
-    """SNAP: the whole tree; replaces everything."""
+    """With SNAP, the whole tree, which replaces the follower's tree and log."""
     transactions: tuple[Txn, ...]
-    """To be logged after that."""
+    """Transactions to log after the truncation or the snapshot."""
 
 
 @message
 class NewLeader:
-    """End of the synchronisation; the acknowledgement makes the epoch the follower's own."""
+    """End of the synchronisation: the follower adopts history and epoch, and acknowledges them."""
 
     link_id: int
     number: int
@@ -177,7 +177,7 @@ class NewLeader:
 
 @message
 class UpToDate:
-    """A quorum has the leader's history: apply it and serve clients."""
+    """A quorum has adopted the leader's history: the follower applies it and serves clients."""
 
     link_id: int
     number: int
@@ -185,7 +185,7 @@ class UpToDate:
 
 @message
 class Proposal:
-    """Log this and acknowledge."""
+    """A transaction for the follower to log and acknowledge."""
 
     link_id: int
     number: int
@@ -194,7 +194,7 @@ class Proposal:
 
 @message
 class Commit:
-    """A quorum has logged everything up to ``zxid``: apply it."""
+    """A quorum has logged everything up to ``zxid``: the follower applies it."""
 
     link_id: int
     number: int
@@ -216,12 +216,12 @@ class SessionValidity:
     session_id: int
     connection_id: int
     session_timeout_ms: int
-    """0 when the session has expired."""
+    """Timeout of the session in milliseconds; 0 if the session has expired."""
 
 
 @message
 class RequestRefused:
-    """The leader did not number a forwarded request: its session has moved elsewhere."""
+    """The leader refused a forwarded request, as its session has moved to another server."""
 
     link_id: int
     number: int
@@ -241,6 +241,6 @@ class SyncDone:
 
 @message
 class LinkClosed:
-    """Either end has given the link up."""
+    """Sent by an end that has given up the link, or does not know it."""
 
     link_id: int

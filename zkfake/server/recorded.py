@@ -1,4 +1,4 @@
-"""State of a ZooKeeper server for whoever records the run: its znodes and its sessions."""
+"""Reports a ZooKeeper server's znodes and sessions to the recorder of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _value(node: Znode) -> dict[str, Any]:
 def tell_changes(
     listener: StateListener, tree: ZnodeTree, changes: Iterable[tuple[EventType, str]]
 ) -> None:
-    """Tell what became of the znodes that a transaction changed."""
+    """Report the state of the znodes that a transaction changed."""
     for event_type, path in changes:
         node = None if event_type is EventType.NODE_DELETED else tree.find(path)
         listener(f"znodes{path}", None, None if node is None else _value(node))
@@ -38,7 +38,7 @@ def tell_changes(
 def tell_session(
     listener: StateListener, session_id: int, timeout_ms: int | None, client: str = ""
 ) -> None:
-    """Tell of a session that was created, or with None that it is over."""
+    """Report a session that was created, or that it is over if ``timeout_ms`` is None."""
     value: dict[str, Any] | None = None
     if timeout_ms is not None:
         value = {"timeout_ms": timeout_ms}
@@ -48,7 +48,7 @@ def tell_session(
 
 
 def tell_tree(listener: StateListener, tree: ZnodeTree, before: ZnodeTree | None = None) -> None:
-    """Tell of everything in a tree that took the place of another, or came from the disk."""
+    """Report all of a tree that replaced the tree ``before``, or was read from the disk."""
     if before is not None:
         for path, _ in before.items():
             if path != "/" and tree.find(path) is None:
@@ -57,7 +57,7 @@ def tell_tree(listener: StateListener, tree: ZnodeTree, before: ZnodeTree | None
             if session_id not in tree.sessions:
                 tell_session(listener, session_id, None)
     for path, node in tree.items():
-        if node.czxid:  # what nobody created is in every tree
+        if node.czxid:  # nodes that no client created are in every tree
             listener(f"znodes{path}", None, _value(node))
     for session_id, timeout_ms in tree.sessions.items():
         tell_session(listener, session_id, timeout_ms)

@@ -1,4 +1,4 @@
-"""Settings of a server, what it asks of the role it plays, and what the role asks of it."""
+"""Settings of a server, and the interfaces between a server and the role it plays."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class ZooKeeperConfig:
 
     tick_time_ms: int = 2000
     init_limit_ticks: int = 10
-    """The time that a new leader and its followers may take to agree."""
+    """Ticks that a new leader and its followers may take to agree."""
     sync_limit_ticks: int = 5
-    """The time for which leader and followers may be silent towards each other."""
+    """Ticks for which leader and followers may be silent towards each other."""
     min_session_timeout_ms: int = 0
-    """ZooKeeper's default is two ticks; here short sessions are let through, for fast tests."""
+    """ZooKeeper's default is two ticks; the default of 0 permits short sessions, for fast tests."""
     max_session_timeout_ms: int = 40_000
     own_paths: tuple[str, ...] = ()
-    """Nodes that ZooKeeper keeps for itself, parents first; its releases differ in them."""
+    """Paths of the nodes that ZooKeeper provides, parents first; they depend on its release."""
     tells_ephemerals: bool = True
-    """Whether a client may ask for its ephemeral nodes, as since ZooKeeper 3.6."""
+    """True if a client may ask for its ephemeral nodes, as since ZooKeeper 3.6."""
     max_packet_bytes: int = 0xFFFFF
-    """``jute.maxbuffer``: a larger request costs its sender the connection."""
+    """``jute.maxbuffer``: a client that sends a larger request loses its connection."""
 
     def negotiated_timeout_ms(self, wanted_ms: int) -> int:
         return min(max(wanted_ms, self.min_session_timeout_ms), self.max_session_timeout_ms)
@@ -43,21 +43,21 @@ class Role(Protocol):
 
     def start(self) -> None: ...
     def stop(self) -> None:
-        """Cancel timers; send nothing any more."""
+        """Cancel all timers and send nothing more."""
         ...
 
     def submit(
         self, connection: ClientConnection | None, session_id: int, xid: int, request: Any
     ) -> None:
-        """Have a write (or sync) carried out; ``connection`` None: nobody waits for it."""
+        """Carry out a write (or sync); ``connection`` is None if no client waits for it."""
         ...
 
     def revalidate(self, connection: ClientConnection, session_id: int) -> None:
-        """Find out whether a session lives, then call ``server.session_found``."""
+        """Find out whether a session is alive, then call ``server.session_found``."""
         ...
 
     def touch(self, session_id: int) -> None:
-        """A client of this server was heard of."""
+        """Extend the session of a client that this server has heard from."""
         ...
 
     def on_message(self, source: str, message: Any) -> bool: ...
@@ -65,7 +65,7 @@ class Role(Protocol):
 
 
 class RoleOwner(Protocol):
-    """Server as its role sees it."""
+    """A server as its role sees it."""
 
     host: SessionHost
     server_id: int
@@ -77,27 +77,27 @@ class RoleOwner(Protocol):
     election: FastLeaderElection
 
     def look(self) -> None:
-        """Leader or quorum is lost: serve nobody and elect anew."""
+        """Stop serving clients and elect a new leader, as leader or quorum is lost."""
         ...
 
     def close_connection(self, connection: ClientConnection) -> None:
-        """Give a connection up and tell the client; its session lives on."""
+        """Give up a connection and notify the client; its session lives on."""
         ...
 
     def session_found(self, connection: ClientConnection, session_id: int, timeout_ms: int) -> None:
-        """A session is this connection's; timeout 0: it has expired."""
+        """Bind a session to a connection, or refuse it as expired if the timeout is 0."""
         ...
 
     def applied(
         self, txn: Txn, response: ZkResponse, connection: ClientConnection | None, xid: int
     ) -> None:
-        """A transaction is in the tree: fire watches, then answer if it was asked for here."""
+        """Fire the watches of an applied transaction, then answer it on ``connection``, if any."""
         ...
 
     def apply_committed(self, zxid: int) -> None:
-        """Apply what is logged up to ``zxid``."""
+        """Apply the logged transactions up to ``zxid``."""
         ...
 
     def answer_sync(self, connection: ClientConnection, xid: int) -> None:
-        """Answer the sync at the head of the queue."""
+        """Answer the sync at the head of the connection's queue."""
         ...

@@ -1,12 +1,13 @@
 """A ZooKeeper server: client connections, sessions, watches, and the role it plays.
 
 Theory of operation. The server has a *role*: ``Standalone`` without peers; with peers ``Looking``
-(electing, serves nobody), ``Leading`` or ``Following``. Reads are answered from the server's own
-tree. Writes go to the role, which numbers them (itself, or through the leader) and calls ``apply``
-in zxid order on every server; the server whose client asked answers it. A session's requests are
-answered in the order in which it sent them: reads behind a write under way wait in its queue.
-Watch events leave before the answer of any later request, so no client sees new data before the
-event that announces it. A role that loses its quorum drops all connections: clients go elsewhere.
+(electing, serves no clients), ``Leading`` or ``Following``. Reads are answered from the server's
+own tree. Writes go to the role, which numbers them (itself, or through the leader); every server
+applies them in zxid order, and the server whose client sent the write answers it. A session's
+requests are answered in the order in which it sent them: reads behind an unfinished write wait in
+its queue. Watch events are sent before the answer of any later request, so no client sees new data
+before the event that announces it. A server that loses its quorum drops all connections, so that
+its clients go elsewhere.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class ZooKeeperServer:
     """A server core. ``peers`` maps server ids (of the whole ensemble, with or without this one)
     to node names; empty means standalone.
 
-    ``start`` before the first message; ``stop`` or ``crash`` at the end: the storage is whole at
-    any time, so both only fall silent. Server ids are 1 to 127: they are part of session ids.
+    Call ``start`` before the first message, and ``stop`` or ``crash`` at the end: the storage is
+    consistent at any time, so both only silence the server. Server ids are 1 to 127, as they are
+    part of session ids.
     """
 
     def __init__(
@@ -95,32 +97,32 @@ class ZooKeeperServer:
         return self._looking() if self.peers else Standalone(self)
 
     def _looking(self) -> Role:
-        from .looking import Looking  # most servers have no peers, and no such roles
+        from .looking import Looking  # imported here, as most servers have no peers
 
         return Looking(self)
 
     def start(self) -> None:
-        """Serve at once when standalone, else look for a leader."""
+        """Serve at once if standalone, otherwise look for a leader."""
         self._running = True
         if self.host.state_listener is not None:
             tell_tree(self.host.state_listener, self.storage.tree)
         self.role.start()
 
     def stop(self) -> None:
-        """Fall silent, telling clients and peers that their connections are closed."""
+        """Stop the server, and notify its clients that their connections are closed."""
         if self._running:
             self.drop_connections()
             self.role.stop()
             self._running = False
 
     def crash(self) -> None:
-        """Fall silent without a word."""
+        """Stop the server without notifying its clients or peers."""
         self.role.stop()
         self._running = False
         self.connections = ConnectionTable(self.host)
 
     def look(self) -> None:
-        """Leader or quorum is lost: serve nobody and elect anew."""
+        """Stop serving clients and elect a new leader, as leader or quorum is lost."""
         self._become(self._looking())
 
     def _on_elected(self, vote: Vote) -> None:
@@ -146,7 +148,7 @@ class ZooKeeperServer:
     # --- messages in
 
     def on_message(self, source: str, message: Any) -> bool:
-        """Handle a message from a client or a peer; False when it is none of ours."""
+        """Handle a message from a client or a peer; return False if it is for another handler."""
         kind = type(message)
         if kind is ClientPacket:
             self._on_client_packet(source, message)
@@ -167,7 +169,7 @@ class ZooKeeperServer:
         return True
 
     def on_disconnect(self, name: str) -> None:
-        """The network says that a node is gone: its connections are closed, its sessions live."""
+        """Handle the loss of a node: its connections are closed, its sessions live on."""
         for connection in self.connections.of_source(name):
             self._forget_connection(connection)
         if self._running:
@@ -179,7 +181,7 @@ class ZooKeeperServer:
             return
         known = self.connections.by_id.get(request.connection_id)
         if known is not None:
-            # Asked again: the answer was lost, or is still to come.
+            # The client repeats its request: the answer was lost, or is still to come.
             if known.session_id:
                 timeout_ms = self.storage.tree.sessions.get(known.session_id, 0)
                 known.send_connected(known.session_id, timeout_ms)
@@ -226,8 +228,8 @@ class ZooKeeperServer:
             connection.send_response(xid, self._read(session_id, request))
 
     def _connection_of(self, source: str, packet: ClientPacket | Ping) -> ClientConnection | None:
-        """The connection a packet belongs to; None (and the connection closed) when it is not
-        open, or when packets before this one were lost."""
+        """Return the connection that a packet belongs to. If the connection is not open, or packets
+        before this one were lost, close it and return None."""
         connection = self.connections.by_id.get(packet.connection_id)
         if connection is None:
             if self._running:
@@ -266,10 +268,11 @@ class ZooKeeperServer:
         found = tuple(path for path in paths if path.startswith(prefix))
         return ZkResponse(ZkCode.OK, children=found, zxid=tree.last_zxid)
 
-    # --- what roles call
+    # --- calls from roles
 
     def session_found(self, connection: ClientConnection, session_id: int, timeout_ms: int) -> None:
-        """A session created or revalidated is this connection's; timeout 0: it has expired."""
+        """Bind a session that was created or revalidated to a connection, or refuse it as expired
+        if the timeout is 0."""
         if not connection.is_open:
             return
         if timeout_ms == 0:
@@ -279,7 +282,7 @@ class ZooKeeperServer:
         before = self.connections.bind(connection, session_id)
         if before is not None:
             self.close_connection(before)
-        # Watches belong to the connection: the client sets them again.
+        # Watches belong to the connection: the client arms them again.
         self.watches.remove_session(session_id)
         tell_owner(self.host, session_id, connection.source)
         connection.send_connected(session_id, timeout_ms)
@@ -287,7 +290,7 @@ class ZooKeeperServer:
     def applied(
         self, txn: Txn, response: ZkResponse, connection: ClientConnection | None, xid: int
     ) -> None:
-        """A transaction is in the tree: fire watches, then answer if it was asked for here."""
+        """Fire the watches of an applied transaction, then answer it on ``connection``, if any."""
         tree = self.storage.tree
         changes = tree.take_changes()
         session_id, request = txn.session_id, txn.request
@@ -313,7 +316,7 @@ class ZooKeeperServer:
                 self.close_connection(owner)
 
     def apply_committed(self, zxid: int) -> None:
-        """Apply what is logged up to ``zxid``."""
+        """Apply the logged transactions up to ``zxid``."""
         storage = self.storage
         while (txn := storage.next_unapplied) is not None and txn.zxid <= zxid:
             txn, response = storage.apply_next()
@@ -323,12 +326,12 @@ class ZooKeeperServer:
             self.applied(txn, response, connection, txn.xid)
 
     def answer_sync(self, connection: ClientConnection, xid: int) -> None:
-        """Answer the sync at the head of the queue."""
+        """Answer the sync at the head of the connection's queue."""
         if connection.queue:
             self.answer(connection, xid, self.storage.tree.read(connection.queue[0][1]))
 
     def answer(self, connection: ClientConnection, xid: int, response: ZkResponse) -> None:
-        """Answer the write at the head of the queue, and the reads that waited behind it."""
+        """Answer the write or sync at the head of the queue, and the reads waiting behind it."""
         queue = connection.queue
         invariant(queue and queue[0][0] == xid, "writes of a session are answered in order")
         queue.popleft()
@@ -341,7 +344,7 @@ class ZooKeeperServer:
             connection.send_response(xid, self._read(connection.session_id, request))
 
     def close_connection(self, connection: ClientConnection) -> None:
-        """Give a connection up and tell the client; its session lives on."""
+        """Give up a connection and notify the client; its session lives on."""
         if connection.is_open:
             connection.send_closed()
             self._forget_connection(connection)
@@ -358,13 +361,14 @@ class ZooKeeperServer:
     # --- faults and views
 
     def expire_session(self, session_id: int) -> None:
-        """Expire a session as if its heartbeats had stayed away; needs a serving server."""
+        """Expire a session as if its heartbeats had stopped; does nothing unless this server
+        serves."""
         if self.role.is_serving and session_id in self.storage.tree.sessions:
             tell_expiry(self.host, session_id, self.storage.tree.sessions)
             self.role.submit(None, session_id, 0, CloseSession())
 
     def fail_authentication(self, session_id: int) -> None:
-        """Tell a connected client that its credentials were refused, and close its connection."""
+        """Notify a connected client that its credentials were refused, and close its connection."""
         connection = self.connections.by_session.get(session_id)
         if connection is not None:
             self.host.send(connection.source, AuthFailed(connection.connection_id))
@@ -377,25 +381,27 @@ class ZooKeeperServer:
 
     @property
     def last_zxid(self) -> int:
-        """Last transaction applied."""
+        """Zxid of the last transaction applied."""
         return self.storage.tree.last_zxid
 
     def get(self, path: str) -> bytes | None:
-        """Data of a node as applied here; raises ``ZooKeeperError`` (NONODE)."""
+        """Return a node's data as applied here; raise ``ZooKeeperError`` (NONODE) if missing."""
         return self.storage.tree.read(GetDataRequest(path)).raise_if_failed().data
 
     def stat(self, path: str) -> Stat:
-        """Metadata of a node as applied here; raises ``ZooKeeperError`` (NONODE)."""
+        """Return a node's stat as applied here; raise ``ZooKeeperError`` (NONODE) if missing."""
         stat = self.storage.tree.read(ExistsRequest(path)).raise_if_failed().stat
         assert stat is not None
         return stat
 
     def children(self, path: str) -> list[str]:
-        """Sorted child names; raises ``ZooKeeperError`` (NONODE)."""
+        """Return the sorted names of a node's children; raise ``ZooKeeperError`` (NONODE) if the
+        node is missing."""
         return list(self.storage.tree.read(GetChildrenRequest(path)).raise_if_failed().children)
 
     def tree(self) -> dict[str, bytes | None]:
-        """Every path with its data, parents first, siblings sorted; without ZooKeeper's own."""
+        """Return every path with its data, parents first, siblings sorted, without the nodes that
+        ZooKeeper provides."""
         return {
             path: node.data for path, node in self.storage.tree.items() if node.czxid or path == "/"
         }

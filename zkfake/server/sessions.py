@@ -9,23 +9,23 @@ from ...protocol.host import Host, SessionHost, Timer
 
 
 def tell_owner(host: SessionHost, session_id: int, client: str) -> None:
-    """Tell whoever records the run whose session this is."""
+    """Report the client of a session to the recorder of the run."""
     if host.state_listener is not None:
         host.own_session(session_id, client)
 
 
 def tell_expiry(host: SessionHost, session_id: int, timeouts_ms: Mapping[int, int]) -> None:
-    """Tell whoever records the run that a session expires."""
+    """Report to the recorder of the run that a session expires."""
     if host.state_listener is not None:
         host.blame_session(session_id, timeouts_ms.get(session_id, 0))
 
 
 class SessionTracker:
-    """Expiry of sessions that are silent longer than their timeout, in buckets of a tick.
+    """Expires sessions that are silent for longer than their timeout, in buckets of one tick.
 
-    As in ZooKeeper a session ends between its timeout and one tick later. A tick is
-    ``tick_time_ms``, but for sessions shorter than three ticks a third of their timeout. One timer
-    runs, for the earliest bucket, and none when there are no sessions.
+    As in ZooKeeper, a session expires between its timeout and one tick later. A tick is
+    ``tick_time_ms``, or a third of the timeout for sessions shorter than three ticks. One timer
+    runs for the earliest bucket, and none if there are no sessions.
     """
 
     def __init__(self, host: Host, tick_time_ms: int, on_expire: Callable[[int], object]) -> None:
@@ -34,10 +34,10 @@ class SessionTracker:
         self._on_expire = on_expire
         self._timeout_ms: dict[int, int] = {}
         self._expiry_ms: dict[int, int] = {}  # session to the time of its bucket
-        self._buckets: dict[int, dict[int, None]] = {}  # time to sessions; empty ones linger
+        self._buckets: dict[int, dict[int, None]] = {}  # time to sessions; may be empty
         self._due: list[int] = []  # heap of the bucket times
         self._heard_at: dict[int, int | None] = {}
-        """While a run is recorded: session to the event at which it was heard of last."""
+        """Event at which each session was last heard from, while a run is recorded."""
         self._timer: Timer | None = None
         self._timer_at_ms = 0
 
@@ -45,12 +45,12 @@ class SessionTracker:
         return session_id in self._timeout_ms
 
     def add(self, session_id: int, timeout_ms: int) -> None:
-        """Track a session; its time starts now."""
+        """Track a session, whose timeout starts now."""
         self._timeout_ms[session_id] = timeout_ms
         self.touch(session_id)
 
     def touch(self, session_id: int) -> bool:
-        """The session was heard of; False when it is not tracked (expired or closed)."""
+        """Restart a session's timeout; return False if it is not tracked (expired or closed)."""
         timeout_ms = self._timeout_ms.get(session_id)
         if timeout_ms is None:
             return False
@@ -117,7 +117,7 @@ class SessionTracker:
         for session_id in expired:
             del self._timeout_ms[session_id]
             del self._expiry_ms[session_id]
-        # Buckets that everyone has left need no timer of their own.
+        # Empty buckets need no timer.
         while self._due and not self._buckets[self._due[0]]:
             del self._buckets[heappop(self._due)]
         if self._due:

@@ -14,7 +14,7 @@ from .sessions import SessionTracker, tell_expiry
 class Standalone:
     """Role of a server that numbers and applies writes itself; the storage's log stays empty.
 
-    What is written to the storage's journal, if it has one, is written first.
+    If the storage has a journal, a write is appended there before it is applied.
     """
 
     is_serving = True
@@ -26,8 +26,8 @@ class Standalone:
     def start(self) -> None:
         storage = self._server.storage
         storage.settle()
-        # After a restart every session gets its full time again, but for those whose clients
-        # have ended with a former process.
+        # After a restart every session gets its full timeout again, except sessions whose clients
+        # ended with a former process.
         for session_id, timeout_ms in sorted(storage.tree.sessions.items()):
             if session_id in storage.former_sessions:
                 self._expire(session_id)

@@ -13,17 +13,17 @@ from .journal import Entry, Epochs, Journal, Saved, Truncation
 from .quorum_messages import Txn
 
 COMMITTED_LOG_TXNS = 500
-"""Applied transactions kept for bringing a follower up to date without a snapshot."""
+"""Number of applied transactions kept to bring a follower up to date without a snapshot."""
 
 
 class ZooKeeperStorage:
-    """The applied tree, the log of transactions around it, and the epochs promised.
+    """The applied tree, the recent log of transactions, and the promised epochs.
 
-    Instead of replaying a log on every start, the tree itself is kept as of the last applied
-    transaction, which is always a committed one. ``log`` ends with what is logged but not known
-    to be committed; only that part can be truncated.
+    The tree is kept as of the last applied transaction, so no log is replayed at a start. Applied
+    transactions are always committed. ``log`` ends with the transactions that are logged but not
+    known to be committed; only these can be truncated.
 
-    With a ``journal`` everything is written down before it is done, and ``restored`` makes an
+    With a ``journal``, every change is appended there before it is made, and ``restored`` makes an
     equal storage in another process.
     """
 
@@ -35,10 +35,10 @@ class ZooKeeperStorage:
         self.next_session_id: int = 0
         self.journal: Journal | None = None
         self.former_sessions: dict[int, None] = {}
-        """Sessions of a former process, which no client comes back for: whoever decides about
-        sessions ends them as soon as it serves."""
+        """Sessions of a former process, whose clients cannot come back: the leader, or the
+        standalone server, expires them as soon as it serves."""
         self._applied_count = 0  # log[:_applied_count] is in the tree
-        self._base_zxid = 0  # the transaction before log[0]
+        self._base_zxid = 0  # zxid of the transaction before log[0]
 
     @property
     def accepted_epoch(self) -> int:
@@ -64,16 +64,16 @@ class ZooKeeperStorage:
 
     @property
     def last_logged_zxid(self) -> int:
-        """zxid of the last logged transaction, which leader election compares."""
+        """Zxid of the last logged transaction, which leader election compares."""
         return self.log[-1].zxid if self.log else self.tree.last_zxid
 
     @property
     def base_zxid(self) -> int:
-        """The transaction just before the first one in ``log``."""
+        """Zxid of the transaction just before the first one in ``log``."""
         return self._base_zxid if self.log else self.tree.last_zxid
 
     def append(self, txn: Txn) -> None:
-        """Log a transaction; zxids only grow."""
+        """Log a transaction, whose zxid must be higher than that of the last one."""
         invariant(txn.zxid > self.last_logged_zxid, "a logged zxid did not grow")
         if self.journal is not None:
             self.write_down(txn)
@@ -101,7 +101,7 @@ class ZooKeeperStorage:
     def position_of(self, zxid: int) -> int | None:
         """Return the number of transactions of ``log`` up to and including ``zxid``.
 
-        None when ``zxid`` is neither in the log nor the one before it.
+        Return None if ``zxid`` is neither in the log nor just before it.
         """
         if zxid == self.base_zxid:
             return 0
@@ -120,8 +120,8 @@ class ZooKeeperStorage:
         return low
 
     def truncate_after(self, zxid: int) -> bool:
-        """Forget what was logged after ``zxid``; False (and nothing done) when that is not an
-        unapplied part of the log."""
+        """Remove the transactions logged after ``zxid``; return False, and do nothing, if some of
+        them are applied or ``zxid`` is not in the log."""
         position = self.position_of(zxid)
         if position is None or position < self._applied_count:
             return False
@@ -131,7 +131,7 @@ class ZooKeeperStorage:
         return True
 
     def settle(self) -> None:
-        """Apply all that is logged and start an empty log: for a server without peers."""
+        """Apply the whole log and empty it, for a server without peers."""
         while self.next_unapplied is not None:
             self.apply_next()
         self.log.clear()
@@ -139,24 +139,24 @@ class ZooKeeperStorage:
         self.tree.take_changes()
 
     def install(self, snapshot: TreeSnapshot) -> None:
-        """Replace tree and log by a snapshot."""
+        """Replace tree and log with a snapshot."""
         self.tree = ZnodeTree.restored(snapshot)
         self.log.clear()
         self._applied_count = 0
         self.save()
 
     def log_between(self, start: int, end: int) -> tuple[Txn, ...]:
-        """Transactions of ``log`` by position."""
+        """Return the transactions of ``log`` from position ``start`` to before ``end``."""
         return tuple(self.log[start:end])
 
     def applied_position(self) -> int:
-        """Number of transactions of ``log`` that are in the tree."""
+        """Return the number of transactions of ``log`` that are in the tree."""
         return self._applied_count
 
     # --- outliving the process
 
     def write_down(self, txn: Txn) -> None:
-        """Write a transaction to the journal, behind a snapshot if one is due."""
+        """Append a transaction to the journal, after saving a snapshot if one is due."""
         journal = self.journal
         if journal is not None:
             if journal.is_due:
@@ -164,17 +164,17 @@ class ZooKeeperStorage:
             journal.append(txn)
 
     def save(self) -> None:
-        """Have a snapshot of what is applied replace what the journal holds."""
+        """Replace the journal's contents with a snapshot of the tree and the unapplied log."""
         if self.journal is not None:
             epochs = Epochs(self._accepted_epoch, self._current_epoch)
             rest: list[Entry] = [epochs, *self.log[self._applied_count :]]
             self.journal.save(Saved(self.next_session_id, self.tree.snapshot()), rest)
 
     def close(self) -> None:
-        """Leave a snapshot behind, so that the next start has nothing to replay."""
+        """Save a snapshot, so that the next start has nothing to replay, and close the journal."""
         journal = self.journal
         if journal is not None:
-            with suppress(OSError):  # the log is enough
+            with suppress(OSError):  # the log is enough to recover
                 self.save()
             self.journal = None
             journal.close()
@@ -183,10 +183,10 @@ class ZooKeeperStorage:
     def restored(
         cls, server_id: int, saved: Saved | None, entries: Iterable[Entry]
     ) -> ZooKeeperStorage:
-        """The storage that a journal describes, still without a journal.
+        """Return the storage that a journal describes, with no journal attached yet.
 
-        The tree is that of the snapshot; what was logged after it is committed (or truncated) by
-        whoever serves next, as ZooKeeper does with its own log.
+        The tree is that of the snapshot; the transactions logged after it are committed (or
+        truncated) by the next server to lead or serve, as ZooKeeper does with its own log.
         """
         storage = cls()
         if saved is not None:
