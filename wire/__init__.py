@@ -1,5 +1,5 @@
-"""Kafka's TCP protocol: listeners, connections, and the codec with one file per API key.
+"""The TCP protocols of Kafka and ZooKeeper: listeners, connections, and codecs.
 
-Bytes become the messages of ``protocol`` here and nowhere else; what a message means is the
-business of the backend behind the listener.
+Bytes are decoded to the messages of ``protocol`` and ``zkfake`` here and nowhere else; the backend
+behind a listener handles the messages.
 """

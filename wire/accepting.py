@@ -1,8 +1,8 @@
-"""A listening socket and its connections: what brokers and ZooKeeper servers have in common.
+"""A listening socket and its connections, as brokers and ZooKeeper servers both have them.
 
-The socket is bound and listens before anyone serves it: the port is known at once and early
-clients queue in the kernel. Accepting is done here and not by the loop's servers, because a
-killed server must refuse connections from the very moment on, on every loop implementation.
+The socket is bound and listens before connections are accepted: the port is known at once, and
+early clients queue in the kernel. Connections are accepted here and not by asyncio's servers,
+because a killed server must refuse connections from that very moment on every event loop.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ ConnectionT = TypeVar("ConnectionT", bound=_Closable)
 
 
 def cut(transport: asyncio.Transport) -> None:
-    """Close a connection at once, without what is not sent yet."""
+    """Close a connection at once, discarding data that is not sent yet."""
     accepted = transport.get_extra_info("socket")
     if accepted is not None:
         with contextlib.suppress(OSError):
-            # Not every loop's transports let their socket be shut down.
+            # Not every event loop's transports allow their own socket to be shut down.
             twin = socket.socket(fileno=os.dup(accepted.fileno()))
             _shut_down(twin)
             twin.close()
@@ -48,15 +48,16 @@ def cut(transport: asyncio.Transport) -> None:
 
 
 def _shut_down(shut: socket.socket) -> None:
-    """End the connection for its peer too: closing does not while a forked process has a copy."""
+    """End the connection for its peer, too; closing does not while a forked process has a copy."""
     with contextlib.suppress(OSError):
         shut.shutdown(socket.SHUT_RDWR)
 
 
 class BoundedLog:
-    """Log lines about clients at a bounded rate: whoever connects in a loop must not fill the disk.
+    """Logs lines about clients at a limited rate, so that one connecting in a loop fills no disk.
 
-    There are at most ``LINES_MAX`` lines in a period; how many more there were is said at its end.
+    At most ``LINES_MAX`` lines are logged in a period of ``PERIOD_S`` seconds; a last line then
+    counts those left out.
     """
 
     __slots__ = ("_left_out", "_lines", "_logger", "_loop", "_owner", "_timer")
@@ -72,7 +73,7 @@ class BoundedLog:
     def log(
         self, level: int, text: str, *args: object, exc_info: BaseException | None = None
     ) -> None:
-        """Write a line, or count it where there are too many."""
+        """Log a line, or count it as left out if there were too many in this period."""
         if self._timer is None:
             self._timer = self._loop.call_later(PERIOD_S, self.end_period)
         if self._lines >= LINES_MAX:
@@ -82,7 +83,7 @@ class BoundedLog:
         self._logger.log(level, text, *args, exc_info=exc_info)
 
     def end_period(self) -> None:
-        """Say what was left out; from now on lines are written again."""
+        """Log the number of lines left out; from now on lines are logged again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -96,7 +97,7 @@ class BoundedLog:
 class AcceptingListener(Generic[ConnectionT]):
     """A server's listener on TCP.
 
-    ``bind`` may be called from any thread; everything else on the loop's.
+    ``bind`` may be called from any thread, everything else only on the event loop's.
     """
 
     def __init__(
@@ -107,10 +108,10 @@ class AcceptingListener(Generic[ConnectionT]):
         owner: str,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """``port`` 0 takes a free one at the first ``bind`` and keeps it from then on.
+        """With ``port`` 0, the first ``bind`` takes a free port, which is kept from then on.
 
-        ``owner`` is whose listener it is, for errors and log lines; ``tls`` is what clients shake
-        hands with, None for plain TCP.
+        ``owner`` names the server in errors and log lines; ``tls`` is the context for TLS
+        handshakes, None for plain TCP.
         """
         self.loop: asyncio.AbstractEventLoop = loop
         self.host: str = host
@@ -119,7 +120,7 @@ class AcceptingListener(Generic[ConnectionT]):
         self._tls = tls
         self.bounded_log: BoundedLog = BoundedLog(logger, loop, owner)
         self._socket: socket.socket | None = None
-        """Listening, or only bound to keep the port, or None."""
+        """The socket that listens, or is only bound to keep the port; None if there is none."""
         self._accepting = False
         self._connections: dict[ConnectionT, None] = {}
         self._tasks: dict[asyncio.Task[object], socket.socket] = {}
@@ -134,9 +135,9 @@ class AcceptingListener(Generic[ConnectionT]):
         return tuple(self._connections)
 
     def bind(self) -> int:
-        """Take the port and listen; clients connect from now on and wait. Returns the port.
+        """Bind the port, listen, and return the port; clients can connect from now on, and wait.
 
-        Raises ``AddressUnavailable`` if the address cannot be taken.
+        Raises ``AddressUnavailable`` if the address cannot be bound.
         """
         if self._socket is None:
             self._socket = self._bound_socket()
@@ -144,7 +145,7 @@ class AcceptingListener(Generic[ConnectionT]):
         return self.port
 
     def serve(self) -> None:
-        """Begin to accept connections; binds first if that has not been done."""
+        """Begin to accept connections, after binding the port if necessary."""
         if self._accepting:
             return
         self.bind()
@@ -152,10 +153,10 @@ class AcceptingListener(Generic[ConnectionT]):
         self._await_clients()
 
     def close(self, *, keep_port: bool = False) -> None:
-        """Refuse new connections and cut all open ones, at once; ``serve`` starts anew.
+        """Refuse new connections and cut all open ones, at once; ``serve`` starts again.
 
-        ``keep_port`` leaves the port bound without listening: clients are refused and nobody
-        else can be given it. A server that is down keeps its port; a stopped cluster must not.
+        ``keep_port`` leaves the port bound without listening: clients are refused, and no other
+        process can get the port. A server that is down keeps its port; a stopped cluster must not.
         """
         listening, self._socket = self._socket, None
         if listening is not None and self._accepting:
@@ -167,7 +168,7 @@ class AcceptingListener(Generic[ConnectionT]):
             _shut_down(listening)
             listening.close()
         for accepted in self._tasks.values():
-            # Its transport is on the way and closes as soon as it is there; the client hears now.
+            # The transport is still being made, and closes then; this notifies the client now.
             _shut_down(accepted)
         self.disconnect_all()
         self.bounded_log.end_period()
@@ -178,20 +179,19 @@ class AcceptingListener(Generic[ConnectionT]):
             connection.close()
 
     def _make_connection(self) -> asyncio.BaseProtocol:
-        """The protocol of one accepted connection."""
+        """Return the asyncio protocol for one accepted connection."""
         raise NotImplementedError
 
     # Called by connections.
 
     def log_refusal(self, peer: str, reason: str) -> None:
-        """Write one line for a connection that is closed for what its client did."""
+        """Log one line for a connection that is closed because of its client's mistake."""
         self.bounded_log.log(
             logging.WARNING, "%s closed the connection from %s: %s", self._owner, peer, reason
         )
 
     def on_connection_made(self, connection: ConnectionT) -> bool:
-        """Return whether the connection is welcome; not if the listener closed while it was
-        made."""
+        """Add a connection; return False if the listener closed while the connection was made."""
         if self._accepting:
             self._connections[connection] = None
         return self._accepting
@@ -202,15 +202,15 @@ class AcceptingListener(Generic[ConnectionT]):
     # Accepting.
 
     def _successor(self, listening: socket.socket | None) -> socket.socket:
-        """A socket that keeps the port, bound before the old one is closed.
+        """Return a socket that keeps the port, bound before the old socket is closed.
 
-        Between the two a client's outgoing connection could get the port as its own.
+        In between, the kernel could give the port to a client's outgoing connection.
         """
         if listening is None:
             return self._bound_socket()
         if hasattr(socket, "SO_REUSEPORT"):
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            with contextlib.suppress(AddressUnavailable):  # not every system lets them overlap
+            with contextlib.suppress(AddressUnavailable):  # some systems let no two sockets share
                 bound = self._bound_socket(shares_port=True)
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
                 return bound

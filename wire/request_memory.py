@@ -1,10 +1,11 @@
-"""The memory that the unprocessed requests of a listener's connections may take together.
+"""The memory that the unprocessed requests of a listener's connections may use together.
 
 Kafka's ``queued.max.request.bytes`` (KIP-72): a broker whose requests fill the memory stops
-reading until some are processed. Kafka takes a request's memory when its size is known, so that
-four bytes can reserve a hundred million. Here buffers grow with what arrives, and because none of
-many half received requests might then find room for its rest, one connection always reads on: the
-one that waits longest. When that does not help within a second, who waits that long is cut.
+reading until some are processed. Kafka reserves a request's memory once its size is known, so that
+four bytes can reserve a hundred million. Here buffers grow with the bytes that arrive. As then many
+half-received requests might all lack room for the rest, one connection may always read on: the one
+that has held bytes longest. If no memory is released for a second even so, every connection that
+has held bytes for that long is closed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import asyncio
 from typing import Protocol
 
 UNSET_LIMIT_BYTES = 256 * 1024 * 1024
-"""In force where ``queued.max.request.bytes`` is not set: Kafka has no limit then."""
+"""Limit if ``queued.max.request.bytes`` is not set; Kafka then has no limit."""
 STALL_S = 1.0
 _TRUSTED_FRAME_BYTES_MAX = 1024 * 1024
 _TRUSTED_BYTES_MAX = 16 * 1024 * 1024
@@ -25,19 +26,19 @@ class Holder(Protocol):
     """A connection with unprocessed bytes."""
 
     def update_reading(self) -> None:
-        """Ask ``may_read`` again, and stop or go on."""
+        """Ask ``may_read`` again, and pause or resume reading."""
         ...
 
     def refuse(self, reason: str) -> None:
-        """Close, and say why in the log."""
+        """Close the connection and log the reason."""
         ...
 
 
 class RequestMemory:
-    """Counts what each connection holds; oldest holders come first."""
+    """Counts the bytes that each connection holds, in the order in which they began to hold any."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit_bytes: int) -> None:
-        """A limit of 0 or less stands for ``UNSET_LIMIT_BYTES``."""
+        """A ``limit_bytes`` of 0 or less means ``UNSET_LIMIT_BYTES``."""
         self._loop = loop
         self._limit_bytes = limit_bytes if limit_bytes > 0 else UNSET_LIMIT_BYTES
         self._held: dict[Holder, int] = {}
@@ -51,14 +52,14 @@ class RequestMemory:
         return self.total > self._limit_bytes
 
     def may_read(self, holder: Holder) -> bool:
-        """Return whether a connection may read on."""
+        """Return whether a connection may continue to read."""
         return self.total <= self._limit_bytes or next(iter(self._held), holder) is holder
 
     def buffer_size(self, frame_size: int, received: int) -> int:
-        """Return how large a buffer to take for a frame of which some bytes have come.
+        """Return the size of the next buffer for a frame of which ``received`` bytes have arrived.
 
-        Frames of usual size get theirs at once, as long as all have little: so they are not
-        copied. Others have to come first.
+        A frame of usual size gets its whole buffer at once, and so is never copied, while all
+        connections together hold little. Other buffers grow with the bytes that arrive.
         """
         if frame_size <= _TRUSTED_FRAME_BYTES_MAX and self.total + frame_size <= min(
             _TRUSTED_BYTES_MAX, self._limit_bytes
@@ -68,7 +69,7 @@ class RequestMemory:
         return min(frame_size, max(2 * received, room))
 
     def note(self, holder: Holder, held: int) -> None:
-        """A connection holds so many bytes now; 0 when it has gone."""
+        """Record the number of bytes that a connection holds now; 0 if it has ended."""
         before = self._held.get(holder, 0)
         if held == before:
             return

@@ -1,7 +1,7 @@
-"""An API: which fields of Kafka's messages become what of the actors' messages, and back.
+"""An API: the mapping between the fields of Kafka's messages and the actors' messages.
 
-A module of ``wire.kafka.apis`` says no more than this. How fields are encoded, and in which
-versions they are there, stands in the table of ``wire.kafka.messages``.
+A module of ``wire.kafka.apis`` declares only this mapping. The table of ``wire.kafka.messages``
+defines how fields are encoded, and which versions have them.
 """
 
 from __future__ import annotations
@@ -21,36 +21,37 @@ if TYPE_CHECKING:
 
 Maker = Callable[..., Any]
 NEVER = 1 << 15
-"""More than any version."""
+"""A number higher than any version."""
 
 
 @message
 class ApiCall:
-    """The circumstances of a message beside its fields."""
+    """The context in which a message is decoded or encoded."""
 
     version: int
     names: TopicNames = NO_TOPIC_NAMES
-    """What topic ids are resolved with."""
+    """Topic names and ids, to resolve topic ids."""
     listener: str = "PLAINTEXT"
-    """The one whose endpoints the client is told."""
+    """Name of the listener whose endpoints a response gives to the client."""
     request: Any = None
-    """What is answered."""
+    """Request that a response answers; None while a request is decoded."""
     throttle_ms: int = 0
-    """For how long the client is told to wait."""
+    """Throttle time in milliseconds that a response gives to the client."""
 
 
 Reads = tuple[Maker, str, dict[str, Maker]]
-"""How the fields of a request become a message."""
+"""Mapping from a request's fields to a message, as ``reads`` declares it."""
 Writes = tuple[str, dict[str, Maker], Callable[[Any, ApiCall], Any] | None]
-"""How a response becomes the fields of an answer."""
+"""Mapping from a message to a response's fields, as ``writes`` declares it."""
 
 
 def reads(make: Maker, selected: str, **makers: Maker) -> Reads:
-    """``make`` is called with the fields selected (``messages.selection``), in this order.
+    """Declare that a request is decoded by calling ``make`` with the selected fields, in order.
 
-    ``call`` among them is the ``ApiCall``. An array of structures is a tuple of tuples. A maker by
-    the name of a field makes something else of its value. What ``make`` returns goes to the
-    backend: a message, a ``SplitRequest``, a ``CodecAnswer``.
+    ``selected`` has the syntax of ``messages.selection``; the word ``call`` selects the
+    ``ApiCall``. An array of structures is passed as a tuple of tuples. A maker named like a field
+    converts its value. ``make`` returns a message for the backend, a ``SplitRequest`` or a
+    ``CodecAnswer``.
     """
     return make, selected, makers
 
@@ -58,16 +59,17 @@ def reads(make: Maker, selected: str, **makers: Maker) -> Reads:
 def writes(
     selected: str, *, of: Callable[[Any, ApiCall], Any] | None = None, **makers: Maker
 ) -> Writes:
-    """The fields selected (``messages.selection``) of the response, or of what ``of`` makes of it.
+    """Declare that the selected fields are encoded from the response, or from the result of ``of``.
 
-    A maker by the name of a field makes its value of what is found there. Fields that are not
-    selected have their defaults. The time of throttling is the codec's if it is not selected.
+    ``selected`` has the syntax of ``messages.selection``. A maker named like a field converts its
+    value. Fields that are not selected have their defaults, except that the throttle time is the
+    ``ApiCall``'s.
     """
     return selected, makers, of
 
 
 def each(make: Maker) -> Maker:
-    """Make something of the values of each structure of an array."""
+    """Return a maker that calls ``make`` with the values of each structure of an array."""
     return lambda structures: tuple(starmap(make, structures))
 
 
@@ -93,20 +95,20 @@ class Api:
         return self._flexible_from
 
     def decode(self, body: Buffer, call: ApiCall) -> Any:
-        """Return what a request asks for.
+        """Decode the body of a request.
 
-        Raises ``ClientError``, ``struct.error`` or ``ValueError`` on nonsense.
+        Raises ``ClientError``, ``struct.error`` or ``ValueError`` on malformed data.
         """
         read = self._readers.get(call.version)
         if read is None:
-            from .messages.readers import reader  # not before a request comes
+            from .messages.readers import reader  # imported on the first request
 
             read = reader(table.message(self.key, "request"), call.version, *self.reads)
             self._readers[call.version] = read
         return read(body, call)[0]
 
     def encode(self, response: Any, call: ApiCall) -> list[Buffer]:
-        """The body of an answer as buffers to be sent in order; records are not copied."""
+        """Return the body of a response as buffers to be sent in order; records are not copied."""
         write = self._writers.get(call.version)
         if write is None:
             from .messages.writers import writer
@@ -123,25 +125,26 @@ class Api:
 
 @frozen
 class SplitRequest:
-    """A client's request that stands for several of the backend's.
+    """A client's request that becomes several requests to the backend.
 
-    Its answer is made of the tuple of responses, in the order of the requests.
+    Its answer is encoded from the tuple of their responses, in the order of the requests.
     """
 
     requests: tuple[Any, ...]
     whole: Any = None
-    """What they are parts of, if it has a message of its own: the parts are handed out one by one,
-    so that others are served in between, and the answer is made of what ``join`` gives."""
+    """The message that the requests are parts of, with ``join``."""
     join: Callable[[tuple[Any, ...]], Any] | None = None
+    """Joins the responses to the one that is encoded. If set, the requests are submitted one by
+    one, so that other clients are served in between."""
 
 
 class UnknownElement(Exception):
-    """A value that is called unknown, the number 0, stands in a request about ACLs."""
+    """Raised for a request about ACLs in which a value is 0, which means unknown."""
 
     def __init__(self, request: Any) -> None:
         super().__init__("an element is of the unknown kind")
         self.request = request
-        """What was read, for releases that take it."""
+        """The decoded request, for releases that accept it."""
 
 
 @frozen
@@ -152,7 +155,7 @@ class CodecAnswer:
 
 
 class Dropped:
-    """A request that is not answered; those after it are."""
+    """A request that is not answered; later requests of the connection are."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The cluster behind a listener, as it needs it."""
+"""The interface of the cluster to its listeners."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ Respond = Callable[[Any], None]
 
 @message
 class Throttled:
-    """An answer, and for how long the connection is not read."""
+    """A response to a client that used more than its quota."""
 
     response: Any
     throttle_ms: int
+    """Time in milliseconds for which the connection takes no further request."""
     is_held_back: bool = False
-    """Whether the answer comes at the end of this time, as before KIP-219, and not at once."""
+    """True if the response is sent only at the end of this time, as before KIP-219."""
 
 
 class Backend(Protocol):
-    """Takes the requests of all connections; called on the loop's thread only."""
+    """Handles the requests of all connections; called on the event loop's thread only."""
 
     @property
     def kafka_version(self) -> str:
-        """The emulated release; it sets which API versions are offered."""
+        """The emulated release, which determines the API versions offered."""
         ...
 
     def submit(
@@ -38,27 +39,28 @@ class Backend(Protocol):
         context: RequestContext,
         respond: Callable[[Any], None],
     ) -> None:
-        """Hand a request to a broker.
+        """Submit a request to a broker.
 
-        ``respond`` is called once, now or later, on the loop's thread, with the response message
-        or with an exception: any exception closes the connection without an answer
-        (``KafkaError`` and ``Disconnected`` silently, others are logged as errors of the
-        backend). Calls after the first, or after the connection has gone, are ignored.
+        ``respond`` is called once, now or later, on the event loop's thread, with the response
+        message or with an exception. An exception closes the connection, without an answer unless
+        it is a ``ClosingAnswer`` (``KafkaError`` and ``Disconnected`` silently, others are logged
+        as errors of the backend). Calls after the first, or after the connection has ended, are
+        ignored.
         """
         ...
 
     def topic_id(self, broker_id: int, topic: str) -> bytes | None:
-        """The 16 bytes of a topic's id as the broker knows it, None where it does not."""
+        """Return the 16 bytes of a topic's id; None if the broker does not know the topic."""
         ...
 
     def topic_name(self, broker_id: int, topic_id: bytes) -> str | None:
-        """The topic with an id of 16 bytes as the broker knows it, None where it does not."""
+        """Return the topic with an id of 16 bytes; None if the broker does not know the id."""
         ...
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BackendInFront:
-    """A ``Backend`` that looks at requests before another one gets them."""
+    """A ``Backend`` that inspects requests before it passes them to another backend."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -89,8 +91,8 @@ class BackendInFront:
     def _look_at(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
     ) -> tuple[Any, Respond] | None:
-        """Return the request to hand on and who gets the response, or None if it was answered
-        here."""
+        """Return the request to pass on and the function that takes its response; None if the
+        request was answered here."""
         raise NotImplementedError
 
 

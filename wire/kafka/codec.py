@@ -1,12 +1,12 @@
 """Frames to messages and back: request headers, the version check, response framing.
 
-A ``Codec`` belongs to one listener of one broker: the emulated release sets which versions are
-offered, and topic ids are resolved with what that broker knows. Errors of clients are
-``ClientError`` whose text is the reason to log.
+A ``Codec`` belongs to one listener of one broker: the emulated release determines the versions
+offered, and topic ids are resolved with that broker's metadata. A client's error is a
+``ClientError``, whose text is the reason to log.
 
-Why an own codec and no library: importing one stops the loop that all brokers share for more than
-100 ms in the middle of a client's first request, and it copies records. Libraries check this
-codec in the tests instead.
+No library is used, as importing one blocks the event loop that all brokers share for more than
+100 ms in the middle of a client's first request, and libraries copy records. The tests check this
+codec against libraries instead.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ CONSUMER_GROUP_HEARTBEAT = 68
 _HEADER = Struct(">hhih")
 _SIZE_AND_CORRELATION = Struct(">ii")
 _JOINED_BYTES_MAX = 65536
-"""Up to this size one copy is cheaper than a vector of buffers."""
+"""Size up to which joining buffers by a copy is cheaper than writing several."""
 _SMALL_PART_BYTES = 4096
 
 
 @message
 class RequestHeader:
-    """Header of a request, version 1 or 2; ``body_at`` is where the body starts in the frame."""
+    """Header of a request, version 1 or 2; ``body_at`` is the body's position in the frame."""
 
     api_key: int
     api_version: int
@@ -51,7 +51,7 @@ class RequestHeader:
 
 @functools.cache
 def _offered_ranges(kafka_version: str) -> dict[int, VersionRange]:
-    """The same for all listeners of all brokers, and not cheap beside the rest of a start."""
+    """Return the versions offered, cached as all listeners share them and they take a while."""
     return offered_ranges(kafka_version, CODEC_RANGES)
 
 
@@ -66,17 +66,18 @@ class Codec:
         *,
         has_consumer_groups: bool = False,
     ) -> None:
-        """``has_consumer_groups`` offers what clients of such groups need today (KIP-848).
+        """``has_consumer_groups`` offers the API of the consumer group protocol (KIP-848).
 
         Raises ``UsageError`` for a release that is not emulated.
         """
         self.ranges: dict[int, VersionRange] = dict(_offered_ranges(kafka_version))
         if has_consumer_groups:
             self.ranges[CONSUMER_GROUP_HEARTBEAT] = CODEC_RANGES[CONSUMER_GROUP_HEARTBEAT]
-        """API key -> versions offered, as ApiVersions tells."""
+        """API key -> versions offered, as the ApiVersions response lists them."""
         flags = behaviour(kafka_version)
         self._features_epoch = 0 if flags.feature_versioning else None
-        """Nothing is finalised, because a broker with ZooKeeper supports no feature."""
+        """Epoch of the finalized features, of which there are none: a broker with ZooKeeper
+        supports no feature. None before KIP-584."""
         self._tells_own_range = flags.api_versions_range_told
         self._parse_checks = parse_checks(flags)
         self._collectors = collectors(flags)
@@ -87,10 +88,10 @@ class Codec:
         self._api_versions: dict[int, bytes] = {}
 
     def parse_header(self, frame: Buffer) -> RequestHeader:
-        """The header of a frame (without its size field).
+        """Parse the header of a frame (without its size field).
 
         Raises ``ClientError`` for an API or version that is not offered, except that ApiVersions
-        passes with any version (KIP-511).
+        is accepted in any version (KIP-511).
         """
         try:
             key, version, correlation_id, id_size = _HEADER.unpack_from(frame)
@@ -121,11 +122,11 @@ class Codec:
         return RequestHeader(key, version, correlation_id, client_id, at)
 
     def decode(self, api_key: int, api_version: int, body: Buffer) -> Any:
-        """The message in a request body: one of ``protocol``'s, a ``SplitRequest``, a
+        """Decode a request's body to a message of ``protocol``, a ``SplitRequest``, a
         ``CodecAnswer`` or ``DROPPED``.
 
-        Views into ``body`` (records) stay views where it is one. Raises ``ClientError`` if it
-        cannot be decoded.
+        If ``body`` is a view, records are views into it. Raises ``ClientError`` if the body cannot
+        be decoded.
         """
         api = CODECS[api_key]
         if api_key == API_VERSIONS and not self._offers(api_key, api_version):
@@ -147,7 +148,7 @@ class Codec:
             return unknown.request
         except (ClientError, struct.error, ValueError) as error:
             if api_key == FETCH and self._parses_fetches_late:
-                from .late_fetches import parsed_when_handled  # few clusters need it
+                from .late_fetches import parsed_when_handled  # imported here, as rarely needed
 
                 return parsed_when_handled(api, body, call)
             raise ClientError(
@@ -162,7 +163,7 @@ class Codec:
         request: Any = None,
         throttle_ms: int = 0,
     ) -> list[Buffer]:
-        """The body of a response as buffers to be sent in order; records are not copied."""
+        """Return the body of a response as buffers to be sent in order; records are not copied."""
         api = CODECS[api_key]
         if api_key == API_VERSIONS:
             return [self._encode_api_versions(api_version, response)]
@@ -178,7 +179,7 @@ class Codec:
         request: Any = None,
         throttle_ms: int = 0,
     ) -> list[Buffer]:
-        """A whole response with size and header, as few buffers as pays off."""
+        """Return a whole response with size and header, joined to few buffers where that pays."""
         parts = self.encode(api_key, api_version, response, request, throttle_ms)
         size = 4
         for part in parts:
@@ -221,7 +222,7 @@ def _name(key: int) -> str:
 
 
 def _small_parts_joined(parts: list[Buffer]) -> list[Buffer]:
-    """The same bytes in fewer buffers: runs of small ones are joined, large ones kept."""
+    """Return the same bytes in fewer buffers: runs of small buffers are joined."""
     joined: list[Buffer] = []
     small: list[Buffer] = []
     for part in parts:

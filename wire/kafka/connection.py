@@ -1,15 +1,16 @@
-"""A client connection: frames in, one request in processing at a time, responses in order.
+"""A client connection: reads frames, processes one request at a time, sends responses in order.
 
 Kafka mutes a channel while one of its requests is processed; here later frames wait in a queue,
-and reading stops when the queue is long. Small frames are cut out of a receive buffer that all
-connections of the listener share, for each uses it only while the loop is with it. A large frame of
-which only a part has come gets a buffer of its own that the socket then fills directly, so that
-usual produce requests are never copied; how large it is at first is up to ``RequestMemory``.
+and reading pauses when the queue is long. Small frames are copied from a receive buffer that all
+connections of the listener share, as each uses it only during one call of the event loop. A large
+frame of which only a part has arrived gets a buffer of its own, which the socket then fills
+directly, so that usual produce requests are never copied; ``RequestMemory`` decides the size of
+that buffer.
 
-A slow link delays frames before they are looked at and answers before they are written, many at a
-time: it delays each message, and the broker has one request of the connection all the same.
+A slow link delays frames before they are processed, and answers before they are written. Delays of
+several messages overlap, but the broker still processes one request of the connection at a time.
 
-A client that sends nonsense is disconnected with one line in the log, whatever else goes on.
+A client that sends malformed data is disconnected, with one line in the log.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ logger: logging.Logger = logging.getLogger("fakekafka.wire")
 _SIZE = Struct(">i")
 _unpack_size = _SIZE.unpack_from
 _OWN_BUFFER_BYTES_MIN = 4096
-"""An incomplete frame from this size on gets a buffer of its own."""
+"""Size from which an incomplete frame gets a buffer of its own."""
 _WAITING_FRAMES_MAX = 64
 _WAITING_BYTES_MAX = 4 * 1024 * 1024
-_WAITING_FRAME_BYTES = 256  # beside its own
+_WAITING_FRAME_BYTES = 256  # overhead counted per waiting frame
 _LEAVING_BYTES_MAX = 8 * 1024 * 1024
-"""Of answers that are under way to the client, from which on no request is processed."""
+"""Bytes of answers on their way to the client from which on no request is processed."""
 _CONTEXTS_MAX = 64
 
 
@@ -94,28 +95,28 @@ class Connection(asyncio.BufferedProtocol):
         self._service = service
         self._transport: asyncio.Transport | None = None
         self.name: str = ""
-        """As Kafka names connections: ``local:port-peer:port-index``."""
+        """Name in Kafka's format for connections: ``local:port-peer:port-index``."""
         self._peer = "?"
-        self._rest = b""  # the begin of a small frame that is not complete yet
+        self._rest = b""  # the beginning of a small frame that is not complete yet
         self._frame: bytearray | None = None
         """The incomplete frame that the socket fills directly; None while there is none."""
         self._frame_size = 0
-        """Its size; the buffer may be smaller and grow."""
+        """Size of the incomplete frame; its buffer may be smaller, and grow."""
         self._frame_view = memoryview(b"")
-        """The part of the buffer that is not filled yet."""
+        """The part of the frame's buffer that is not filled yet."""
         self._held = 0
         """Bytes that the listener's memory counts for this connection."""
         self._arriving: PacedQueue[Buffer] = PacedQueue(listener.loop, self._arrived)
-        """Frames that the link has not brought yet."""
+        """Frames that the slow link still delays."""
         self._waiting: deque[Buffer] = deque()
-        """Those that it has brought, and nobody has looked at."""
+        """Frames that have arrived and wait to be processed."""
         self._waiting_bytes = 0
         self._leaving: PacedQueue[Sequence[Buffer] | None] = PacedQueue(listener.loop, self._left)
-        """Answers that the link has not brought yet; None is the end."""
+        """Answers that the slow link still delays; None closes the connection."""
         self._ends_when_answered = False
-        """The client has said its last; it is closed once all that is answered."""
+        """True if the client has sent EOF: the connection closes once its requests are answered."""
         self._exchange: Exchange | None = None
-        """The one request in processing."""
+        """The request in processing, if any."""
         self._processing = False
         self._reading_paused = False
         self._writing_paused = False
@@ -127,14 +128,14 @@ class Connection(asyncio.BufferedProtocol):
         sasl = service.security.sasl
         self._authenticator: Authenticator | None = None
         if sasl is not None:
-            from .security.authenticator import Authenticator  # an open cluster has none
+            from .security.authenticator import Authenticator  # imported only with SASL
 
             self._authenticator = Authenticator(sasl, service.codec)
         self._principal = ANONYMOUS
         self._mute_timer: asyncio.TimerHandle | None = None
-        """Runs while the client has to wait because it used more than its quota."""
+        """Runs while the client is throttled because it used more than its quota."""
         self._failure_timer: asyncio.TimerHandle | None = None
-        """Runs while a client that is refused has to wait for the answer."""
+        """Runs while a refused client waits for its answer or for the end of the connection."""
 
     # Called by the transport.
 
@@ -166,7 +167,7 @@ class Connection(asyncio.BufferedProtocol):
             observer.connected(self._service.broker_id, self.name)
 
     def _turn_away(self, transport: asyncio.Transport, delay_ms: int) -> None:
-        """Its address has connected too often: it is closed, but not at once (KIP-612)."""
+        """Close the connection after a delay, as its address connects too often (KIP-612)."""
         self._closed = True
         transport.pause_reading()
         self._failure_timer = self._loop.call_later(delay_ms / 1000, self.close)
@@ -215,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def eof_received(self) -> bool:
-        """Go on with what the client has sent before, as Kafka's ``Selector`` does."""
+        """Continue with the requests sent before the EOF, as Kafka's ``Selector`` does."""
         transport = self._transport
         if transport is None or not (self._arriving or self._waiting):
             return False
@@ -232,7 +233,7 @@ class Connection(asyncio.BufferedProtocol):
     # Frames.
 
     def _cut_frames(self, end: int) -> None:
-        """Take the complete frames out of the first ``end`` bytes of the receive buffer."""
+        """Enqueue the complete frames in the first ``end`` bytes of the receive buffer."""
         receive = self._service.receive_buffer
         start = 0
         while end - start >= 4:
@@ -246,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
             frame_end = start + 4 + size
             if frame_end <= end:
                 frame = bytes(receive[start + 4 : frame_end])
-                # Of a small frame copies are cheaper than views.
+                # Copying parts of a small frame is cheaper than creating views.
                 self._enqueue(frame if size < _OWN_BUFFER_BYTES_MIN else memoryview(frame))
                 start = frame_end
                 continue
@@ -264,7 +265,7 @@ class Connection(asyncio.BufferedProtocol):
         frame[:count] = received
 
     def _grow(self, full: bytearray) -> None:
-        """Take a larger buffer for the frame."""
+        """Move the incomplete frame to a larger buffer."""
         have = len(full)
         self._frame = frame = bytearray(self._service.memory.buffer_size(self._frame_size, have))
         frame[:have] = full
@@ -280,15 +281,15 @@ class Connection(asyncio.BufferedProtocol):
             self._waiting_bytes += len(frame)
 
     def _arrived(self, frame: Buffer) -> None:
-        """The link has brought a frame."""
+        """Process a frame that has arrived over the slow link."""
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
         self._process()
 
     def _process(self) -> None:
-        """Work off waiting frames while no request is in processing."""
+        """Process waiting frames until a request has to wait for its answer."""
         if self._processing:
-            return  # an answer came at once: the loop below goes on with the next frame
+            return  # an answer came at once: the loop below continues with the next frame
         self._processing = True
         try:
             while (
@@ -314,7 +315,7 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def _bytes_waiting(self) -> int:
-        """Return what frames hold that the link has not brought, or that nobody has looked at."""
+        """Return the bytes held by frames that are delayed by the link or wait for processing."""
         count = len(self._waiting) + len(self._arriving)
         return self._waiting_bytes + self._arriving.bytes_held + _WAITING_FRAME_BYTES * count
 
@@ -327,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
             self._service.memory.note(self, held)
 
     def update_reading(self) -> None:
-        """Read, unless too much waits here or in all connections together."""
+        """Resume reading, or pause it if too much waits here or in all connections together."""
         transport = self._transport
         if transport is None or self._closed:
             return
@@ -393,7 +394,7 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _fail(self, transport: asyncio.Transport, step: AuthenticationStep) -> None:
-        """Refuse a client that did not authenticate; the delay keeps it from retrying at once."""
+        """Refuse a client that failed to authenticate, after a delay that slows its retries."""
         self._listener.log_refusal(self._peer, f"failed authentication: {step.failure}")
         self._closed = True
         self._forget()
@@ -423,7 +424,7 @@ class Connection(asyncio.BufferedProtocol):
         submit_parts(split, exchange, submit, self._loop)
 
     def on_response(self, exchange: Exchange, response: Any) -> None:
-        """Send the answer to the request in processing; any other one comes too late."""
+        """Send the answer to the request in processing; ignore one to any other request."""
         if self._exchange is not exchange:
             return
         self._exchange = None
@@ -465,7 +466,7 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def _mute(self, throttle_ms: int, end: Callable[[], None]) -> None:
-        """Take no request for a throttle time in milliseconds, and do something at its end."""
+        """Process no request for ``throttle_ms`` milliseconds, then call ``end``."""
         if self._mute_timer is not None:
             self._mute_timer.cancel()
         self._mute_timer = self._loop.call_later(throttle_ms / 1000, end)
@@ -495,7 +496,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write(transport, parts)
 
     def _write(self, transport: asyncio.Transport, parts: Sequence[Buffer]) -> None:
-        """Have the link bring an answer to the client."""
+        """Send an answer to the client, delayed by the slow link if there is one."""
         link = self._service.link
         size = sum(map(len, parts)) if link is not None else 0
         delay_s = 0.0 if link is None else link.to_client_s(size)
@@ -507,7 +508,7 @@ class Connection(asyncio.BufferedProtocol):
             transport.writelines(parts)
 
     def _left(self, parts: Sequence[Buffer] | None) -> None:
-        """The link has brought an answer, or the end."""
+        """Write an answer that has passed the slow link, or close the connection for None."""
         transport = self._transport
         if transport is None:
             return
@@ -518,7 +519,7 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def _end_after_answers(self, transport: asyncio.Transport) -> None:
-        """Close when the link has brought what was written."""
+        """Close the connection once the answers written before have passed the slow link."""
         if self._leaving:
             self._leaving.put(None, 0, 0.0)
         else:
@@ -546,7 +547,7 @@ class Connection(asyncio.BufferedProtocol):
     # The end.
 
     def close(self) -> None:
-        """Close at once, without a word; a request in processing stays unanswered."""
+        """Close at once, without logging; a request in processing stays unanswered."""
         if self._failure_timer is not None:
             self._failure_timer.cancel()
             self._failure_timer = None
@@ -559,14 +560,14 @@ class Connection(asyncio.BufferedProtocol):
             cut(self._transport)
 
     def _close_gently(self) -> None:
-        """Close when what was written has been sent."""
+        """Close the connection once all answers written before have been sent."""
         self._closed = True
         self._forget()
         if self._transport is not None:
             self._end_after_answers(self._transport)
 
     def refuse(self, reason: str) -> None:
-        """Close, and say why in the log."""
+        """Close the connection and log the reason."""
         if not self._closed:
             self._listener.log_refusal(self._peer, reason)
             self.close()
@@ -581,7 +582,7 @@ class Connection(asyncio.BufferedProtocol):
         self.close()
 
     def _forget(self) -> None:
-        """Drop what the connection holds: frames, the request in processing, the timer."""
+        """Drop all that the connection holds: frames, the request in processing, timers."""
         self._exchange = None
         self._arriving.clear()
         self._waiting.clear()
@@ -597,7 +598,7 @@ class Connection(asyncio.BufferedProtocol):
         self._idle_timer = self._mute_timer = None
 
     def _watch_idleness(self) -> None:
-        """Close after ``connections.max.idle.ms`` without traffic; one timer, not one a frame."""
+        """Close after ``connections.max.idle.ms`` without traffic; no timer is set per frame."""
         loop = self._loop
         idle_max_s = self._service.idle_ms / 1000
         if idle_max_s <= 0:

@@ -1,4 +1,4 @@
-"""The addresses of brokers that clients of one listener are given."""
+"""The addresses of brokers in responses to clients of one listener."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...protocol.values import BrokerInfo
 def addresses(
     brokers: Sequence[BrokerInfo], listener: str
 ) -> list[tuple[int, str, int, str | None]]:
-    """Id, host, port and rack of brokers."""
+    """Return id, host, port and rack of each broker."""
     return [(broker.id, *_address(broker, listener), broker.rack) for broker in brokers]
 
 
 def _address(broker: BrokerInfo, listener: str) -> tuple[str, int]:
-    """Host and port of a broker on the listener, or on its first one where it lacks that."""
+    """Return a broker's host and port on the listener, or on its first if it lacks the listener."""
     endpoint = broker.endpoint(listener)
     if endpoint is None:
         if not broker.endpoints:

@@ -1,4 +1,4 @@
-"""The response that carries one error for everything a request asked (Kafka: getErrorResponse)."""
+"""The response that has one error for everything a request asks (Kafka: getErrorResponse)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _add_partitions(
 _COORDINATOR_TEXTS = {
     ErrorCode.ILLEGAL_SASL_STATE: "Request is not valid given the current SASL state.",
 }
-"""What an answer to FindCoordinator says of an error that is about the connection and no key
+"""Error messages in a FindCoordinator response for errors of the connection, not of a key
 (``FindCoordinatorResponse.prepareErrorResponse``)."""
 
 _BUILDERS: dict[type, _Builder] = {
@@ -234,7 +234,7 @@ def has_error_response(request_type: type) -> bool:
 
 
 def error_response(request: Any, error: ErrorCode) -> Any:
-    """Build the response; ``UsageError`` for a request that has none."""
+    """Build the error response to a request; raise ``UsageError`` if the request has none."""
     try:
         build = _BUILDERS[type(request)]
     except KeyError:

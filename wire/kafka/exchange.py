@@ -1,4 +1,4 @@
-"""A request on its way through the backend: what it takes to answer it, alone or in parts."""
+"""Requests on their way through the backend, whole or in parts, and how they are answered."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .backend import Throttled
 from .codec import RequestHeader
 
 Submit = Callable[[Any, Callable[[Any], None]], None]
-"""Takes a request for the backend and what its response is given to."""
+"""Submits a request to the backend, with the function that takes its response."""
 
 
 class Responder(Protocol):
-    """Sends the answers of the requests that were handed out."""
+    """Sends the answers to requests that were submitted."""
 
     def on_response(self, exchange: Exchange, response: Any) -> None: ...
 
 
 class Exchange:
-    """A request on its way, with what is needed to answer it."""
+    """A request that is being processed, with the header and responder needed to answer it."""
 
     __slots__ = ("_responder", "header", "request")
 
@@ -37,7 +37,7 @@ class Exchange:
 
 
 class SplitExchange:
-    """Gathers the responses of the requests that one client request stands for."""
+    """Gathers the responses to the parts of one client request."""
 
     __slots__ = ("_exchange", "_join", "_missing", "_responses", "_throttled")
 
@@ -49,10 +49,10 @@ class SplitExchange:
         self._responses: list[Any] = [None] * count
         self._missing = count
         self._throttled: Throttled | None = None
-        """The one that waits longest."""
+        """The response with the longest throttle time so far."""
 
     def respond_to(self, index: int) -> Callable[[Any], None]:
-        """Return what answers the request with this index."""
+        """Return the function that takes the response to the part with this index."""
         answered = False
 
         def respond(response: Any) -> None:
@@ -81,9 +81,9 @@ class SplitExchange:
 def submit_parts(
     split: SplitRequest, exchange: Exchange, submit: Submit, loop: asyncio.AbstractEventLoop
 ) -> None:
-    """Hand out the parts of a request, all at once or each after other clients had their turn."""
+    """Submit the parts of a request, all at once, or one by one with other clients in between."""
     if not split.requests:
-        return  # OffsetFetch of no group: OffsetFetchResponse.errorCounts throws, as of 3.0
+        return  # OffsetFetch of no group: since 3.0 OffsetFetchResponse.errorCounts throws
     if split.join is None:
         gathered = SplitExchange(exchange, len(split.requests))
         for index, request in enumerate(split.requests):

@@ -1,4 +1,4 @@
-"""Requests of clients become messages to the nodes of a runtime, and their replies answers."""
+"""Sends requests of clients as messages to the nodes of a runtime, and their replies as answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ClientRequest(Endpoint):
-    """The asker of one request that came over a connection: takes the reply there."""
+    """The sender of one request that arrived over TCP; passes the reply to its connection."""
 
     __slots__ = (
         "_respond",
@@ -69,7 +69,7 @@ class TcpLink:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Gateway:
-    """The brokers of a runtime, as listeners know them."""
+    """The brokers of a runtime, as listeners see them."""
 
     def __init__(self, runtime: Runtime, kafka_version: str) -> None:
         self.runtime = runtime
@@ -85,23 +85,23 @@ class Gateway:
         return None if broker is None else broker.metadata_cache.topic_name(uuid_text(topic_id))
 
     def authorizer(self, broker_id: int) -> Authorizer | None:
-        """The broker's authorizer, None while it is down."""
+        """Return the broker's authorizer; None while the broker is down."""
         security = self.security(broker_id)
         return None if security is None else security.authorizer
 
     def knows_topic(self, broker_id: int, topic: str) -> bool:
-        """Return whether the broker knows of the topic."""
+        """Return whether the broker knows the topic."""
         broker = self._broker(broker_id)
         return broker is not None and broker.metadata_cache.contains_topic(topic)
 
     def partitions_of(self, broker_id: int, topic: str) -> int:
-        """Return how many partitions the topic has as the broker knows it."""
+        """Return the topic's number of partitions in the broker's metadata."""
         broker = self._broker(broker_id)
         cache = None if broker is None else broker.metadata_cache
         return 0 if cache is None else sum(1 for _ in cache.topic_partitions(topic))
 
     def security(self, broker_id: int) -> BrokerSecurity | None:
-        """Return what the broker knows of users, None while it is down."""
+        """Return the broker's knowledge of users; None while the broker is down."""
         broker = self._broker(broker_id)
         return None if broker is None else broker.security
 
@@ -109,7 +109,7 @@ class Gateway:
         return ClientRequest(client, TCP_CLIENTS, respond, is_carried_elsewhere=False)
 
     def _client_of(self, connection_name: str, request: object, context: RequestContext) -> str:
-        """The name of the client that sent a request."""
+        """Return the name of the client that sent a request."""
         return connection_name
 
     def submit(
@@ -120,7 +120,7 @@ class Gateway:
         context: RequestContext,
         respond: Respond,
     ) -> None:
-        """Make a client's request a message; in a recorded run it is an operation, too."""
+        """Send a client's request to its broker; a recorded run also records an operation."""
         client = self._client_of(connection_name, request, context)
         runtime = self.runtime
         before = runtime.cause
@@ -134,7 +134,7 @@ class Gateway:
         runtime.cause = before
 
     def _broker(self, broker_id: int) -> Broker | None:
-        """The broker, if its process is alive."""
+        """Return the broker; None if its process is not alive."""
         name = broker_name(broker_id)
         process = self.runtime.processes.get(name)
         broker: Any = None if process is None else process.nodes.get(name)

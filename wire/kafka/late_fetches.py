@@ -1,8 +1,8 @@
-"""Fetch requests of 0.10 that are broken: Scala code reads them beside all others.
+"""Malformed fetch requests to a broker of 0.10, which parses them with Scala code of their own.
 
-``kafka.api.FetchRequest.readFrom`` takes null for an empty array and for a name. What ends too
-early throws in the processor of the socket server, which neither answers nor closes the connection
-(``Processor.run``).
+``kafka.api.FetchRequest.readFrom`` accepts null as an empty array and as a name. A request that
+ends too early throws in the processor of the socket server, which neither answers nor closes the
+connection (``Processor.run``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .topic_names import NULL_NAME
 
 
 def parsed_when_handled(api: Api, body: Buffer, call: ApiCall) -> object:
-    """The request, an answer to one without a name, or ``DROPPED``."""
+    """Return the request, the answer to a request with a null topic name, or ``DROPPED``."""
     try:
         request, _ = _reader(api, call.version)(body, call)
     except (ClientError, struct.error, ValueError):

@@ -22,6 +22,6 @@ class KafkaListener(AcceptingListener["Connection"]):
         self.service: BrokerService = service
 
     def _make_connection(self) -> Connection:
-        from .connection import Connection  # a cluster starts without any
+        from .connection import Connection  # imported on the first connection
 
         return Connection(self, self.service)

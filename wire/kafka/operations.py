@@ -1,4 +1,4 @@
-"""In a recorded run every request that came over TCP is an operation of its client."""
+"""Records every request that arrives over TCP as an operation of its client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @functools.cache
 def operation_name(request_name: str) -> str:
-    """``OffsetCommitRequest`` is the operation ``offset_commit``."""
+    """Return the name of a request's operation: ``offset_commit`` for ``OffsetCommitRequest``."""
     return _WORD.sub("_", request_name.removesuffix("Request")).lower()
 
 
@@ -45,7 +45,7 @@ class TcpOperation:
         )
 
     def end(self, response: object) -> None:
-        """Record how it ended, and answer."""
+        """Record how the operation ended, and pass the response on."""
         runtime = self._runtime
         recorder = runtime.recorder
         if recorder is not None:

@@ -1,4 +1,4 @@
-"""The items on their way over one direction of a slow TCP connection."""
+"""The queue of items on their way over one direction of a slow TCP connection."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ T = TypeVar("T")
 
 
 class ClientLink(Protocol):
-    """The link between the clients and one broker: how long what is sent now is under way."""
+    """The link between the clients and one broker, which delays the bytes sent over it."""
 
     def to_broker_s(self, size: int) -> float:
-        """Seconds until so many bytes of a client reach the broker."""
+        """Return the seconds until ``size`` bytes that a client sends now reach the broker."""
         ...
 
     def to_client_s(self, size: int) -> float:
-        """Seconds until so many bytes of the broker reach a client."""
+        """Return the seconds until ``size`` bytes that the broker sends now reach a client."""
         ...
 
 
 class PacedQueue(Generic[T]):
-    """Hands on what is put into it, in this order, each after its own delay and none before.
+    """A queue that delivers items in order, each after its own delay at the earliest.
 
-    Delays run side by side: a thousand items a second stay a thousand a second, however long each
-    is under way.
+    Delays overlap: a thousand items a second stay a thousand a second, however long each is on its
+    way.
     """
 
     __slots__ = ("_loop", "_take", "_timer", "_under_way", "bytes_held")
@@ -38,13 +38,13 @@ class PacedQueue(Generic[T]):
         self._under_way: deque[tuple[float, int, T]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self.bytes_held: int = 0
-        """Bytes of all that is under way."""
+        """Bytes of all items on their way."""
 
     def __len__(self) -> int:
         return len(self._under_way)
 
     def put(self, item: T, size: int, delay_s: float) -> None:
-        """Have an item of so many bytes arrive after a delay, and after all before it."""
+        """Deliver an item of ``size`` bytes after a delay, and after all items before it."""
         due_s = self._loop.time() + delay_s
         self._under_way.append((due_s, size, item))
         self.bytes_held += size
@@ -52,7 +52,7 @@ class PacedQueue(Generic[T]):
             self._timer = self._loop.call_at(due_s, self._arrive)
 
     def clear(self) -> None:
-        """Lose what is under way."""
+        """Discard all items on their way."""
         self._under_way.clear()
         self.bytes_held = 0
         if self._timer is not None:
@@ -61,7 +61,7 @@ class PacedQueue(Generic[T]):
 
     def _arrive(self) -> None:
         under_way = self._under_way
-        # Timers have a resolution of a millisecond; what is due together goes together.
+        # Timers have a resolution of a millisecond; items due by now are delivered together.
         now_s = self._loop.time()
         while under_way:
             due_s, size, item = under_way[0]

@@ -1,6 +1,6 @@
-"""Checks of old releases while they parse a request: a wrong value closes the connection.
+"""Checks of old releases while they parse a request: an invalid value closes the connection.
 
-Later ones answer such requests with an error. Source: the constructors of ``ProduceRequest``,
+Later releases answer with an error instead. Source: the constructors of ``ProduceRequest``,
 ``FetchRequest``, ``ListOffsetRequest``, ``FindCoordinatorRequest``, ``DescribeConfigsRequest`` and
 ``AlterConfigsRequest`` of Kafka 1.1, and ``RequestContext.parseRequest``; the ``Protocol`` of Kafka
 0.10.1 for ``CreateTopicsRequest``.
@@ -32,7 +32,7 @@ _COORDINATOR_TYPES = (0, 1)
 
 
 def _check_produce(request: ProduceRequest | SplitRequest, version: int) -> None:
-    """Each partition has records, since version 3 exactly one batch of format v2."""
+    """Check that each partition has records, since version 3 exactly one batch of format v2."""
     whole: ProduceRequest = request.whole if isinstance(request, SplitRequest) else request
     for entry in whole.partitions:
         records = entry.records
@@ -57,7 +57,7 @@ def _size_of_first(records: Readable) -> int:
 def _check_isolation(
     request: FetchRequest | ListOffsetsRequest | CodecAnswer, _version: int
 ) -> None:
-    """The codec itself answers a request with another isolation level."""
+    """Refuse an unknown isolation level, for which decoding gives a ``CodecAnswer``."""
     if isinstance(request, CodecAnswer):
         raise ClientError("there is no such isolation level")
 
@@ -83,7 +83,7 @@ def _check_topic_configs(request: CreateTopicsRequest, _version: int) -> None:
 
 
 def parse_checks(flags: Behaviour) -> dict[int, Callable[[Any, int], None]]:
-    """Return those of a release by API key; each raises ``ClientError``."""
+    """Return the checks of a release by API key; each raises ``ClientError``."""
     checking: tuple[tuple[int, bool, Callable[[Any, int], None]], ...] = (
         (0, flags.produce_checked_while_parsing, _check_produce),
         (1, not flags.fetch_generated, _check_isolation),

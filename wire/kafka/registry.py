@@ -1,7 +1,7 @@
-"""The APIs that can be served: in which versions, and their modules on first use.
+"""The APIs that can be served, with their versions and the modules that define them.
 
-The ApiVersions answer needs the versions of all APIs as soon as a broker listens. A cluster is
-asked for few of them, so a module is imported when the first request of one of its APIs comes.
+The ApiVersions response needs the versions of all APIs as soon as a broker listens. A cluster
+usually serves few APIs, so a module is imported on the first request of one of its APIs.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _MODULE_OF = {key: name for name, keys in _MODULES.items() for key in keys}
 CODEC_RANGES: Mapping[int, VersionRange] = MappingProxyType(
     {key: version_range(key) for key in sorted(_MODULE_OF)}
 )
-"""API key -> versions that can be served, in key order: all that Kafka's table has."""
+"""API key -> versions that can be served, in key order: all versions in Kafka's field table."""
 
 
 class _Codecs(dict[int, Api]):
-    """API key -> its API; holds those that have been asked for."""
+    """API key -> its ``Api``, which is imported when it is first looked up."""
 
     def __missing__(self, key: int) -> Api:
         module = import_module(f".apis.{_MODULE_OF[key]}", __package__)

@@ -1,7 +1,7 @@
 """Requests that name something twice.
 
-Kafka collects what many requests name in a map: the last mention counts, and it is answered once,
-where the first one was. Which requests these are hangs on the release.
+Kafka collects the entries of many requests in a map: the last entry of a key counts, and is
+answered once, at the place of the first. The release decides which requests are treated so.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from .api import CodecAnswer
 
 _T = TypeVar("_T")
 Collector = Callable[[Any, int], Any]
-"""Gives the request, whose version is told, without what does not count."""
+"""Returns a request without repeated entries; takes the request and its version."""
 
 
 def by_partition(entry: Any) -> object:
-    """Return what tells apart the entries of most requests."""
+    """Return the partition of an entry, by which the entries of most requests differ."""
     return entry.topic_partition
 
 
 def last_of_each(entries: Sequence[_T], key: Callable[[_T], object] = by_partition) -> Sequence[_T]:
-    """The entries without those that a later one overrides."""
+    """Return the entries without those that a later entry of the same key overrides."""
     if len(entries) < 2:
         return entries
     found = {key(entry): entry for entry in entries}
@@ -37,7 +37,7 @@ def _itself(entry: _T) -> _T:
 
 
 def _collecting(field: str, key: Callable[[Any], object]) -> Collector:
-    """Collects what a field of the request lists."""
+    """Return a collector of the entries in a field of the request."""
 
     def collect(request: Any, _version: int) -> Any:
         if type(request) is CodecAnswer:
@@ -66,7 +66,7 @@ _RESOURCES = _collecting("resources", itemgetter(0))
 
 
 def collectors(flags: Behaviour) -> dict[int, Collector]:
-    """By API key: what a release collects; other codecs collect in every release."""
+    """Return the collectors of a release by API key; other APIs collect in every release."""
     collecting: tuple[tuple[int, bool, Collector], ...] = (
         (1, not flags.fetches_parsed_when_handled, _PARTITIONS),
         (8, flags.repeated_old_commits_answered_once, _collect_old_commit),

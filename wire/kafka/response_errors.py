@@ -1,4 +1,4 @@
-"""The errors in a response, in words."""
+"""The errors in a response, as text."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _WITHOUT_ERRORS = frozenset(
         "TopicPartition", "RecordBatch", "AbortedTransaction",
     }
 )  # fmt: skip
-"""Types of fields that hold no error."""
+"""Types of fields that contain no error."""
 
 
 def errors_text(response: object) -> str | None:
-    """The first errors in a response with what they are about; None if there is no error."""
+    """Return the first errors in a response with their subjects; None if there is no error."""
     if not has_error(response):
         return None
     return ", ".join(dict.fromkeys(text for _, text in first_errors(response)))
 
 
 def first_errors(response: object) -> list[tuple[ErrorCode, str]]:
-    """The first errors in a response, each with words that name it and what it is about."""
+    """Return the first errors in a response, each with a text of its subject and name."""
     return list(islice(_errors(response, ""), _ERRORS_SHOWN))
 
 
 def has_error(value: Any) -> bool:
-    """Return whether there is an error in a response; faster than to name it."""
+    """Return whether a response contains an error; faster than ``first_errors``."""
     kind = value.__class__
     if kind is ErrorCode:
         return value is not ErrorCode.NONE
@@ -57,7 +57,7 @@ _known_fields: dict[type, tuple[str, ...]] = {}
 
 @functools.cache
 def _fields(kind: type) -> tuple[str, ...]:
-    """Names of the fields of a message that may hold an error."""
+    """Return the names of the fields of a message that may contain an error."""
     return tuple(
         field.name
         for field in dataclasses.fields(kind)

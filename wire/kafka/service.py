@@ -1,4 +1,4 @@
-"""The common part of the connections of a broker's listener."""
+"""The state that the connections of a broker's listener share."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _RECEIVE_BUFFER_BYTES = 65536
 
 
 class ClientObserver(Protocol):
-    """Hears what clients ask and are told; called on the loop's thread, must not wait or raise."""
+    """Observes requests and answers; called on the event loop's thread, must not wait or raise."""
 
     def connected(self, broker_id: int, connection: str) -> None:
-        """A client has connected; ``connection`` is Kafka's name of it."""
+        """Called when a client has connected; ``connection`` is Kafka's name of the connection."""
         ...
 
     def disconnected(self, broker_id: int, connection: str) -> None:
-        """A connection has ended, whoever closed it."""
+        """Called when a connection has ended, no matter which side closed it."""
         ...
 
     def asked(self, connection: str, header: RequestHeader, request: Any) -> None:
-        """A request was read."""
+        """Called with each request that was decoded."""
         ...
 
     def answered(
         self, broker_id: int, connection: str, header: RequestHeader, request: Any, response: Any
     ) -> None:
-        """A request is answered with a response message."""
+        """Called when a request is answered with a response message."""
         ...
 
 
 class BrokerService:
-    """A broker as its connections see it: who answers, in which encoding, within which limits."""
+    """A broker as its connections see it: its backend, codec, security and limits."""
 
     def __init__(
         self,
@@ -58,9 +58,9 @@ class BrokerService:
         observer: ClientObserver | None = None,
     ) -> None:
         """``max_request_bytes`` is ``socket.request.max.bytes``, ``idle_ms`` is
-        ``connections.max.idle.ms`` (0 or less: never), ``queued_bytes_max`` is
-        ``queued.max.request.bytes``; without a ``link`` nothing is delayed; an
-        ``observer`` hears what clients ask.
+        ``connections.max.idle.ms`` (0 or less for no limit), ``queued_bytes_max`` is
+        ``queued.max.request.bytes``. Without a ``link`` nothing is delayed; an ``observer`` is
+        called with requests and responses.
         """
         self.broker_id: int = broker_id
         self.backend: Backend = backend
@@ -75,15 +75,16 @@ class BrokerService:
         self._has_consumer_groups = has_consumer_groups
         self._codec: Codec | None = None
         self.connection_delay_ms: Callable[[str], int] = _taken_at_once
-        """After how many milliseconds a new connection from an address is closed; 0 takes it."""
+        """Returns the milliseconds after which a new connection from an address is closed; 0 to
+        accept it."""
         self.memory: RequestMemory = RequestMemory(loop, queued_bytes_max)
         self.receive_buffer: memoryview = memoryview(b"")
-        """Where all connections receive, one at a time; made for the first one."""
+        """Buffer into which all connections receive, in turn; made for the first connection."""
         self._connection_count = 0
 
     @property
     def codec(self) -> Codec:
-        """What the connections' bytes mean; made for the first connection."""
+        """Decoder and encoder of all connections; made for the first one."""
         if self._codec is None:
             from .codec import Codec
 
@@ -96,7 +97,7 @@ class BrokerService:
         return self._codec
 
     def limit_connections(self, delay_ms: Callable[[str], int] | None) -> None:
-        """Ask this before a connection is taken; None takes all."""
+        """Set the function that delays and refuses new connections; None accepts all."""
         self.connection_delay_ms = _taken_at_once if delay_ms is None else delay_ms
 
     def next_connection_index(self) -> int:
@@ -107,5 +108,5 @@ class BrokerService:
 
 
 def _taken_at_once(_address: str) -> int:
-    """Without quotas every client may connect."""
+    """Accept every connection, as there is no quota."""
     return 0

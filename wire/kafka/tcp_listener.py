@@ -1,4 +1,4 @@
-"""Real clients over TCP: joins the listeners of ``wire`` to the nodes of a runtime."""
+"""Real clients over TCP: connects the listeners of ``wire`` to the nodes of a runtime."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class TcpGateway(Gateway):
-    """The ``Backend`` of the listeners: every request becomes a message of the network."""
+    """The ``Backend`` of the listeners; sends every request as a message over the network."""
 
     runtime: LiveRuntime | ThreadedRuntime
 
 
 @frozen
 class BrokerCredentials:
-    """A broker's knowledge of users: passwords by its settings, the rest by ZooKeeper."""
+    """A broker's knowledge of users: passwords from its settings, the rest from ZooKeeper."""
 
     users: Mapping[str, str]
     gateway: Gateway
@@ -72,9 +72,9 @@ class TcpListener:
         has_consumer_groups: bool = False,
         guard: Callable[[TcpGateway], Backend] | None = None,
     ) -> None:
-        """``listeners`` has the port of each, 0 for a free one; ``security_of`` gives what a
-        broker's listener asks of clients; clients are told ``advertised_host``; the limits are
-        those of ``BrokerService``; ``guard`` gives what stands between the connections and the
+        """``listeners`` has the port of each listener, 0 for a free port; ``security_of`` returns
+        the security of a broker's listener; clients are given ``advertised_host``; the limits are
+        those of ``BrokerService``; ``guard`` returns a backend between the connections and the
         gateway.
         """
         self._gateway = gateway
@@ -92,13 +92,13 @@ class TcpListener:
         self._listeners: dict[str, KafkaListener] = {}
         self._broker_id = -1
         self._is_released = False
-        """Whether the cluster stops: whatever its brokers still do, no port is taken again."""
+        """True if the cluster stops: no port is bound again, even if a broker still asks for it."""
         self._timer: RequestTimer | None = None
         self._observer: ClientObserver | None = None
 
     @property
     def port(self) -> int:
-        """The first listener's; 0 before it is bound, if it takes a free one."""
+        """Port of the first listener; 0 before it is bound, if it takes a free port."""
         return self._ports[self._specs[0][0].name]
 
     @property
@@ -110,7 +110,7 @@ class TcpListener:
         def bind() -> None:
             if self._broker_id != broker_id:
                 for listener in self._listeners.values():
-                    listener.close()  # its service answers for the id that the broker had
+                    listener.close()  # its service has the former id of the broker
                 self._listeners.clear()
                 self._broker_id = broker_id
             for spec, _ in self._specs:
@@ -143,7 +143,7 @@ class TcpListener:
         return KafkaListener(loop, self.host, port, service)
 
     def observe(self, observer: ClientObserver | None) -> None:
-        """Tell an observer what all clients ask from now on; None ends it."""
+        """Set the observer of all requests and responses from now on; None removes it."""
 
         def begin() -> None:
             self._observer = observer
@@ -153,10 +153,10 @@ class TcpListener:
         self._runtime.thread.call(begin)
 
     def enforce(self, quotas: ClientQuotas) -> None:
-        """Throttle clients that exceed these quotas; nothing is counted without any."""
+        """Throttle clients that exceed these quotas; without a quota nothing is counted."""
         gateway, backend = self._gateway, self._backend
         if quotas.is_any:
-            from .security.throttling import ThrottlingBackend  # few clusters have quotas
+            from .security.throttling import ThrottlingBackend  # imported only for quotas
 
             now_ms = self._runtime.now_ms
             backend = ThrottlingBackend(backend, quotas, now_ms, gateway.partitions_of)
@@ -171,7 +171,7 @@ class TcpListener:
         self._time_requests(quotas)
 
     def _time_requests(self, quotas: ClientQuotas) -> None:
-        """Count how long requests take while some quota limits it."""
+        """Measure how long requests take, while a quota limits that time."""
         network = self._runtime.network
         if self._timer is not None:
             network.stop_observing(self._timer.on_delivery)
@@ -187,15 +187,15 @@ class TcpListener:
         self._with_all(KafkaListener.serve)
 
     def close(self) -> None:
-        """Refuse clients; the ports stay ours, so that a restart finds them free."""
+        """Refuse clients; the ports stay bound, so that a restart can use them again."""
         self._with_all(lambda listener: listener.close(keep_port=True))
 
     def lose_power(self) -> None:
-        """Do as ``close``: clients on this machine hear of it in any case."""
+        """Do the same as ``close``: clients on the same machine notice the end in any case."""
         self.close()
 
     def release(self) -> None:
-        """Give the ports back for good; for a cluster that stops while its brokers still run."""
+        """Release the ports for good, for a cluster that stops while its brokers still run."""
 
         def release() -> None:
             self._is_released = True

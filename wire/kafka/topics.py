@@ -1,4 +1,4 @@
-"""Partitions by their topics, as messages name them."""
+"""Partitions grouped by topic, as messages list them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...protocol.values import TopicPartition
 
 R = TypeVar("R")
 Topics = Iterable[tuple[str, Iterable[int]]]
-"""Topics with numbers of partitions."""
+"""Topics with the numbers of their partitions."""
 PARTITION_ERRORS = "[name partitions[partitionIndex=partition errorCode]]"
-"""What most answers tell of results that are partitions and errors, grouped by topic."""
+"""Selection of the errors of partitions, grouped by topic, in most responses."""
 
 
 def by_topic(results: Iterable[R]) -> Collection[tuple[str, Sequence[R]]]:
-    """Group results by topic, topics in order of first appearance.
+    """Group results by topic, with topics in order of first appearance.
 
     A result has its partition as ``topic_partition``, or is a tuple that begins with it.
     """
@@ -31,17 +31,17 @@ def by_topic(results: Iterable[R]) -> Collection[tuple[str, Sequence[R]]]:
 
 
 def partitions_of(topics: Topics) -> tuple[TopicPartition, ...]:
-    """The partitions that topics with numbers stand for."""
+    """Return the partitions of topics with partition numbers."""
     return tuple([TopicPartition(topic, number) for topic, numbers in topics for number in numbers])
 
 
 def partitions_or_all(topics: Topics | None) -> tuple[TopicPartition, ...] | None:
-    """The same where null asks for all of them."""
+    """Return the partitions of topics; None, which asks for all partitions, stays None."""
     return None if topics is None else partitions_of(topics)
 
 
 def each_partition(make: Callable[..., R]) -> Callable[[Iterable[tuple[str, Any]]], tuple[R, ...]]:
-    """Make something of each partition and what a request says of it beside its number."""
+    """Return a function that calls ``make`` with each partition and its other fields."""
     return lambda topics: tuple(
         [
             make(TopicPartition(topic, number), *said)

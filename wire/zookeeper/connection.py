@@ -1,11 +1,11 @@
 """A client connection of a ZooKeeper server: jute frames in and out.
 
-The connection speaks to its server through a *link*: requests go in as the messages of ``zkfake``,
-what the server says comes back to ``on_message``. Packets are numbered per direction, so that a
-message lost by the network ends the connection, as a lost segment would for TCP. Answers leave in
-the order of the requests, also those that need no server.
+The connection talks to its server through a *link*: it sends requests as messages of ``zkfake``,
+and the server's messages come back to ``on_message``. Packets are numbered per direction, so that a
+message lost by the network ends the connection, as a lost segment would for TCP. Answers are sent
+in the order of the requests, including those that are answered without the server.
 
-Losing the connection is not the end of the session: only ``closeSession`` or its timeout is.
+A lost connection does not end the session: only ``closeSession`` or its timeout does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ logger: logging.Logger = logging.getLogger("fakekafka.wire")
 _SIZE = Struct(">i")
 _PING_XID = -2
 _CALLS_MAX = 1000
-"""Calls without an answer from which on no more are read."""
+"""Number of unanswered calls at which no more are read."""
 
 
 class ZooKeeperConnection(asyncio.Protocol):
@@ -53,25 +53,25 @@ class ZooKeeperConnection(asyncio.Protocol):
         self._service = service
         self._transport: asyncio.Transport | None = None
         self._link: ZooKeeperPort | None = None
-        """To the server; None before the connection is made and after it is over."""
+        """Port to the server; None before the connection is made and after it has ended."""
         self._peer = "?"
         self._frames = bytearray()
-        """What has come and is not processed."""
+        """Bytes received but not processed yet."""
         self._connect: Connect | None = None
         self._connect_timer: asyncio.TimerHandle | None = None
         self._is_connected = False
-        """The server has accepted: calls may go to it."""
+        """True if the server has accepted the session, so that calls may be sent."""
         self._is_over = False
-        """Nothing is read or written any more; only the transport may still be closing."""
+        """True if nothing is read or written any more; the transport may still be closing."""
         self._is_processing = False
         self._calls: deque[Call] = deque()
-        """Without an answer yet, oldest first; the first one is always the server's to answer."""
+        """Unanswered calls, oldest first; the first one always waits for the server."""
         self._session_id = 0
         self._sent = 0
         self._received = 0
-        """Packets of this connection to and from the server."""
+        """Numbers of packets sent to the server and received from it."""
         self._zxid = 0
-        """Last one the client was told."""
+        """Last zxid that the client was sent."""
         self._reading_paused = False
         self._writing_paused = False
 
@@ -123,12 +123,12 @@ class ZooKeeperConnection(asyncio.Protocol):
         self._writing_paused = False
         self._process()
 
-    # What the client says.
+    # Messages of the client.
 
     def _process(self) -> None:
-        """Work off the complete frames, as far as they may be looked at now."""
+        """Process the complete frames, as far as limits allow."""
         if self._is_processing:
-            return  # an answer came at once: the loop below goes on with the next frame
+            return  # an answer came at once: the loop below continues with the next frame
         self._is_processing = True
         try:
             while self._is_ready() and (frame := self._next_frame()) is not None:
@@ -166,7 +166,7 @@ class ZooKeeperConnection(asyncio.Protocol):
         return frame
 
     def update_reading(self) -> None:
-        """Read, unless too much waits here or in all connections together."""
+        """Resume reading, or pause it if too much waits here or in all connections together."""
         transport = self._transport
         if transport is None or self._is_over:
             return
@@ -227,7 +227,7 @@ class ZooKeeperConnection(asyncio.Protocol):
         link.send(Ping(link.connection_id, number, self._session_id))
 
     def _answer_own_calls(self) -> None:
-        """Answer what needs no server, once everything before it is answered."""
+        """Answer calls that need no server, once all calls before them are answered."""
         calls = self._calls
         while calls and calls[0].request is None:
             call = calls.popleft()
@@ -236,16 +236,16 @@ class ZooKeeperConnection(asyncio.Protocol):
                 self.refuse("an authentication scheme that is not known", flush=True)
                 return
 
-    # What the server says.
+    # Messages of the server.
 
     def on_message(self, message: Any) -> None:
-        """A packet of the server, meant for this connection."""
+        """Handle a message of the server; ignore one for another connection."""
         link = self._link
         if link is None or message.connection_id != link.connection_id:
             return
         if isinstance(message, ServerPacket | WatchEvent | Ping):
             if message.number != self._received:
-                self.close()  # one before it was lost
+                self.close()  # a message before this one was lost
                 return
             self._received += 1
             self._on_packet(message)
@@ -285,7 +285,7 @@ class ZooKeeperConnection(asyncio.Protocol):
         self._process()
 
     def _reject_session(self, connect: Connect) -> None:
-        """The session asked for has expired, or is not this client's."""
+        """Answer that the requested session has expired, and close the connection."""
         self._write(encode_connected(connect, 0, 0))
         self._finish(flush=True)
 
@@ -296,7 +296,7 @@ class ZooKeeperConnection(asyncio.Protocol):
     # The end.
 
     def close(self) -> None:
-        """Close at once, without a word."""
+        """Close the connection at once, without logging."""
         self._finish()
 
     def _on_connect_timeout(self) -> None:
@@ -309,7 +309,7 @@ class ZooKeeperConnection(asyncio.Protocol):
             self.close()
 
     def refuse(self, reason: str, *, flush: bool = False) -> None:
-        """Close, and say why in the log."""
+        """Close the connection and log the reason."""
         if not self._is_over:
             self._log_nonsense(reason)
             self._finish(flush=flush)
@@ -318,7 +318,7 @@ class ZooKeeperConnection(asyncio.Protocol):
         self._listener.log_refusal(self._peer, reason)
 
     def _finish(self, *, flush: bool = False) -> None:
-        """Give everything up; ``flush`` lets what is written arrive before the end."""
+        """End the connection; with ``flush``, after the data written has been sent."""
         if not self._is_over:
             self._is_over = True
             self._cancel_connect_timer()

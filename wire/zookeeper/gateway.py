@@ -1,8 +1,8 @@
-"""Real ZooKeeper clients over TCP: joins the listeners of ``wire`` to the ZooKeeper servers.
+"""Real ZooKeeper clients over TCP: connects the listeners of ``wire`` to the ZooKeeper servers.
 
 Every connection is a port of the network, named ``zkclient-1`` and so on, on the machine that all
-TCP clients share: what it exchanges with its server are messages that can be delayed, lost, held
-and traced like those of the brokers' own clients.
+TCP clients share. Its messages to and from the server can be delayed, lost, held and traced like
+those of the brokers' own clients.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
-    """A server's listener on TCP."""
+    """A ZooKeeper server's listener on TCP."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, host: str, port: int, service: ZooKeeperService
@@ -40,8 +40,8 @@ class ZooKeeperListener(AcceptingListener[ZooKeeperConnection]):
 class ZooKeeperTcp:
     """A listener for each ZooKeeper server, for any client that speaks ZooKeeper's protocol.
 
-    ``ports`` fixes the ports, in the order of ``server_ids``; without it they are free ones that
-    stay the same until the end. A server that is down keeps its port and cuts whoever connects.
+    ``ports`` fixes the ports, in the order of ``server_ids``; without it free ports are taken and
+    kept until the end. A server that is down keeps its port and cuts new connections.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ZooKeeperTcp:
         self._started = False
 
     def start(self) -> None:
-        """Take the ports and serve; raises ``UsageError`` when one cannot be taken."""
+        """Bind the ports and serve; raise ``UsageError`` if one cannot be bound."""
 
         def serve() -> None:
             for listener in self._listeners.values():
@@ -81,7 +81,7 @@ class ZooKeeperTcp:
         self._started = True
 
     def stop(self) -> None:
-        """Cut every connection and give the ports back; before the runtime stops. Idempotent."""
+        """Cut all connections and release the ports, before the runtime stops. Idempotent."""
         if self._started:
             self._started = False
             self._runtime.thread.call(self._close)
@@ -92,11 +92,11 @@ class ZooKeeperTcp:
 
     @property
     def connect_string(self) -> str:
-        """``host:port`` of every server, comma-separated, as clients want it."""
+        """``host:port`` of every server, comma-separated, as clients expect it."""
         return ",".join(self.address(server_id) for server_id in self._listeners)
 
     def address(self, server_id: int) -> str:
-        """``host:port`` of one server."""
+        """Return ``host:port`` of one server."""
         if not self._started:
             raise UsageError("ZooKeeper's listeners are not started")
         listener = self._listeners.get(server_id)
@@ -109,7 +109,7 @@ class ZooKeeperTcp:
 
     @property
     def connection_count(self) -> int:
-        """Connections that are open now, over all servers."""
+        """Number of open connections, over all servers."""
         return self._runtime.thread.call(
             lambda: sum(len(listener.connections) for listener in self._listeners.values())
         )

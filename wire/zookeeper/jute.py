@@ -1,11 +1,10 @@
-"""ZooKeeper's client protocol: what clients send, from jute frames to the messages of ``zkfake``.
+"""ZooKeeper's client protocol: decodes clients' jute frames to the messages of ``zkfake``.
 
 A frame is an int32 length and that many bytes. The first frame of a connection is a connect
 request; all others are ``Call``s (xid, opcode, body). ``jute_answers`` holds the other direction. A
-frame that cannot be a request raises ``ClientError``. What ZooKeeper would carry out and ``zkfake``
-does not model is answered without a server: access control lists are accepted and forgotten
-(everything is open to the world), credentials are believed, and other kinds of operations are
-UNIMPLEMENTED.
+frame that cannot be a request raises ``ClientError``. Features of ZooKeeper that ``zkfake`` does
+not model need no server: access control lists are accepted and ignored (every node is open to the
+world), credentials are accepted unchecked, and other operations are answered UNIMPLEMENTED.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ NOT_MODELLED = {
     106: "addWatch",
     107: "whoAmI",
 }
-"""Opcodes of ZooKeeper that are answered UNIMPLEMENTED."""
+"""Names of ZooKeeper's operations that are answered UNIMPLEMENTED, by opcode."""
 
 AUTH_XID = -4
 PASSWORD_BYTES = 16
@@ -66,14 +65,14 @@ MULTI_HEADER = Struct(">i?i")
 
 
 class JuteReader:
-    """A cursor over one frame. Reading beyond its end raises ``struct.error``."""
+    """A cursor over one frame; raises ``struct.error`` or ``ClientError`` on incomplete data."""
 
     __slots__ = ("at", "data")
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data: bytes = data
         self.at: int = at
-        """0 <= at <= len(data)."""
+        """Position of the next byte to read; 0 <= at <= len(data)."""
 
     @property
     def left(self) -> int:
@@ -97,7 +96,7 @@ class JuteReader:
         return self.data[self.at - 1] != 0
 
     def buffer(self) -> bytes | None:
-        """Bytes with their length before them; length -1 is None."""
+        """Read bytes preceded by their length; a length of -1 gives None."""
         length = self.int32()
         if length == -1:
             return None
@@ -108,7 +107,7 @@ class JuteReader:
         return self.data[start : self.at]
 
     def string(self) -> str:
-        """UTF-8 text; null is read as empty, which no path may be."""
+        """Read UTF-8 text; null gives an empty text, which is no valid path."""
         return (self.buffer() or b"").decode()
 
     def vector(self, element: Callable[[], Any]) -> tuple[Any, ...]:
@@ -118,12 +117,15 @@ class JuteReader:
         return tuple([element() for _ in range(count)])
 
     def acl(self) -> tuple[int, str, str]:
-        """Permissions, scheme and id of one entry of an access control list."""
+        """Read permissions, scheme and id of one entry of an access control list."""
         return self.int32(), self.string(), self.string()
 
 
 def session_password(session_id: int) -> bytes:
-    """The 16 bytes that prove that a client owns a session; the same at every server."""
+    """Return the 16 bytes with which a client proves that it owns a session.
+
+    All servers of an ensemble compute the same password.
+    """
     return blake2b(
         _INT64.pack(session_id), digest_size=PASSWORD_BYTES, person=b"zk-session"
     ).digest()
@@ -141,7 +143,7 @@ class Connect:
     )
 
     def __init__(self, frame: bytes) -> None:
-        """Raises ``ClientError`` when the frame is not a connect request."""
+        """Raises ``ClientError`` if the frame is not a connect request."""
         reader = JuteReader(frame)
         try:
             version, last_zxid_seen, session_timeout_ms, session_id = reader.unpack(_CONNECT)
@@ -158,7 +160,7 @@ class Connect:
 
     @property
     def is_authentic(self) -> bool:
-        """True if the password is that of the session, or none is asked for."""
+        """True if the password is the session's, or the client asks for a new session."""
         return self.session_id == 0 or self.password == session_password(self.session_id)
 
 
@@ -168,12 +170,13 @@ class Call:
     __slots__ = ("code", "details", "opcode", "request", "xid")
 
     def __init__(self, frame: bytes) -> None:
-        """Raises ``ClientError`` when the frame is no request that ZooKeeper knows."""
+        """Raises ``ClientError`` if the frame is not a request that ZooKeeper knows."""
         self.request: Any = None
-        """For the server; None for a ping and for what is answered here, with ``code``."""
+        """Request for the server; None for a ping, and for a call answered without the server."""
         self.code: ZkCode = ZkCode.OK
+        """Code with which the call is answered without the server."""
         self.details: tuple[int, ...] = ()
-        """Of a multi the opcodes of its operations, of a setACL the expected version."""
+        """For a multi the opcodes of its operations, for a setACL the expected version."""
         reader = JuteReader(frame)
         try:
             xid, opcode = reader.unpack(_CALL)
@@ -201,7 +204,7 @@ Decode = Callable[[Call, JuteReader], None]
 
 
 def _of(message: Callable[..., Any], *fields: Callable[[JuteReader], Any]) -> Decode:
-    """The decoder of a request that is nothing but its fields, one behind the other."""
+    """Return the decoder of a request that consists of these fields, one after the other."""
 
     def decode(call: Call, reader: JuteReader) -> None:
         call.request = message(*[field(reader) for field in fields])
@@ -222,7 +225,7 @@ def _decode_create(call: Call, reader: JuteReader) -> None:
     reader.vector(reader.acl)
     flags = reader.int32()
     if not 0 <= flags <= _CREATE_FLAGS_MAX:
-        call.code = ZkCode.UNIMPLEMENTED  # containers and nodes that expire
+        call.code = ZkCode.UNIMPLEMENTED  # container nodes and nodes with a TTL
         return
     call.request = CreateRequest(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL))
 
@@ -242,7 +245,7 @@ def _decode_set_watches(call: Call, reader: JuteReader) -> None:
 
 
 def _decode_ping(_call: Call, _reader: JuteReader) -> None:
-    """A ping is nothing but its header."""
+    """Decode nothing: a ping has only a header."""
 
 
 _string, _buffer = JuteReader.string, JuteReader.buffer

@@ -1,7 +1,7 @@
-"""ZooKeeper's client protocol: what servers send, from the messages of ``zkfake`` to jute frames.
+"""ZooKeeper's client protocol: encodes servers' messages of ``zkfake`` as jute frames.
 
-A connect request is answered by a connect response, every other call by a reply: xid, zxid, error
-code, and a body unless it failed. A watch event is a reply with an xid of its own.
+A connect request is answered with a connect response, every other call with a reply: xid, zxid,
+error code, and a body unless the call failed. A watch event is a reply with an xid of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .jute import (
 
 EVENT_XID = -1
 ERROR = -1
-"""Opcode that stands for a failed operation in the answer to a multi."""
+"""Opcode of a failed operation in the answer to a multi."""
 
 _SYNC_CONNECTED = 3
 _NO_PASSWORD = bytes(PASSWORD_BYTES)
@@ -43,7 +43,7 @@ _EVENT = Struct(">ii")
 _NULL = _INT32.pack(-1)
 _OPEN_ACL = b"".join(
     (_INT32.pack(1), _INT32.pack(31), b"\0\0\0\5world", b"\0\0\0\6anyone")
-)  # one entry: every permission for everyone
+)  # a single entry: all permissions for all clients
 
 _EVENT_TYPES = {
     EventType.NODE_CREATED: 1,
@@ -54,7 +54,7 @@ _EVENT_TYPES = {
 
 
 def encode_connected(connect: Connect, session_id: int, session_timeout_ms: int) -> bytes:
-    """The connect response; session id 0 says that the session asked for has expired."""
+    """Return the connect response; a session id of 0 says that the requested session expired."""
     password = session_password(session_id) if session_id else _NO_PASSWORD
     read_only = b"\0" if connect.offers_read_only else b""
     size = _CONNECTED.size + PASSWORD_BYTES + len(read_only)
@@ -63,22 +63,22 @@ def encode_connected(connect: Connect, session_id: int, session_timeout_ms: int)
 
 
 def encode_reply(xid: int, zxid: int, code: int, body: bytes = b"") -> bytes:
-    """A reply header with its body."""
+    """Return a reply: its header and body."""
     return _REPLY.pack(_REPLY.size - 4 + len(body), xid, zxid, code) + body
 
 
 def encode_event(event_type: EventType, path: str) -> bytes:
-    """A watch that fired."""
+    """Return the event of a watch that fired."""
     body = _EVENT.pack(_EVENT_TYPES[event_type], _SYNC_CONNECTED) + _string(path)
     return encode_reply(EVENT_XID, -1, 0, body)
 
 
 def encode_response(call: Call, response: ZkResponse) -> bytes:
-    """The answer of a server to a call; a failed one has no body, but for a multi, whose
-    operations carry their own codes."""
+    """Return a server's answer to a call. The answer to a failed call has no body, except for a
+    multi, whose operations have codes of their own."""
     code: int = response.code
     if call.opcode == MULTI:
-        # Without results no operation was looked at: the session has ended.
+        # Without results no operation was tried: the session has ended.
         if code and not response.results:
             return encode_reply(call.xid, response.zxid, code)
         return encode_reply(call.xid, response.zxid, 0, _multi_body(call, response))
@@ -117,7 +117,7 @@ def _stat(stat: Stat | None) -> bytes:
 
 
 def _body(opcode: int, response: ZkResponse) -> bytes:
-    """The body of a successful answer."""
+    """Return the body of a successful answer."""
     if opcode in (CREATE, SYNC):
         return _string(response.path)
     if opcode == CREATE2:

@@ -1,4 +1,4 @@
-"""The way from one connection to its ZooKeeper server and back."""
+"""The path of messages between one connection and its ZooKeeper server."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ...actors.runtime.threaded import ThreadedRuntime
 
 _FIRST_CONNECTION_ID = 1 << 62
-"""Clients that are nodes number their connections below this."""
+"""Clients that are nodes number their connections below this id."""
 
 
 class ZooKeeperPort(Resident):
-    """A TCP connection as a member of the network."""
+    """A TCP connection as a member of the network of the runtime."""
 
     def __init__(
         self,
@@ -31,25 +31,25 @@ class ZooKeeperPort(Resident):
     ) -> None:
         self.name: str = zookeeper_client_name(index)
         self.connection_id: int = _FIRST_CONNECTION_ID + index
-        """Unique among all connections to the server, over its restarts."""
+        """Id that is unique among all connections to the server, even after its restarts."""
         self.machine: str = TCP_CLIENTS
         self.blocked: bool = False
         self.stopped: bool = False
         self.is_paced_elsewhere = self.is_carried_elsewhere = False
         self._runtime = runtime
         self._server_name = server_name
-        self._server_told = False  # that there is a connection with this id
+        self._server_told = False  # True if the server knows of this connection
         self._on_message = on_message
         self._on_lost = on_lost
         runtime.network.add(self)
 
     def send(self, message: Any) -> None:
-        """Hand the server a packet of ``zkfake.messages``."""
+        """Send the server a message of ``zkfake.messages``."""
         self._server_told = True
         self._runtime.network.send(self, self._server_name, message)
 
     def close(self) -> None:
-        """Leave the network; a server that does not know yet is told. Idempotent."""
+        """Leave the network, and notify the server if it knows of the connection. Idempotent."""
         if self.stopped:
             return
         if self._server_told:
@@ -66,11 +66,11 @@ class ZooKeeperPort(Resident):
         self._on_message(message)
 
     def peer_lost(self, machine: str, names: frozenset[str]) -> None:
-        """A process was killed; if it was the server, so is the connection."""
+        """Handle the death of a process; if it was the server, the connection is lost."""
         if self._server_name in names and not self.stopped:
             self._server_told = False
             self._on_lost()
 
     def hand_over(self, item: Any) -> None:
-        """Let a timer fire on the loop, where a port lives."""
+        """Fire a timer on the event loop, to which the port belongs."""
         self._runtime.loop.call_soon_threadsafe(item.fire)

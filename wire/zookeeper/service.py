@@ -1,4 +1,4 @@
-"""The common part of the connections of a ZooKeeper server's listener."""
+"""The state that the connections of a ZooKeeper server's listener share."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from .port import ZooKeeperPort
 MAX_PACKET_BYTES = 0xFFFFF
 """Default of ``jute.maxbuffer``."""
 UNPROCESSED_BYTES_MAX = 64 * 1024 * 1024
-"""Of all connections together; ZooKeeper bounds each by ``jute.maxbuffer`` only."""
+"""Limit for all connections together; ZooKeeper only limits each one, by ``jute.maxbuffer``."""
 CONNECT_TIMEOUT_MS = 10_000
-"""Default of ``zookeeper.nio.sessionlessCnxnTimeout``: for connections without a session."""
+"""Default of ``zookeeper.nio.sessionlessCnxnTimeout``, after which a connection without a session
+is closed."""
 
 
 OpenPort: TypeAlias = Callable[
     [int, Callable[[Any], None], Callable[[], None]], "ZooKeeperPort | None"
 ]
-"""Gives a port to the server of this id, None when it does not run: the first function is called
-with each of its packets, the second when it has died. On the loop's thread, as both are."""
+"""Returns a port to the server with this id, or None if the server does not run. The first function
+is called with each of its messages, the second when it dies. All run on the event loop's thread."""
 
 
 class ZooKeeperService:
-    """A ZooKeeper server as its connections see it: who answers, and within which limits."""
+    """A ZooKeeper server as its connections see it: how to reach it, and its limits."""
 
     def __init__(
         self,
