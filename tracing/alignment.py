@@ -1,7 +1,7 @@
-"""Two long sequences side by side: what they share in the same order, and what only one has.
+"""Aligns two long sequences: the items they share in the same order, and those only one has.
 
-Memory and time grow with the length, not with its square: behind a difference the sequences are
-searched for a place from which on a few items in a row are equal, near first and then farther.
+Memory and time grow linearly with the length: after a difference, windows of growing size are
+searched for the next place where a few consecutive items are equal.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _IN_A_ROW = 4
-"""Equal items after which the sequences go together again."""
+"""Number of consecutive equal items at which the sequences count as aligned again."""
 _WINDOWS = (32, 256, 2048, 16384)
-"""How far the place is looked for, one after the other."""
+"""Sizes of the windows that are searched for that place, one after the other."""
 
 
 class Stretch(NamedTuple):
-    """Items that both have, or items that stand on the two sides of a difference."""
+    """Items that both sequences share, or the items on the two sides of a difference."""
 
     left: int
     right: int
@@ -26,7 +26,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(left: Sequence[int], right: Sequence[int]) -> Iterator[Stretch]:
-    """All of both sequences, in order."""
+    """Yield the stretches that together cover both sequences, in order."""
     i = j = 0
     while i < len(left) and j < len(right):
         count = _equal(left, right, i, j)
@@ -42,7 +42,7 @@ def stretches(left: Sequence[int], right: Sequence[int]) -> Iterator[Stretch]:
 
 
 def _equal(left: Sequence[int], right: Sequence[int], i: int, j: int) -> int:
-    """Return how many items are equal from here on."""
+    """Return the number of consecutive equal items from the two positions on."""
     most = min(len(left) - i, len(right) - j)
     count = 0
     while count < most and left[i + count] == right[j + count]:
@@ -51,7 +51,8 @@ def _equal(left: Sequence[int], right: Sequence[int], i: int, j: int) -> int:
 
 
 def _next_meeting(left: Sequence[int], right: Sequence[int], i: int, j: int) -> tuple[int, int]:
-    """Return how much to skip on both sides until they go together: as little as can be."""
+    """Return how many items to skip on each side until both are aligned again: as few as possible
+    in the smallest window that has such a place."""
     for window in _WINDOWS:
         places: dict[tuple[int, ...], int] = {}
         for place, row in _rows(right, j, window):
@@ -69,7 +70,7 @@ def _next_meeting(left: Sequence[int], right: Sequence[int], i: int, j: int) -> 
 
 
 def _rows(items: Sequence[int], start: int, window: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Each item of a window with those that follow it, fewer at the end of the whole."""
+    """Yield each place in a window with the item there and those after it, fewer at the end."""
     for place in range(min(window, len(items) - start)):
         first = start + place
         yield place, tuple(items[first : first + _IN_A_ROW])

@@ -3,12 +3,12 @@
     [first seq, seqs, strings added, types added, heads, unseen, causes, payloads, whys, operations,
      changes]
 
-Beside the running number of what comes first these are lists with one entry for each event, but
-where few events have something to say. *Heads* are ``[time us, kind, actor, peer, type, message
-id]``: just what the outline covers; those of events that are no part of it are *unseen*, each
-behind its place. A delivery in the chunk of its sending has no payload of its own. *Whys* is a map
-by place, *seqs* nil where numbers have no gap, and *changes* are four columns: place, path, old
-value, new value.
+*First seq* is the number of the first event. The columns have one entry for each event, except for
+the sparse ones: *unseen*, *whys* and *changes*. *Heads* are ``[time us, kind, actor, peer, type,
+message id]``, exactly what the outline covers; heads of events outside the outline are in *unseen*,
+each preceded by its place. A delivery in the same chunk as its sending has no payload of its own.
+*Whys* is a map by place, *seqs* is nil if the numbers have no gap, and *changes* are four columns:
+place, path, old value, new value.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from .events import KIND_CODES, KINDS, MESSAGE_KINDS
 from .schema import Schema
 
 NO_TYPE = "NoneType"
-"""What the outline calls the type of an event without a message."""
+"""Name in the outline for the type of an event without a message."""
 SHARING = frozenset(KIND_CODES[kind] for kind in MESSAGE_KINDS)
-"""Kinds whose payload stands at the event that they follow from, if that has the same chunk."""
+"""Kinds whose payload is stored at the event that caused them, if that is in the same chunk."""
 
 Changes = tuple[Sequence[int], Sequence[int], Sequence[Any], Sequence[Any]]
 """Places of the events, numbers of the paths, old values, new values."""
 
 
 class ChunkColumns(NamedTuple):
-    """The columns of a chunk's body, beside the tables it adds."""
+    """The columns of a chunk's body, without the strings and types that the chunk adds."""
 
     first_seq: int
     seqs: Sequence[int] | None
-    """Number of every event, if not one after the other."""
+    """Number of every event; None if they are consecutive."""
     heads: bytes
-    """Packed."""
+    """Packed heads of the events in the outline."""
     unseen: Sequence[Any]
     causes: Sequence[int | None]
     payloads: bytes
-    """Packed."""
+    """Packed payloads of all events."""
     whys: Mapping[int, str]
     operations: Sequence[int | None]
     changes: Changes
@@ -57,8 +57,10 @@ def encode_chunk(
     types: Sequence[Any],
     changes: bytes,
 ) -> tuple[bytes, list[int]]:
-    """The body, and where its parts begin and the last one ends; ``changes`` are those of the
-    columns, packed by who knows how."""
+    """Return the body, and the offsets at which its parts begin and the last one ends.
+
+    ``changes`` are the changes of ``columns``, already packed: they may contain messages.
+    """
     parts = (
         b"\x9b",  # eleven parts
         _pack(columns.first_seq),
@@ -77,7 +79,7 @@ def encode_chunk(
 
 
 def heads_of(body: Sequence[Any]) -> list[Any]:
-    """All heads of an unpacked body, those of unseen events in their places."""
+    """Return all heads of an unpacked body, with those of unseen events in their places."""
     heads: list[Any] = body[4]
     for place, *head in body[5]:
         heads.insert(place, head)
@@ -87,8 +89,10 @@ def heads_of(body: Sequence[Any]) -> list[Any]:
 
 def decode_chunk(body: Sequence[Any], numbers: Mapping[str | None, int | None], schema: Schema
                  ) -> list[Any]:  # fmt: skip
-    """The events of an unpacked body as lists in the order of ``EVENT_FIELDS``; ``numbers`` are
-    those of the strings that were added up to here."""
+    """Return the events of an unpacked body as lists in the order of ``EVENT_FIELDS``.
+
+    ``numbers`` maps each string added by this chunk or an earlier one to its number.
+    """
     first, seqs, _, _, _, _, causes, payloads, whys, operations, changes = body
     heads = heads_of(body)
     deltas: list[Any] = [()] * len(heads)
@@ -131,8 +135,8 @@ def decode_chunk(body: Sequence[Any], numbers: Mapping[str | None, int | None], 
 def columns_of(
     raws: Sequence[Any], strings: Sequence[str], unseen: Iterable[str], pack: Any
 ) -> tuple[ChunkColumns, int]:
-    """The columns of events that stand in the order of ``EVENT_FIELDS``, and how many heads are
-    not of the ``unseen`` kinds."""
+    """Return the columns of events given in the order of ``EVENT_FIELDS``, and the number of heads
+    whose kind is not in ``unseen``."""
     kinds_unseen = frozenset(KIND_CODES[kind] for kind in unseen)
     heads, apart = [], []
     changes: tuple[list[Any], list[Any], list[Any], list[Any]] = ([], [], [], [])

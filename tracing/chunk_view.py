@@ -1,8 +1,8 @@
-"""A chunk of a trace, of which only the columns that are asked for are unpacked.
+"""A view of a trace's chunk that unpacks only the columns it is asked for.
 
-A question such as "why" goes through hundreds of chunks and needs two events of each. All the
-events of a chunk cost milliseconds to build; a column costs some ten microseconds, and of the two
-large ones, heads and payloads, single rows are found without unpacking those before them.
+A question such as "why" goes through hundreds of chunks and needs two events of each. Building all
+events of a chunk takes milliseconds; unpacking a column takes some ten microseconds, and in the two
+large ones, heads and payloads, a single row is read without unpacking the rows before it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _FIRST, _SEQS = 0, 1
 _HEADS, _UNSEEN, _CAUSES, _PAYLOADS, _WHYS, _OPERATIONS, _CHANGES = range(4, 11)
 _PARTS = 11
 _SINGLE_ROWS = 6
-"""Rows of a column that are looked up one by one, before all are unpacked at once."""
+"""Number of rows looked up one by one before the whole column is unpacked."""
 
 Change = tuple[int, int, Any, Any]
-"""Event, number of the path, old value, new value."""
+"""Seq of the event, number of the path, old value, new value."""
 
 
 def column_places(body: bytes) -> list[int]:
-    """Return where the parts of a chunk's body begin, and where the last one ends."""
+    """Return the offsets at which the parts of a chunk's body begin and the last one ends."""
     unpacker = msgpack.Unpacker(max_buffer_size=0)
     unpacker.feed(body)
     if unpacker.read_array_header() != _PARTS:
@@ -43,7 +43,8 @@ def column_places(body: bytes) -> list[int]:
 
 
 class _Rows:
-    """A packed column: single rows, or all of them once many were asked for and they may stay."""
+    """A packed column. Its rows are unpacked one by one; unless the view is kept, the whole column
+    is unpacked after a few of them."""
 
     __slots__ = ("_left", "_packed", "_rows")
 
@@ -59,7 +60,7 @@ class _Rows:
         return self.all()[place]
 
     def _single(self, place: int) -> Any:
-        """The row at a place; those before it are passed over."""
+        """Return the row at a place, skipping the rows before it without unpacking them."""
         unpacker = msgpack.Unpacker(max_buffer_size=0)
         unpacker.feed(self._packed)
         if place >= unpacker.read_array_header():
@@ -82,10 +83,10 @@ def _length_of_next(unpacker: Any) -> int:
 
 
 class ChunkView:
-    """A chunk's body with its columns by name; one that is kept for later stays small.
+    """A chunk's body with its columns by name. A view that is kept for later stays small.
 
-    Raises ``ValueError`` for a body that is none. What a column holds is looked at when it is
-    asked for: that raises ``TraceError``.
+    Raises ``ValueError`` if the body is malformed. The content of a column is checked on first
+    use, which raises ``TraceError``.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class ChunkView:
         self._epochs_of = epochs_of
         self.first_seq: int = self._part(_FIRST)
         self.is_dense: bool = self._part(_SEQS) is None
-        """Whether its events are numbered without a gap, as those of whole runs are."""
+        """True if the events are numbered without gaps, as in the trace of a whole run."""
         self._heads = _Rows(self._packed(_HEADS), is_kept)
         self._payloads = _Rows(self._packed(_PAYLOADS), is_kept)
 
@@ -135,7 +136,7 @@ class ChunkView:
 
     @cached_property
     def _changed_places(self) -> frozenset[int]:
-        """Places of the events that changed something: the first of the columns."""
+        """Places of the events that changed some state, read from the first column of changes."""
         unpacker = msgpack.Unpacker(max_buffer_size=0)
         unpacker.feed(self._packed(_CHANGES))
         unpacker.read_array_header()
@@ -149,7 +150,7 @@ class ChunkView:
         return found
 
     def changes(self) -> list[Change]:
-        """Every change of state in it, in order."""
+        """Return every change of state in the chunk, in order."""
         first = self.first_seq
         with _Checked():
             places, paths, old, new = self._change_columns
@@ -164,7 +165,7 @@ class ChunkView:
         return self._heads.row(place - before)
 
     def heads(self) -> list[Any]:
-        """``[time us, kind, actor, peer, type, message id]`` of every event."""
+        """Return ``[time us, kind, actor, peer, type, message id]`` of every event."""
         with _Checked():
             places, unseen = self._unseen
             heads = self._heads.all()[:] if places else self._heads.all()
@@ -173,7 +174,7 @@ class ChunkView:
             return heads
 
     def raw(self, place: int) -> list[Any]:
-        """An event in the order of ``EVENT_FIELDS``; its payload and epochs are ``Unread``."""
+        """Return an event in the order of ``EVENT_FIELDS``, its payload and epochs ``Unread``."""
         numbers = self._numbers
         with _Checked():
             time_us, kind, actor, peer, name, message_id = self._head(place)
@@ -195,7 +196,7 @@ class ChunkView:
             ]
 
     def payload(self, place: int) -> Any:
-        """The payload of an event; that of a delivery stands at its sending."""
+        """Return the payload of an event; a delivery's payload is stored at its sending."""
         with _Checked():
             while True:
                 payload = self._payloads.row(place)
@@ -208,7 +209,7 @@ class ChunkView:
                 place = sharing
 
     def epochs(self, place: int) -> Any:
-        """[controller epoch, leader epoch, znode version] of an event with such a payload."""
+        """Return [controller epoch, leader epoch, znode version]; None for a payload without."""
         with _Checked():
             epochs_of = self._epochs_of(self._head(place)[4])
             payload = None if epochs_of is None else self.payload(place)
@@ -216,7 +217,7 @@ class ChunkView:
 
 
 class _Checked:
-    """A context in which failures are said to be the file's fault."""
+    """A context manager that turns errors of decoding into ``TraceError``."""
 
     __slots__ = ()
 

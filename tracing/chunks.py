@@ -1,8 +1,8 @@
-"""Chunks: runs of up to 1,000 events packed together, with the strings and types they add.
+"""Chunks: up to 1,000 consecutive events packed together, with the strings and types they add.
 
-How a chunk's body looks is told in ``chunk_codec``. Strings are numbered in order of first use, so
-a chunk is decodable from the tables before it. Where chunks are cut depends on nothing but the
-events, so equal runs have equal chunks, and the fingerprint of a run is the digest of theirs.
+``chunk_codec`` describes the body of a chunk. Strings are numbered in order of first use, so the
+tables of earlier chunks suffice to decode a chunk. Only the events decide where chunks are cut, so
+equal runs have equal chunks, and the fingerprint of a run is the digest of its chunks' digests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DIGEST_BYTES = 32
 
 
 def bitmap(numbers: Iterable[int]) -> bytes:
-    """Numbers as a little-endian bit set."""
+    """Return numbers as a little-endian bit set."""
     bits = 0
     for number in numbers:
         bits |= 1 << number
@@ -35,16 +35,17 @@ def in_bitmap(bits: bytes, number: int) -> bool:
 
 
 class ChunkInfo(NamedTuple):
-    """A chunk as the index describes it; bitmaps are over string numbers and kind codes."""
+    """A chunk as the index describes it. ``actors``, ``types`` and ``paths`` are bit sets of string
+    numbers, ``kinds`` is one of kind codes."""
 
     first_seq: int
     last_seq: int
     time_first_us: int
     time_last_us: int
     offset: int
-    """Byte offset of the frame in the file; -1 in memory."""
+    """Byte offset of the frame in the file; -1 for a chunk in memory."""
     length: int
-    """Bytes of the frame as stored; of the body in memory."""
+    """Stored size of the frame in bytes; size of the body for a chunk in memory."""
     actors: bytes
     types: bytes
     kinds: bytes
@@ -52,15 +53,15 @@ class ChunkInfo(NamedTuple):
     """blake2b-128 of the body."""
     events: int
     paths: bytes
-    """State paths that change in it."""
+    """State paths that change in the chunk."""
 
     def stored_at(self, offset: int, length: int) -> ChunkInfo:
-        """The same chunk as the frame of a file that begins there."""
+        """Return this entry for the chunk stored as a frame at a byte offset of a file."""
         return self._replace(offset=offset, length=length)
 
 
 class Snapshot(NamedTuple):
-    """The state of everything after an event, which is the last of a chunk or before the first."""
+    """The whole recorded state after the last event of a chunk, or before the first event."""
 
     seq: int
     body: bytes
@@ -76,7 +77,7 @@ class Chunk(NamedTuple):
     kind_counts: Counter[int]
     type_counts: Counter[int]
     places: list[int] | None = None
-    """Where the parts of the body begin and the last one ends, if that is known."""
+    """Offsets at which the parts of the body begin and the last one ends; None if unknown."""
 
 
 def body_digest(body: bytes) -> bytes:
@@ -84,24 +85,24 @@ def body_digest(body: bytes) -> bytes:
 
 
 class Contents(NamedTuple):
-    """The contents of a chunk, in the numbers of its index entry."""
+    """A summary of a chunk's events, from which its entry in the index is made."""
 
     first_seq: int
     last_seq: int
     events: int
     times_us: tuple[int, int]
-    """Of the first event and the last."""
+    """Times of the first and the last event."""
     kinds: Counter[int]
     interesting: list[int]
-    """Numbers of the events that a reader of a long trace wants to jump to."""
+    """Seqs of the events that a reader of a long trace wants to jump to."""
     actors: frozenset[int]
-    """Peers, too."""
+    """Numbers of the actors, peers included."""
     types: Counter[int]
     paths: frozenset[int]
 
 
 def contents_of(raws: Sequence[Any]) -> Contents:
-    """The contents of events that stand in the order of ``EVENT_FIELDS``."""
+    """Return the contents of events given in the order of ``EVENT_FIELDS``."""
     actors = {raw[3] for raw in raws} | {raw[4] for raw in raws if raw[4] is not None}
     return Contents(
         raws[0][0],
@@ -117,7 +118,7 @@ def contents_of(raws: Sequence[Any]) -> Contents:
 
 
 def describe(contents: Contents, body: bytes, offset: int = -1, length: int | None = None) -> Chunk:
-    """A chunk with its entry of the index."""
+    """Return a chunk with its entry in the index."""
     info = ChunkInfo(
         contents.first_seq,
         contents.last_seq,
@@ -135,7 +136,7 @@ def describe(contents: Contents, body: bytes, offset: int = -1, length: int | No
 
 
 class Strings(dict[str | None, int | None]):
-    """String to its number, given at first use; None stays None."""
+    """Maps each string to its number, assigned on first use, and None to None."""
 
     __slots__ = ("ordered",)
 
@@ -152,18 +153,18 @@ class Strings(dict[str | None, int | None]):
 
 
 class ChunkTables:
-    """Strings and types of a file as far as it is written, and the running digest of its chunks."""
+    """The strings and types of the chunks written so far, and the running digest of the chunks."""
 
     def __init__(self, packer: PayloadPacker) -> None:
         self.packer = packer
         self.strings: Strings = Strings()
         self._written_strings = 0
         self.types_written: dict[str, None] = {}
-        """In the order in which the chunks have them."""
+        """Names of the types written, in the order in which the chunks add them."""
         self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
 
     def copy(self) -> Self:
-        """Tables in which to see how the next chunk would look."""
+        """Return a copy, to build the next chunk without changing these tables."""
         other = type(self)(self.packer)
         other.strings = Strings(self.strings.ordered)
         other._written_strings = self._written_strings
@@ -172,9 +173,9 @@ class ChunkTables:
         return other
 
     def add(self, columns: ChunkColumns, contents: Contents) -> Chunk:
-        """The next chunk, with the strings and types that are new since the last."""
+        """Make the next chunk, with the strings and types that are new since the last one."""
         strings = self.strings.ordered[self._written_strings :]
-        # Which comes first hangs on when somebody looked: the order is not part of the run.
+        # Sorted, as the order of first use depends on when the trace was read during the run.
         new = sorted(name for name in self.packer.schema if name not in self.types_written)
         types: list[tuple[str, FieldShapes]] = [(name, self.packer.schema[name]) for name in new]
         self._written_strings = len(self.strings.ordered)
@@ -186,9 +187,9 @@ class ChunkTables:
         return chunk
 
     def schema(self) -> list[tuple[str, FieldShapes]]:
-        """The types that are written."""
+        """Return the types written so far, with their fields."""
         return [(name, self.packer.schema[name]) for name in self.types_written]
 
     def digest(self) -> bytes:
-        """blake2b-256 of the digests of all chunks so far."""
+        """Return the blake2b-256 of the digests of all chunks so far."""
         return self._digest.digest()

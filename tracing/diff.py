@@ -1,7 +1,7 @@
-"""Two runs side by side: where they part, and what differs from there on.
+"""Compares two runs: where they diverge, and what differs from there on.
 
-Equal runs have equal chunks, so comparing chunk digests finds the place without decoding what is
-equal; only the first differing chunk is looked into.
+Equal runs have equal chunks, so comparing the digests of chunks finds the place without decoding
+equal chunks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _column(event: Event, column: str) -> Any:
 
 
 def differing_columns(left: Event, right: Event) -> tuple[str, ...]:
-    """Columns in which two events differ (their seqs aside)."""
+    """Return the columns in which two events differ, except their seqs."""
     columns: list[str] = []
     for column in COMPARED:
         if column == "fields":
@@ -65,7 +65,7 @@ def differing_columns(left: Event, right: Event) -> tuple[str, ...]:
 
 
 def first_difference(left: StoredTrace, right: StoredTrace) -> Difference | None:
-    """The first event in which two traces differ; None when they hold the same events."""
+    """Return the first event in which two traces differ; None if they hold the same events."""
     start = _equal_until(left, right)
     for a, b in zip_longest(left.events(start), right.events(start)):
         if a is None or b is None:
@@ -79,7 +79,7 @@ def first_difference(left: StoredTrace, right: StoredTrace) -> Difference | None
 
 
 def _equal_until(left: StoredTrace, right: StoredTrace) -> int:
-    """Seq before which whole chunks are known to be equal."""
+    """Return the seq before which all chunks of both traces are equal."""
     start = 0
     for a, b in zip(left.chunks, right.chunks, strict=False):
         if a.digest != b.digest or a.first_seq != b.first_seq:
@@ -90,7 +90,8 @@ def _equal_until(left: StoredTrace, right: StoredTrace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AlignedLine:
-    """A line of an aligned comparison: `` `` equal, ``-`` left only, ``+`` right, ``~`` both."""
+    """A line of an aligned comparison, marked `` `` if both events are equal, ``~`` if they differ,
+    ``-`` if only the left trace has it, ``+`` if only the right one has it."""
 
     mark: str
     left: Event | None
@@ -104,10 +105,10 @@ def _shape(event: Event) -> tuple[Any, ...]:
 def aligned(
     left: StoredTrace, right: StoredTrace, start: int, window: int = 400, context: int = 2
 ) -> list[AlignedLine]:
-    """Events from ``start`` on, matched by kind, actor, peer and type, with some before it.
+    """Align two traces from ``context`` events before ``start`` on, by kind, actor, peer and type.
 
-    ``~`` marks events of the same shape that differ in time or content. Only ``window`` events
-    of each trace are looked at.
+    ``~`` marks events that match in these but differ in time or content. At most ``window`` events
+    of each trace are compared.
     """
     first = max(start - context, 0)
     a = list(islice(left.events(first), window))

@@ -1,4 +1,4 @@
-"""The event of a run, of which a trace is made.
+"""The events of which a trace consists.
 
 The order of ``EVENT_FIELDS`` and the codes of ``KINDS`` are part of the file format: append to
 them, or raise ``format.FORMAT``.
@@ -24,38 +24,38 @@ KINDS = (
 )  # fmt: skip
 """The closed list of event kinds; an event stores the position in this tuple.
 
-What changes inside an actor has no kind of its own: it is in the delta of the event at which it
-changed, or of a ``state`` event when no event was being handled.
+A change of state inside an actor has no kind of its own: it is in the delta of the event during
+which it occurred, or of a ``state`` event if no event was being handled.
 """
 
 ROOT_KINDS = frozenset({"start", "step", "fault", "crash", "restart", "client_invoke"})
-"""Where chains of causes end: the start of the run, what a scenario or a test does to the cluster,
-a fault, an operation of a client."""
+"""Kinds at which chains of causes end: the start of the run, an action of a scenario or a test on
+the cluster, a fault, an operation of a client."""
 _OF_ITS_OWN_ACCORD = frozenset({"join_group", "heartbeat", "find_coordinator", "offset_fetch"})
-"""Operations that no application asks for: a client begins them because of what it was told."""
+"""Operations that no application requests: a client begins them in reaction to a message."""
 WAITED = "Waited"
-"""Type of an ``expire`` event that tells of a wait; its field ``request`` is the event at which
-that began."""
+"""Type of an ``expire`` event that records a wait; its field ``request`` is the event at which the
+wait began."""
 MESSAGE_KINDS = frozenset({"send", "deliver", "drop", "hold", "release"})
 INTERESTING_KINDS = frozenset({"crash", "restart", "fault"})
-"""What a reader of a long trace wants to jump to."""
+"""Kinds of events that a reader of a long trace wants to jump to."""
 
 EVENT_FIELDS = (
     "seq", "t", "kind", "actor", "peer", "type", "msg", "cause", "epochs", "payload", "delta",
     "why", "op",
 )  # fmt: skip
-"""Positions of an event in the file; ``t`` is nanoseconds since the run began."""
+"""Fields of an event in the order of the file; ``t`` is in nanoseconds since the run began."""
 
 
 class TraceError(FakeKafkaError):
-    """A trace cannot be read, or does not contain what the call asked for; says where, and why."""
+    """A trace cannot be read, or does not contain what a call asked for; the text says why."""
 
 
 class Truncated(NamedTuple):
-    """Bytes of which the trace kept only the beginning."""
+    """A value of bytes of which the trace kept only the beginning."""
 
     length: int
-    """Bytes in the original."""
+    """Length of the original in bytes."""
     head: bytes
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Truncated(NamedTuple):
 
 
 def bytes_text(value: bytes) -> str:
-    """Bytes as one printable word: text where it is text, else hexadecimal."""
+    """Return bytes as text if they are printable UTF-8, else in hexadecimal."""
     try:
         text = value.decode("utf-8")
     except UnicodeDecodeError:
@@ -72,7 +72,7 @@ def bytes_text(value: bytes) -> str:
 
 
 class KindCodes(dict[str, int]):
-    """Kind to code; an unknown kind is a bug of whoever recorded it."""
+    """Maps a kind to its code; raises ``UsageError`` for an unknown kind."""
 
     def __missing__(self, kind: str) -> int:
         raise UsageError(f"{kind!r} is not an event kind; use one of {', '.join(KINDS)}")
@@ -82,7 +82,7 @@ KIND_CODES = KindCodes((kind, code) for code, kind in enumerate(KINDS))
 
 
 class Payloads(Protocol):
-    """The source of payloads, which are read when they are asked for."""
+    """A source from which payloads and epochs are read on first use."""
 
     def payload(self, place: int) -> Any: ...
 
@@ -90,7 +90,7 @@ class Payloads(Protocol):
 
 
 class Unread(NamedTuple):
-    """In an event that is not read whole: where its payload and its epochs are."""
+    """A placeholder in an event for a payload or epochs that are not read yet."""
 
     chunk: Payloads
     place: int
@@ -121,7 +121,7 @@ class Event:
             op,
         ) = raw[:13]  # a newer writer may append fields
         self.seq: int = seq
-        """Its number."""
+        """Number of the event in its run."""
         self.time_us: int = time_ns // 1000
         """Microseconds since the run began."""
         self.kind: str = KINDS[kind] if kind < len(KINDS) else f"kind-{kind}"
@@ -135,18 +135,18 @@ class Event:
         self.type: str | None = None if type_ is None else strings[type_]
         """Name of the message or the timer."""
         self.message_id: int | None = message_id
-        """Number of the message: its sending and its delivery have the same."""
+        """Number of the message, shared by its sending and its delivery."""
         self.cause: int | None = cause
-        """Seq of the event from which this one follows: the sending of a message for its delivery,
-        what armed a timer for its firing, what was being handled for anything else."""
+        """Seq of the event that caused this one: the sending of a message for its delivery, the
+        event that armed a timer for its firing, the event being handled for anything else."""
         self._epochs = epochs
         self._payload = payload
         self.delta: list[tuple[str, Any, Any]] = [(strings[p], old, new) for p, old, new in delta]
-        """The changes of state that came with it: (path, old, new)."""
+        """The changes of state during the event: (path, old, new)."""
         self.why: str | None = why
         """A reason in words, such as that of a fault."""
         self.op: int | None = op
-        """Seq of the ``client_invoke`` of the client's operation to which this belongs."""
+        """Seq of the ``client_invoke`` that began the client operation this event belongs to."""
         self._schema = schema
         self._fields: dict[str, Any] | None = None
 
@@ -160,7 +160,7 @@ class Event:
 
     @property
     def epochs(self) -> list[int | None] | None:
-        """[controller epoch, leader epoch, znode version], each None when not meaningful."""
+        """[controller epoch, leader epoch, znode version], each None if it does not apply."""
         epochs = self._epochs
         if epochs.__class__ is Unread:
             epochs = self._epochs = epochs.chunk.epochs(epochs.place)
@@ -168,7 +168,7 @@ class Event:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The payload by field name, nested messages as dictionaries; empty without payload."""
+        """The payload by field name, nested messages as dictionaries; empty without a payload."""
         if self._fields is None:
             if self.payload is None or self.type is None:
                 self._fields = {}
@@ -177,7 +177,7 @@ class Event:
         return self._fields
 
     def as_dict(self) -> dict[str, Any]:
-        """The event as plain values, for JSON."""
+        """Return the event as plain values, for JSON."""
         return {
             "seq": self.seq,
             "time_us": self.time_us,
@@ -200,7 +200,7 @@ class Event:
 
 
 def jsonable(value: Any) -> Any:
-    """The value with bytes turned into text, recursively."""
+    """Return a value with all bytes in it turned into text."""
     if isinstance(value, bytes):
         return bytes_text(value)
     if isinstance(value, Truncated):
@@ -213,7 +213,7 @@ def jsonable(value: Any) -> Any:
 
 
 def is_root(event: Event) -> bool:
-    """Return whether a chain of causes ends here."""
+    """Return whether a chain of causes ends at an event."""
     if event.kind != "client_invoke":
         return event.kind in ROOT_KINDS
     return event.cause is None or event.type not in _OF_ITS_OWN_ACCORD

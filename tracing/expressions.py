@@ -2,8 +2,8 @@
 
 Only comparisons, ``and or not``, ``in``, arithmetic, constants, names, attributes, indexing and a
 few functions exist; an expression is parsed by ``ast``, checked node by node and turned into a
-closure. Nothing else can be reached from it. Ordering a missing value is false, not an error: so
-``payload.leader > 2`` simply holds for no message without a leader.
+closure. It can reach nothing else. Comparing a missing value by order is false, not an error:
+``payload.leader > 2`` is false for a message without a leader.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Lookup = Callable[[Scope, str], Any]
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Sequences are equal by their items, whether list or tuple."""
+    """Return whether two values are equal, treating tuples as lists."""
     if isinstance(left, tuple):
         left = list(left)
     if isinstance(right, tuple):
@@ -67,7 +67,7 @@ _MAX_LENGTH = 4000
 
 
 class Expression:
-    """A compiled expression; ``holds(scope)`` tells whether it is true there."""
+    """A compiled expression; ``holds(scope)`` returns whether it is true in a scope."""
 
     __slots__ = ("evaluate", "required", "text")
 
@@ -75,7 +75,7 @@ class Expression:
         self.text: str = text
         self.evaluate: Evaluate = evaluate
         self.required: dict[str, Any] = required
-        """Name to constant for every ``name == constant`` that must hold."""
+        """Name to constant for every ``name == constant`` without which the whole is false."""
 
     def holds(self, scope: Scope) -> bool:
         return bool(self.evaluate(scope))
@@ -96,8 +96,8 @@ def compile_expression(
 
     ``names`` may be looked up in the scope; ``words`` stand for themselves as strings, so that
     ``type == LeaderAndIsrRequest`` needs no quotes. ``functions`` marked by ``takes_scope`` get
-    the scope first. Raises ``UsageError`` naming what is not understood, where, and what would
-    be right.
+    the scope first. Raises ``UsageError``, which names the faulty part and its column, and
+    suggests a correction if there is one.
     """
     if len(text) > _MAX_LENGTH:
         raise UsageError(f"the expression is longer than {_MAX_LENGTH} characters")
@@ -116,7 +116,7 @@ def compile_expression(
 
 
 def _required(node: ast.expr, words: Collection[str]) -> dict[str, Any]:
-    """Equalities that hold whenever the whole does: those joined by ``and`` at the top."""
+    """Return the equalities implied by the expression: those joined by ``and`` at the top."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
         found: dict[str, Any] = {}
         for part in node.values:
@@ -138,10 +138,10 @@ def _required(node: ast.expr, words: Collection[str]) -> dict[str, Any]:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """``value.name`` of the language: a key of a mapping, a field of a value, else None."""
+    """Evaluate ``value.name``: a key of a mapping, a data attribute of an object, else None."""
     if isinstance(value, Mapping):
         return value.get(name)
-    if isinstance(value, list):  # over a list: the values of all items
+    if isinstance(value, list):  # a list gives the values of all its items
         return [attribute(item, name) for item in value]
     return None if name.startswith("_") else _data_attribute(value, name)
 
@@ -230,7 +230,7 @@ class _Compiler:
         def compute(scope: Scope) -> Any:
             a, b = left(scope), right(scope)
             if function is operator.mul and not (_is_number(a) and _is_number(b)):
-                return None  # no building of huge strings
+                return None  # repeating a string or list could exhaust the memory
             return _tolerant(function, a, b)
 
         return compute
@@ -300,7 +300,9 @@ def takes_scope(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def parse_duration_us(text: str) -> int:
-    """``5s``, ``200ms``, ``3us``, ``1m`` in microseconds; a bare number is seconds.
+    """Convert a duration such as ``5s``, ``200ms``, ``3us`` or ``1m`` to microseconds.
+
+    A number without a unit is in seconds.
 
     Raises ``UsageError`` for anything else.
     """

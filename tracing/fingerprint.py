@@ -1,9 +1,9 @@
-"""The cheap sink: digests the order of events and keeps nothing.
+"""A cheap event sink that digests the order of events and keeps nothing.
 
-It covers time, kind, actor, peer, type and message id of every event, not the payloads: enough
-to tell two runs apart as soon as any message differs in timing, route or number. A ``Recorder``
-computes the same value beside its full fingerprint (``outline``), so that a run of a batch can
-be recognised in a trace.
+The digest covers time, kind, actor, peer, type and message id of every event, but no payloads:
+enough to tell two runs apart once any message differs in timing, route or number. A ``Recorder``
+computes the same value (``outline``) beside its full fingerprint, so that a trace can be matched
+with a run of a batch.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ..actors.surroundings import EventSink
 UNSEEN_KINDS = frozenset(
     {"client_invoke", "client_retry", "client_ok", "client_fail", "expire", "state"}
 )
-"""Kinds of which not everybody is told who computes the outline: they are no part of it."""
+"""Event kinds that not every sink receives, so that the outline leaves them out."""
 _BUFFERED_MASK = 4095  # packed together every 4096 events
 
 
 def array_header_bytes(count: int) -> int:
-    """Bytes msgpack puts before the items of an array."""
+    """Return the number of bytes that msgpack puts before the items of an array."""
     return 1 if count < 16 else 3 if count < 65536 else 5
 
 
 class Fingerprint(EventSink):
-    """A trace sink that only feeds a digest; costs well under a microsecond per event."""
+    """An event sink that only feeds a digest, in well under a microsecond per event."""
 
     __slots__ = ("_buffer", "_digest", "_pack", "_seq", "append")
 
@@ -53,7 +53,7 @@ class Fingerprint(EventSink):
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """Take one event; returns its seq, dense from 0."""
+        """Add an event and return its seq, numbered without gaps from 0."""
         if kind not in UNSEEN_KINDS:
             cls = message.__class__
             name = message if cls is str else cls.__name__
@@ -64,21 +64,21 @@ class Fingerprint(EventSink):
         return seq
 
     def absorb(self) -> None:
-        """Feed what is buffered to the digest."""
+        """Feed the buffered events to the digest."""
         if self._buffer:
             packed = self._pack(self._buffer)
-            # Without the array header the digest does not depend on when it is asked for.
+            # Skip the array header, so that the digest does not depend on when it is computed.
             self._digest.update(memoryview(packed)[array_header_bytes(len(self._buffer)) :])
             self._buffer.clear()
 
     def take(self, packed: bytes, count: int) -> None:
-        """Take events that are packed already, as one array."""
+        """Add events that are already packed as one array."""
         self.absorb()
         self._digest.update(memoryview(packed)[array_header_bytes(count) :])
         self._seq += count
 
     def copy(self) -> Self:
-        """Return one that goes on by itself."""
+        """Return an independent copy."""
         self.absorb()
         other = type(self)()
         other._digest = self._digest.copy()
@@ -86,12 +86,12 @@ class Fingerprint(EventSink):
         return other
 
     def fingerprint(self) -> str:
-        """blake2b-256 of the events so far, hexadecimal."""
+        """Return the blake2b-256 of the events so far in hexadecimal."""
         self.absorb()
         return self._digest.hexdigest()
 
     def outline(self) -> str:
-        """``fingerprint``: it is the outline of a recording."""
+        """Return the fingerprint, which equals the outline of a recording of the run."""
         return self.fingerprint()
 
     def __len__(self) -> int:

@@ -5,8 +5,8 @@
     trailer := index offset:u64 LE | fingerprint:32 bytes | crc32 of both:u32 LE | end magic
 
 A file of an earlier release ends without a checksum: ``index offset | fingerprint | magic``.
-``length`` and ``crc32`` are those of the body as stored. Each frame is complete in itself, so a
-file whose writer died is readable up to its last whole frame.
+``length`` and ``crc32`` refer to the body as stored. Each frame is self-contained, so a file whose
+writer died is readable up to its last complete frame.
 """
 
 from __future__ import annotations
@@ -37,23 +37,25 @@ OLD_TRAILER = struct.Struct(f"<Q32s{len(MAGIC)}s")
 CHUNK_EVENTS = 1000
 CHUNK_BYTES = 256 * 1024
 _ZSTD_LEVEL = 1
-"""A run waits for it; the next level saves a tenth of the bytes and takes twice the time."""
+"""Compression level. A run waits for compression, and the next level saves a tenth of the bytes but
+takes twice the time."""
 FRAME_BYTES_MAX = 256 * 1024 * 1024
-"""What the body of a frame may take when it is decompressed; those written are far smaller."""
+"""Maximum decompressed size of a frame's body. The writer's frames are far smaller."""
 GROWTH_MAX = 100
-"""A frame of this many times its stored bytes is stored as it is. Those of a run grow tenfold."""
+"""Maximum ratio of decompressed to stored bytes; a body beyond it is stored uncompressed. The
+usual ratio is ten."""
 _GROWING_BYTES = 1024 * 1024
-"""So large may a body be however small it is stored: earlier releases compressed all they wrote."""
+"""Size up to which a body may exceed that ratio, as earlier releases compressed every body."""
 
 CONTAINERS_MAX = 3_000_000
 _CONTAINERS_FLOOR, _CONTAINERS_A_BYTE = 10_000, 16
-"""Lists and maps in a frame: an empty one takes a byte there and some sixty in memory. A run of
-twenty topics with a hundred idle partitions each has five for every stored byte, a usual one a
-third of one."""
+"""Limits of the lists and maps in a frame, as an empty one takes one byte there and some sixty in
+memory. A run of twenty topics with a hundred idle partitions each has five of them per stored byte,
+a usual run a third of one."""
 
 
 def encode_frame(kind: int, body: bytes, codec: int) -> bytes:
-    """A frame with its body compressed, unless readers would have to take it for a trap."""
+    """Return a frame; its body is compressed unless readers would reject it as too highly so."""
     packed = body
     if codec == ZLIB:
         packed = zlib.compress(body, 1)
@@ -76,7 +78,7 @@ class Frame(NamedTuple):
 
 
 def decode_frame(data: Any, offset: int, place: str) -> Frame:
-    """The frame at an offset of a buffer; raises ``TraceError`` when it is cut or damaged."""
+    """Return the frame at an offset of a buffer; raise ``TraceError`` if it is cut or damaged."""
     head_end = offset + FRAME_HEAD.size
     if head_end > len(data):
         raise TraceError(f"{place}: cut off inside a frame head at byte {offset}")
@@ -96,13 +98,13 @@ def decode_frame(data: Any, offset: int, place: str) -> Frame:
             body = bytes(stored)
         else:
             raise TraceError(f"{place}: unknown codec {codec} of the frame at byte {offset}")
-    except (zlib.error, codecs.CorruptPayload) as error:  # the checksum leaves the head out
+    except (zlib.error, codecs.CorruptPayload) as error:  # the checksum does not cover the head
         raise TraceError(f"{place}: damaged frame at byte {offset}: {error}") from None
     return Frame(kind, offset, FRAME_HEAD.size + length, body)
 
 
 def _inflate(stored: Any, limit: int) -> bytes:
-    """Decompress; raises ``zlib.error`` for what is damaged or too large."""
+    """Decompress a body; raise ``zlib.error`` if it is damaged or too large."""
     stream = zlib.decompressobj()
     body = stream.decompress(stored, limit)
     if not stream.eof:
@@ -112,15 +114,15 @@ def _inflate(stored: Any, limit: int) -> bytes:
 
 
 def pack_trailer(index_offset: int, digest: bytes) -> bytes:
-    """The end of a file."""
+    """Return the trailer of a file."""
     checksum = zlib.crc32(_TRAILED.pack(index_offset, digest))
     return TRAILER.pack(index_offset, digest, checksum, END_MAGIC)
 
 
 def read_trailer(data: Any, place: str) -> tuple[int, bytes] | None:
-    """Offset of the index and fingerprint; None where the file has no end.
+    """Return the offset of the index and the fingerprint; None if the file has no trailer.
 
-    Raises ``TraceError`` for an end that is damaged.
+    Raises ``TraceError`` if the trailer is damaged.
     """
     if len(data) >= len(MAGIC) + TRAILER.size:
         offset, digest, checksum, magic = TRAILER.unpack_from(data, len(data) - TRAILER.size)
@@ -143,11 +145,14 @@ def pack_header(header: Mapping[str, Any]) -> bytes:
 
 
 def unpack_frame_body(frame: Frame, place: str) -> Any:
-    """Return what a frame holds; ``TraceError`` if it is no MessagePack, or too much."""
+    """Unpack the body of a frame.
+
+    Raises ``TraceError`` if it is not MessagePack, or has too many lists and maps.
+    """
     stored = frame.length - FRAME_HEAD.size
     most = min(CONTAINERS_MAX, _CONTAINERS_FLOOR + _CONTAINERS_A_BYTE * stored)
     try:
-        # Each of them takes a byte at least, so a body of fewer bytes need not be counted.
+        # Each list or map takes at least a byte, so a body of so few bytes need not be counted.
         return unpack(frame.body) if len(frame.body) <= most else unpack_counted(frame.body, most)
     except ValueError as error:
         raise TraceError(

@@ -1,4 +1,4 @@
-"""The header of a trace: all that running it again needs, and nothing of this machine's clock."""
+"""The header of a trace: all that is needed to run it again, and nothing from the wall clock."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def build_header(
     reproduce: str = "",
     hash_seed: str = "",
 ) -> dict[str, Any]:
-    """Return what every trace begins with, whoever records it.
+    """Return the header with which every trace begins.
 
     ``mode`` is ``sim``, ``live`` or ``threaded``; ``scenario`` the text of the scenario file and
-    ``parameters`` what was set over it; ``virtual_epoch_ms`` what the run called the present when
-    it began, since the Unix epoch; ``reproduce`` a command or expression that gives the run again;
-    ``hash_seed`` that of Python, of a run with programs, which may hang on it.
+    ``parameters`` the values that override it; ``virtual_epoch_ms`` the date at which the run began
+    by its own clock, since the Unix epoch; ``reproduce`` a command or expression that repeats the
+    run; ``hash_seed`` Python's, given for a run with programs, which may depend on it.
     """
-    # Of the pure build nothing: its traces are the same bytes as before there was another.
+    # The pure build is not named, so that its traces keep the bytes of earlier releases.
     build = {"build": "compiled"} if builds.is_compiled else {}
     hashing = {"hash_seed": hash_seed} if hash_seed else {}
     return {

@@ -1,4 +1,4 @@
-"""The names that types of events may have: those of all messages of the emulation."""
+"""The type names that events may have: those of all messages of the emulation."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _message_types() -> dict[str, type | None]:
 
 
 def message_type_names() -> tuple[str, ...]:
-    """Every message that the vocabulary has, sent in a run or not."""
+    """Return the names of all message types, whether sent in a run or not."""
     return tuple(_message_types())
 
 
 @functools.cache
 def message_fields() -> tuple[str, ...]:
-    """The fields of all messages."""
+    """Return the names of the fields of all messages."""
     shapes = (field_shapes(cls)[0] for cls in _message_types().values() if cls is not None)
     return tuple({name: None for fields in shapes for name, _ in fields})

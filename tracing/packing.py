@@ -1,7 +1,7 @@
-"""From messages to bytes: one extractor for each message type, msgpack does the rest.
+"""Packs messages into bytes: an extractor per message type returns the fields, msgpack packs them.
 
-The packer meets a message as an object it does not know and asks ``PayloadPacker.extract`` for
-its fields; nested messages come the same way, so a payload costs one call per message in it.
+To msgpack's packer a message is an unknown object, so that it calls ``PayloadPacker.extract`` for
+the fields; nested messages are treated alike, so a payload costs one call per message in it.
 Nothing that differs between two equal runs may get in: no ids, no hash order, no default repr.
 """
 
@@ -29,10 +29,10 @@ from .schema import (
 )
 
 TRUNCATED_CODE = 1
-"""msgpack extension type of cut bytes: full length as u64 LE, then the head."""
+"""msgpack extension type of truncated bytes: full length as u64 LE, then the head."""
 _LENGTH = struct.Struct("<Q")
 ZNODE_BYTES_LIMIT = 1024
-"""Fields named ``data`` hold znodes, which tell the story: more of them is kept."""
+"""Bytes kept of a field named ``data``: these are znodes, which explain more than records do."""
 
 Extract = Callable[[Any], Any]
 _PLAIN = frozenset({type(None), str, float, bytes, bytearray, memoryview, tuple, list, dict})
@@ -46,12 +46,12 @@ def _unpack_extension(code: int, data: bytes) -> Any:
 
 
 def unpack(data: bytes | memoryview) -> Any:
-    """Decode what a packer of this module wrote."""
+    """Unpack bytes that a packer of this module wrote."""
     return msgpack.unpackb(data, ext_hook=_unpack_extension, strict_map_key=False, use_list=True)
 
 
 def unpack_counted(data: bytes | memoryview, most: int) -> Any:
-    """``unpack`` that raises ``ValueError`` for more than ``most`` lists and maps."""
+    """Unpack bytes; raise ``ValueError`` if they have more than ``most`` lists and maps."""
     left = most
 
     def count(value: Any) -> Any:
@@ -72,7 +72,7 @@ def unpack_counted(data: bytes | memoryview, most: int) -> Any:
 
 
 def cut_bytes(length: int, head: bytes) -> msgpack.ExtType:
-    """Bytes of which only the head is kept."""
+    """Return the packed form of a value of which only the head is kept."""
     return msgpack.ExtType(TRUNCATED_CODE, _LENGTH.pack(length) + head)
 
 
@@ -80,7 +80,7 @@ _FIELDS_OF_BATCH = attrgetter(*RECORD_BATCH_ATTRIBUTES)
 
 
 class _Extractors(dict[type, Extract]):
-    """Message class to extractor, made at first use."""
+    """Maps a class to its extractor, which is made on first use."""
 
     __slots__ = ("_make",)
 
@@ -94,25 +94,25 @@ class _Extractors(dict[type, Extract]):
 
 
 class PayloadPacker:
-    """Packs values with messages in them; collects the schema of the types it meets."""
+    """Packs values that may contain messages, and collects the schema of the types it packs."""
 
     def __init__(self, record_bytes_limit: int) -> None:
         self.record_bytes_limit = record_bytes_limit
         self.schema: dict[str, FieldShapes] = {}
-        """Fields per type in order of first use."""
+        """Fields of each type, in order of the types' first use."""
         extractors = _Extractors(self._new_extractor)
         self.extractors: dict[type, Extract] = extractors
-        """By class: the fields of a message, ready for ``pack``."""
+        """Class to the function that returns a message's fields, ready for ``pack``."""
 
         def extract(value: Any) -> Any:
             return extractors[value.__class__](value)
 
         self.extract: Extract = extract
-        """The same for any message (msgpack's ``default`` hook)."""
+        """Returns the fields of any message (msgpack's ``default`` hook)."""
         self.pack: Callable[[Any], bytes] = msgpack.Packer(default=extract).pack
 
     def declare(self, cls: type) -> None:
-        """Enter a message type, and those its fields mention, into the schema."""
+        """Add a message type, and the types that its fields mention, to the schema."""
         if cls.__name__ in self.schema or cls.__name__ == RECORD_BATCH:
             return
         shapes, nested = field_shapes(cls)
@@ -143,12 +143,12 @@ class PayloadPacker:
         if issubclass(cls, (set, frozenset)):
             return lambda items: sorted(items, key=repr)
         is_function = any("__call__" in vars(base) for base in cls.__mro__)
-        # An object without a value of its own: never its id, nor how it was compiled.
+        # An object without a value of its own: neither its id nor its build may get into a trace.
         name = "<function>" if is_function else f"<{cls.__name__}>"
         return lambda _: name
 
     def _message_extractor(self, cls: type, shapes: FieldShapes) -> Extract:
-        """Return a function for one type, whose fields are read all at once."""
+        """Return the extractor of a message type, which reads all fields at once."""
         read = reader_of_fields(cls, [name for name, _ in shapes])
         rows = [place for place, (_, shape) in enumerate(shapes) if _is_row(shape)]
         converters = [
@@ -172,7 +172,7 @@ class PayloadPacker:
         return extract
 
     def _converter(self, name: str, shape: Shape) -> Extract:
-        """Return how to prepare a value that msgpack cannot take as it is."""
+        """Return a function that prepares the values of a field which msgpack cannot pack as is."""
         if shape == "?":
             return self.tagged
         limit = self.record_bytes_limit
@@ -181,7 +181,7 @@ class PayloadPacker:
         return lambda value: _limit_bytes(value, limit)
 
     def tagged(self, value: Any) -> Any:
-        """Prepare a value of unknown shape: messages inside carry their type name."""
+        """Prepare a value of unknown shape: messages in it are tagged with their type name."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, (bytes, bytearray, memoryview)):
@@ -200,12 +200,12 @@ class PayloadPacker:
             return [self.tagged(item) for item in sorted(value, key=repr)]
         if isinstance(value, (list, tuple)):
             return [self.tagged(item) for item in value]
-        return value  # an enum or a stranger: the packer asks ``extract``
+        return value  # an enum or an unknown object: the packer calls ``extract``
 
 
 def _is_row(shape: Shape) -> bool:
-    """Return whether it is a sequence of messages; named tuples of plain values are packed as they
-    are."""
+    """Return whether a shape is a sequence of messages. Named tuples of plain values do not count:
+    they are packed as they are."""
     return (
         isinstance(shape, list)
         and shape[0] == "*"
@@ -215,7 +215,7 @@ def _is_row(shape: Shape) -> bool:
 
 
 def _stored(shape: Shape) -> Shape:
-    """The shape as the file has it: bytes are plain values there."""
+    """Return a shape as the file has it, in which bytes are plain values."""
     if isinstance(shape, list):
         return [shape[0], *(_stored(item) for item in shape[1:])]
     return None if shape == BYTES else shape
@@ -237,7 +237,7 @@ def _limit_bytes(value: Any, limit: int) -> Any:
 
 
 def repack(value: Any) -> Any:
-    """A decoded value ready to be packed again."""
+    """Prepare an unpacked value to be packed again."""
     if isinstance(value, Truncated):
         return cut_bytes(*value)
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,7 @@
-"""Payloads by position: which fields a message type has, and how their values nest.
+"""The schema of payloads: which fields a message type has, and how their values nest.
 
-A message travels into the trace as the list of its field values; the names are written once per
-type. Beside its name each field has a *shape*, which tells a reader what the values inside are:
+A trace stores a message as the list of its field values; the names are written once per type.
+Each field also has a *shape*, which tells a reader what its value consists of:
 
     None              a plain value
     "LeaderAndIsr"    a nested message (or named tuple), stored as the list of its fields
@@ -30,7 +30,7 @@ RECORD_BATCH = "RecordBatch"
 RECORD_BATCH_FIELDS: FieldShapes = tuple(
     (name, None) for name in ("base_offset", "last_offset", "leader_epoch", "size")
 )
-"""What the trace keeps of a batch: never its records."""
+"""Fields of a batch that a trace keeps; records are never kept."""
 RECORD_BATCH_ATTRIBUTES = ("base_offset", "last_offset", "partition_leader_epoch", "size_in_bytes")
 
 ENUM_NAMES: dict[str, dict[int, str]] = {
@@ -41,7 +41,7 @@ _PLAIN = frozenset({"int", "str", "bool", "float", "None", "object_id"})
 _SEQUENCES = frozenset({"tuple", "list", "Sequence", "Iterable", "frozenset", "set"})
 _BYTES = frozenset({"bytes", "memoryview", "bytearray"})
 BYTES = "bytes"
-"""Internal shape of byte fields: they are cut to the limit; stored as None (plain)."""
+"""Internal shape of byte fields, which are truncated to the limit; stored as None (plain)."""
 
 
 def _lookup(owner: type, name: str) -> Any:
@@ -85,7 +85,7 @@ def _shape(owner: type, node: ast.expr, nested: list[type]) -> Shape:
             return sides[0]
         if BYTES in sides and all(side in (None, BYTES) for side in sides):
             return BYTES
-        # Optional values keep their shape: None stays None. Two different messages need a tag.
+        # An optional value has the shape of the value. A union of two messages needs a tag.
         optional = [
             shape
             for shape, side in zip(sides, (node.right, node.left), strict=True)
@@ -124,7 +124,7 @@ def contains_bytes(shape: Shape) -> bool:
 
 
 def is_message_type(cls: type) -> bool:
-    """Return whether values are recorded by field: dataclasses and named tuples."""
+    """Return whether values of a class are recorded by field: dataclasses and named tuples."""
     return hasattr(cls, "__dataclass_fields__") or (
         issubclass(cls, tuple) and hasattr(cls, "_fields")
     )
@@ -132,7 +132,7 @@ def is_message_type(cls: type) -> bool:
 
 @functools.cache
 def field_shapes(cls: type) -> tuple[FieldShapes, tuple[type, ...]]:
-    """Fields of a message type with their shapes, and the message types they mention."""
+    """Return the fields of a message type with their shapes, and the types they mention."""
     if issubclass(cls, tuple):
         return tuple((name, None) for name in cls._fields), ()  # type: ignore[attr-defined]
     if issubclass(cls, BaseException):
@@ -156,8 +156,8 @@ def field_shapes(cls: type) -> tuple[FieldShapes, tuple[type, ...]]:
 
 
 EpochsOf = Callable[[list[Any]], list[int | None]]
-"""Reads [controller epoch, leader epoch, znode version] from a payload, each None when it has none;
-of a request about many partitions the first one speaks."""
+"""Returns [controller epoch, leader epoch, znode version] of a payload, each None if absent. In a
+request about many partitions they are those of the first."""
 
 
 def _at(payload: list[Any], places: Mapping[str, int], name: str) -> Any:
@@ -166,7 +166,7 @@ def _at(payload: list[Any], places: Mapping[str, int], name: str) -> Any:
 
 
 class Schema:
-    """Field names and shapes per message type, as a trace has them; names payloads."""
+    """The field names and shapes of a trace's message types; names the values of payloads."""
 
     def __init__(self, types: Iterable[tuple[str, FieldShapes]] = ()) -> None:
         self.types: dict[str, FieldShapes] = {RECORD_BATCH: RECORD_BATCH_FIELDS}
@@ -181,7 +181,7 @@ class Schema:
             self._epochs.pop(name, None)
 
     def epochs_of(self, type_name: str) -> EpochsOf | None:
-        """Return how to read the epochs of a type's payloads; None when it has none."""
+        """Return the function that reads epochs from a type's payloads; None if it has none."""
         if type_name in self._epochs:
             return self._epochs[type_name]
         found = self._epochs[type_name] = self._new_epochs_of(type_name)
@@ -217,7 +217,7 @@ class Schema:
         return read
 
     def name_fields(self, type_name: str, payload: list[Any]) -> dict[str, Any]:
-        """Field name to value; unknown types get numbered names."""
+        """Return a payload as field name to value; fields of unknown types are numbered."""
         namer = self._namers.get(type_name)
         if namer is None:
             namer = self._namers[type_name] = self._new_namer(type_name)

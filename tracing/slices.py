@@ -1,4 +1,4 @@
-"""Smaller traces cut out of larger ones; events keep their seq, so #1234 stays #1234."""
+"""Writes parts of a trace to files of their own; events keep their seq, so #1234 stays #1234."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .trace import StoredTrace
 def write_slice(
     trace: StoredTrace, events: Iterable[Event], path: str | Path, selection: str
 ) -> int:
-    """Write some events of a trace to a file of its own; returns how many.
+    """Write some events of a trace to a file of their own; return their number.
 
-    The header says what was selected; such a part cannot be verified by running it again.
+    The header says what was selected. A part cannot be verified by running it again.
     """
     header: dict[str, Any] = {
         **trace.header,

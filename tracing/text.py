@@ -1,9 +1,9 @@
-"""The one formatter: an event as one line of fixed columns, for people, grep and golden files.
+"""Formats an event as one line of fixed columns, for people, grep and golden files.
 
     #1234     12.503412 deliver  broker-2       <- controller-1   LeaderAndIsrRequest  epoch=7 ...
 
-Seq, seconds, kind, actor, arrow, peer, type, then the fields worth a glance. ``verbosity`` 1 adds
-the whole payload below the line, 2 the state changes too.
+The columns are seq, seconds, kind, actor, arrow, peer, type, then the most telling fields.
+``verbosity`` 1 adds the whole payload below the line, 2 also the changes of state.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ _PARTITION_FIELDS = (
 )  # fmt: skip
 _ZNODE_FIELDS = ("code", "path", "version", "data", "children", "operations", "results", "watch")
 _EMPTY: tuple[Any, ...] = (None, "", -1, False, "NONE", "OK", [], {})
-_NEVER_EMPTY = frozenset({"leader", "acks"})  # -1 says something there
+_NEVER_EMPTY = frozenset({"leader", "acks"})  # -1 has a meaning in these
 _ITEMS_SHOWN = 3
 _WORD_LENGTH = 96
 
 
 def format_time(time_us: int) -> str:
-    """Seconds with six decimals."""
+    """Format a time as seconds with six decimals."""
     return f"{time_us // 1_000_000}.{time_us % 1_000_000:06d}"
 
 
 def format_event(event: Event, verbosity: int = 0) -> str:
-    """The line of an event, with what ``verbosity`` adds below it."""
+    """Format an event as its line, with what ``verbosity`` adds below it."""
     line = (
         f"#{event.seq:<7d} {format_time(event.time_us):>13} {event.kind:<10} {event.actor:<14} "
         f"{ARROWS.get(event.kind, '  ')} {event.peer or '':<14} {event.type or '':<22} "
@@ -80,7 +80,7 @@ def format_event(event: Event, verbosity: int = 0) -> str:
 
 
 def summary(event: Event) -> str:
-    """The fields worth a glance, on one line."""
+    """Format the most telling fields of an event on one line."""
     words: list[str] = []
     if event.message_id is not None:
         words.append(f"m{event.message_id}")
@@ -115,7 +115,7 @@ def _field(name: str, value: Any) -> str:
 
 
 def _entry(item: Any) -> str:
-    """A nested message in few words."""
+    """Format a nested message in a few words."""
     if not isinstance(item, dict):
         return _word(item)
     label, names = _label(item)
@@ -183,7 +183,7 @@ def _word(value: Any) -> str:
 
 
 def _tree(value: Any, indent: str = "") -> Iterator[str]:
-    """Every value of a payload, one a line, nested ones indented."""
+    """Yield a line for every value of a payload, nested ones indented."""
     items: Iterable[tuple[str, Any]] = (
         value.items() if isinstance(value, dict) else ((f"[{i}]", v) for i, v in enumerate(value))
     )

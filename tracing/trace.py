@@ -1,4 +1,4 @@
-"""Reading traces: from a file, with or without its index, or from a recorder's memory."""
+"""Reads traces, whether stored in a file or held in a recorder's memory."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from .schema import Schema
 _CACHED_CHUNKS = 32
 _CACHED_VIEWS = 256
 _VIEWED_BYTES_MAX = 4 * 1024 * 1024
-"""A larger body is none of ours: it is unpacked as a whole, where what is in it is counted."""
+"""Maximum size of a body read through a view. The writer's bodies are smaller, so a larger one is
+unpacked as a whole, which limits its lists and maps."""
 
 
 @contextmanager
 def no_cyclic_collection() -> Iterator[None]:
-    """Keeps the cyclic collector off: what is decoded is a tree of many small objects, and the
-    collector would go through them again and again without finding anything."""
+    """Disable the cyclic collector: decoded events are trees of many small objects, which it would
+    traverse again and again without finding garbage."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -40,14 +41,14 @@ def no_cyclic_collection() -> Iterator[None]:
 
 
 class StoredTrace:
-    """A sequence of events with a header; events are decoded chunk by chunk, when asked for."""
+    """A sequence of events with a header. Events are decoded chunk by chunk, on demand."""
 
     header: dict[str, Any]
     fingerprint: str | None
-    """Digest of all events of the run; None when the run did not end in order."""
+    """Digest of all events of the run; None if the run did not end properly."""
     outline: str | None
     problem: str | None = None
-    """The reason why the trace ends early, None when it is whole."""
+    """The reason why the trace ends early; None if it is complete."""
 
     def __init__(self) -> None:
         self.chunks: list[ChunkInfo] = []
@@ -61,28 +62,28 @@ class StoredTrace:
         self._first_seqs: list[int] | None = None
 
     def _body(self, index: int) -> Any:
-        """The unpacked body of a chunk."""
+        """Return the unpacked body of a chunk."""
         raise NotImplementedError
 
     def _packed_body(self, index: int) -> bytes:
-        """The body of a chunk as it was packed."""
+        """Return the packed body of a chunk."""
         raise NotImplementedError
 
     def _snapshot_body(self, index: int) -> Any:
-        """The unpacked body of a snapshot."""
+        """Return the unpacked body of a snapshot."""
         raise NotImplementedError
 
     def packed_snapshot(self, index: int) -> bytes:
-        """The body of a snapshot as it was packed."""
+        """Return the packed body of a snapshot."""
         raise NotImplementedError
 
     @property
     def snapshot_seqs(self) -> list[int]:
-        """For every snapshot, the event after which it was made."""
+        """The seq of the event after which each snapshot was made."""
         return self._snapshot_seqs
 
     def raw_events(self, index: int) -> list[Any]:
-        """All events of one chunk as they are stored, in the order of ``EVENT_FIELDS``."""
+        """Return all events of a chunk as lists in the order of ``EVENT_FIELDS``."""
         cached = self._cache.get(index)
         if cached is not None:
             self._cache.move_to_end(index)
@@ -95,8 +96,8 @@ class StoredTrace:
         return raws
 
     def view(self, index: int) -> ChunkView | None:
-        """A chunk of which columns and single events can be read, at much less cost than all
-        events; None for one of a part of a run, and for what is no chunk at all."""
+        """Return a view of a chunk, which reads columns and single events at a much lower cost than
+        all events; None if the events have gaps, or the body is malformed or too large."""
         view = self._views.get(index)
         if view is not None:
             self._views.move_to_end(index)
@@ -109,7 +110,8 @@ class StoredTrace:
         return view
 
     def new_view(self, index: int, *, is_kept: bool = False) -> ChunkView | None:
-        """The same for who asks for many events and goes on to the next chunk then."""
+        """Return a view as ``view`` does, but not cached: unless ``is_kept``, it suits a caller
+        that reads many events of the chunk and then moves on to the next."""
         body = self._packed_body(index)
         if len(body) > _VIEWED_BYTES_MAX:
             return None
@@ -121,11 +123,11 @@ class StoredTrace:
         return view if view.is_dense else None
 
     def event_of(self, view: ChunkView, seq: int) -> Event:
-        """An event of a chunk; its payload is read when it is asked for."""
+        """Return an event of a chunk, whose payload is read on first use."""
         return Event(view.raw(seq - view.first_seq), self.strings, self.schema)
 
     def changes_in(self, index: int) -> list[Change]:
-        """Every change of state in a chunk: event, number of the path, old and new value."""
+        """Return every change of state in a chunk: event, number of the path, old and new value."""
         view = self.view(index)
         if view is not None:
             return view.changes()
@@ -136,8 +138,8 @@ class StoredTrace:
         ]
 
     def numbers(self) -> dict[str | None, int | None]:
-        """The number of every string; None has none."""
-        if len(self._numbers) <= len(self.strings):  # None is in it, too
+        """Return the map of every string to its number, and of None to None."""
+        if len(self._numbers) <= len(self.strings):  # the map also contains None
             self._numbers.update((text, number) for number, text in enumerate(self.strings))
         return self._numbers
 
@@ -148,13 +150,13 @@ class StoredTrace:
             raise TraceError(f"chunk {index} of the trace holds no events: {error!r}") from None
 
     def page_chunk(self, index: int) -> bytes:
-        """A chunk for readers that know nothing of columns: ``[first seq, [], [], events]``."""
+        """Return a chunk for readers that do not know columns: ``[first seq, [], [], events]``."""
         raws = self.raw_events(index)
         return msgpack.packb([raws[0][0], [], [], repack(raws)])  # type: ignore[no-any-return]
 
     def snapshot_before(self, seq: int) -> tuple[int, list[tuple[int, Any, int]]]:
-        """The latest snapshot of the state at or before an event: the event after which it was
-        made (-1: before all), and number, value and event of the last change of every path."""
+        """Return the latest snapshot at or before an event: the event after which it was made (-1
+        for before all), and number, value and event of the last change of every path."""
         index = bisect_right(self._snapshot_seqs, seq) - 1
         if index < 0:
             return -1, []
@@ -163,7 +165,7 @@ class StoredTrace:
         return at, entries
 
     def chunk_events(self, index: int) -> list[Event]:
-        """All events of one chunk."""
+        """Return all events of a chunk."""
         strings, schema = self.strings, self.schema
         with no_cyclic_collection():
             return [Event(raw, strings, schema) for raw in self.raw_events(index)]
@@ -180,18 +182,18 @@ class StoredTrace:
         return self.chunks[-1].last_seq if self.chunks else -1
 
     def chunk_of(self, seq: int) -> int:
-        """Index of the chunk that holds or would hold an event; -1 before the first."""
+        """Return the index of the chunk that holds or would hold an event; -1 before the first."""
         if self._first_seqs is None:
             self._first_seqs = [info.first_seq for info in self.chunks]
         return bisect_right(self._first_seqs, seq) - 1
 
     def chunk_at(self, time_us: int) -> int | None:
-        """Index of the first chunk with an event at or after a time."""
+        """Return the index of the first chunk with an event at or after a time."""
         index = bisect_left(self.chunks, time_us, key=attrgetter("time_last_us"))
         return index if index < len(self.chunks) else None
 
     def event(self, seq: int) -> Event:
-        """The event with that seq; ``TraceError`` when the trace does not hold it."""
+        """Return the event with a seq; raise ``TraceError`` if the trace does not have it."""
         index = self.chunk_of(seq)
         if index >= 0 and seq <= self.chunks[index].last_seq:
             if index not in self._cache:
@@ -200,7 +202,7 @@ class StoredTrace:
                     return self.event_of(view, seq)
             raws = self.raw_events(index)
             place = seq - raws[0][0]
-            if place >= len(raws) or raws[place][0] != seq:  # of a part
+            if place >= len(raws) or raws[place][0] != seq:  # a part of a run has gaps
                 place = next((n for n, raw in enumerate(raws) if raw[0] == seq), -1)
             if place >= 0:
                 return Event(raws[place], self.strings, self.schema)
@@ -217,7 +219,7 @@ class StoredTrace:
         stop: int | None = None,
         chunk_filter: Callable[[ChunkInfo], bool] | None = None,
     ) -> Iterator[Event]:
-        """Events with start <= seq < stop; chunks refused by the filter are never decoded."""
+        """Yield events with start <= seq < stop, skipping chunks that the filter refuses."""
         for index in range(max(self.chunk_of(start), 0), len(self.chunks)):
             info = self.chunks[index]
             if stop is not None and info.first_seq >= stop:
@@ -233,14 +235,15 @@ class StoredTrace:
                         yield event
 
     def backwards(self, start: int) -> Iterator[Event]:
-        """Events with seq <= start, last first."""
+        """Yield events with seq <= start, latest first."""
         for index in range(self.chunk_of(start), -1, -1):
             for event in reversed(self.chunk_events(index)):
                 if event.seq <= start:
                     yield event
 
     def chunk_filter(self, wanted: dict[str, str]) -> Callable[[ChunkInfo], bool] | None:
-        """A filter for ``events`` from columns that must have a value (actor, type, kind)."""
+        """Return a filter for ``events`` that keeps the chunks with the wanted values of columns
+        (actor, peer, type, kind); None if no such column is given."""
         tests: list[tuple[str, int]] = []
         for column, bits in (("actor", "actors"), ("peer", "actors"), ("type", "types")):
             if column in wanted:
@@ -256,7 +259,7 @@ class StoredTrace:
         return lambda info: all(in_bitmap(getattr(info, bits), number) for bits, number in tests)
 
     def actors(self) -> list[str]:
-        """Lanes of the trace in order of appearance."""
+        """Return the actors of the trace in order of appearance."""
         return [
             text
             for number, text in enumerate(self.strings)
@@ -264,7 +267,7 @@ class StoredTrace:
         ]
 
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Number of events by kind and by type."""
+        """Return the number of events by kind and by type."""
         kinds: Counter[str] = Counter()
         types: Counter[str] = Counter()
         for event in self.events():
@@ -277,7 +280,7 @@ class StoredTrace:
         )
 
     def used_types(self) -> list[str]:
-        """Types of the events in it, those of timers included."""
+        """Return the types of the events, including those of timers."""
         return [
             text
             for number, text in enumerate(self.strings)
@@ -285,11 +288,11 @@ class StoredTrace:
         ]
 
     def interesting(self) -> list[int]:
-        """Seqs of faults, crashes and restarts."""
+        """Return the seqs of faults, crashes and restarts."""
         return [event.seq for event in self.events() if event.kind in INTERESTING_KINDS]
 
     def check(self) -> None:
-        """Read all there is; raises ``TraceError`` for the first frame that is damaged."""
+        """Read the whole trace; raise ``TraceError`` for the first damaged frame."""
 
     @property
     def duration_us(self) -> int:
@@ -343,7 +346,7 @@ class MemoryTrace(StoredTrace):
         return unpack(self.snapshots[index].body)
 
     def with_tables(self, chunk: Chunk, strings: list[str], schema: list[Any]) -> Chunk:
-        """The chunk as if these strings and types were the ones it adds."""
+        """Return a chunk with these strings and types in place of those it adds."""
         parts = unpack(chunk.body)
         parts[2:4] = strings, schema
         body: bytes = msgpack.packb(repack(parts))
@@ -352,7 +355,7 @@ class MemoryTrace(StoredTrace):
 
 
 class EventList(Sequence[Event]):
-    """The events of a trace by position; slices give lists."""
+    """The events of a trace as a sequence, by position; slices are lists."""
 
     def __init__(self, trace: StoredTrace) -> None:
         self.trace = trace

@@ -1,4 +1,4 @@
-"""Reading a trace file, with or without its index."""
+"""Reads a trace file, with or without its index."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .trace import StoredTrace
 _NO_TRACE = (
     TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
-"""What goes wrong where the frames are sound and hold something else than a trace."""
+"""Errors raised when frames are intact but hold something other than a trace."""
 
 
 class TraceReader(StoredTrace):
-    """Reads a trace file; one whose writer died is read up to its last whole frame.
+    """Reads a trace file; if its writer died, up to the last complete frame.
 
-    Raises ``TraceError`` when the file is no trace at all.
+    Raises ``TraceError`` if the file is not a trace.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -105,7 +105,7 @@ class TraceReader(StoredTrace):
         return True
 
     def _rebuild_index(self, offset: int) -> None:
-        """Walk the frames up to the first that is not whole."""
+        """Rebuild the index from the frames up to the first that is damaged or cut off."""
         if self.problem is None:
             self.problem = "the file has no end: the run was cut off"
         while offset + FRAME_HEAD.size <= len(self._data):
@@ -150,11 +150,11 @@ class TraceReader(StoredTrace):
         return unpack_frame_body(frame, str(self.path))
 
     def check(self) -> None:
-        """Read every frame of the file; raises ``TraceError`` for the first damaged one."""
+        """Read the frames of all chunks; raise ``TraceError`` for the first damaged one."""
         place = str(self.path)
         for info in self.chunks:
             frame = decode_frame(self._data, info.offset, place)
-            # Zeros make an empty frame whose checksum is right: only the index knows better.
+            # Zeroed bytes parse as an empty frame with a valid checksum: compare with the index.
             if frame.kind != CHUNK_FRAME or body_digest(frame.body) != info.digest:
                 raise TraceError(f"{place}: wrong checksum of the frame at byte {info.offset}")
 

@@ -1,4 +1,4 @@
-"""Run a trace's scenario again and compare: does the run still give the same events?"""
+"""Runs a trace's scenario again and checks that it still produces the same events."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from .recording.recorder import Recorder
 from .trace import StoredTrace
 
 RunAgain = Callable[[dict[str, Any], Recorder], object]
-"""Runs what a header describes, from its seed, into a recorder."""
+"""Called with a trace's header and a recorder, to run the scenario again into the recorder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of running again."""
+    """The result of running a trace's scenario again."""
 
     holds: bool
     recorded: str
     """Fingerprint in the file."""
     replayed: str
     events: int
-    """Events of the new run."""
+    """Number of events in the new run."""
     difference: Difference | None
-    """The first event that came out otherwise."""
+    """The first event that differs; None if all are equal."""
 
 
 def refusal(trace: StoredTrace) -> str | None:
-    """The reason why a trace cannot be run again; None when it can."""
+    """Return the reason why a trace cannot be run again; None if it can."""
     mode = trace.header.get("mode")
     if mode != "sim":
         return (
@@ -51,8 +51,8 @@ def refusal(trace: StoredTrace) -> str | None:
 def verify(trace: StoredTrace, run_again: RunAgain) -> Verification:
     """Run the scenario in the header again and compare fingerprints.
 
-    Raises ``TraceError`` with the reason when the trace cannot be run again, or is damaged: the
-    fingerprint at its end says nothing of the frames before it.
+    Raises ``TraceError`` with the reason if the trace cannot be run again or is damaged. All its
+    frames are read, as the fingerprint at its end does not prove them intact.
     """
     reason = refusal(trace)
     recorded = trace.fingerprint

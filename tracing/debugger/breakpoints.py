@@ -1,15 +1,15 @@
-"""Breakpoints: where a run is to stop, written as people say it.
+"""Breakpoints: descriptions of the events after which a run stops.
 
     LeaderAndIsrRequest to broker-2 if controller_epoch > 1     a message that arrives
     crash of broker-1                                           an event of a kind
     change broker-*/orders-0/isr if len(new) < 3                a change of state
-    if kind == drop and type == FetchRequest                    any event for which it holds
+    if kind == drop and type == FetchRequest                    any event that satisfies it
     when leader('orders', 0) == 2                               a condition of a scenario
-    invariant                                                   something that must hold does not
+    invariant                                                   a violated invariant
     at 12.5s                                                    a time, or an event's number
 
-``on`` may stand before them. In an expression ``state('broker-1/orders-0/isr')`` is the state
-after the event; behind ``change`` the names ``path``, ``old`` and ``new`` are known, too.
+``on`` may precede each of them. In an expression ``state('broker-1/orders-0/isr')`` is the value of
+a path after the event; after ``change`` the names ``path``, ``old`` and ``new`` are also defined.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Moment:
 
 
 class Breakpoint:
-    """A place to stop. ``columns`` are values that the event must have, to look no further."""
+    """A place to stop. ``columns`` are values that an event must have before the test is run."""
 
     def __init__(
         self,
@@ -63,18 +63,19 @@ class Breakpoint:
         self.text = text
         self.columns: dict[str, str] = dict(columns or {})
         self.needs_change = needs_change
-        """Tells of a path whether the event must have changed it, or another such."""
+        """Called with a path; an event must change at least one path for which it is true."""
         self.is_plain = is_plain
-        """Whether its columns are all it asks for."""
+        """True if the breakpoint tests nothing but its columns."""
         self.condition = condition
-        """A condition about the running cluster, which a recording cannot answer."""
+        """A condition on the running cluster, which a recording cannot evaluate."""
         self.time_us = time_us
-        """A time: the first event at or after it is meant, whichever way one comes to it."""
+        """A time in microseconds: the breakpoint is at the first event at or after it, whether the
+        run goes forwards or backwards."""
         self.hits = 0
         self._test = test
 
     def reason(self, event: Event, state: Mapping[str, Any]) -> str | None:
-        """The reason why the run stops after this event; None when it goes on."""
+        """Return the reason why the run stops after an event; None if it goes on."""
         return self._test(event, state)
 
     def __repr__(self) -> str:
@@ -82,7 +83,7 @@ class Breakpoint:
 
 
 def parse_breakpoint(text: str) -> Breakpoint:
-    """A breakpoint from its text; ``UsageError`` names what is not understood."""
+    """Parse a breakpoint; raise ``UsageError`` with the part that is not understood."""
     text = text.strip()
     words = text.removeprefix("on ").strip()
     if not words:
@@ -109,7 +110,7 @@ def parse_breakpoint(text: str) -> Breakpoint:
 
 
 def _columns(text: str, head: str, match: re.Match[str]) -> dict[str, str]:
-    """Kind, type, actor and peer of the events that are meant."""
+    """Return the kind, type, actor and peer that an event must have."""
     is_kind = head in KINDS
     if is_kind and head not in MESSAGE_KINDS and (match["source"] or match["target"]):
         raise UsageError(f"breakpoint {text!r}: write `{head} of ACTOR`; it is no message")
@@ -127,7 +128,7 @@ def _columns(text: str, head: str, match: re.Match[str]) -> dict[str, str]:
 
 
 def breakpoint_of(what: str | Callable[[Event], object]) -> Breakpoint:
-    """A breakpoint from its text, or at every event for which a function is true."""
+    """Return a breakpoint from its text, or one at every event for which a function is true."""
     if isinstance(what, str):
         point = parse_breakpoint(what)
         if point.condition is not None:
@@ -218,10 +219,10 @@ def _invariant(event: Event, state: Mapping[str, Any]) -> str | None:
 
 
 class Watcher:
-    """Looks at raw events one after the other, keeps the state, and tells which breakpoint stops.
+    """Checks raw events one after the other against breakpoints, and keeps the state up to date.
 
-    Events are decoded only where a breakpoint asks for more than their columns. ``time_us`` is the
-    time of the event before the first that is seen, from which on a breakpoint's time is ahead.
+    An event is decoded only if its columns match a breakpoint. ``time_us`` is the time of the event
+    before the first one seen: breakpoints at later times are still ahead.
     """
 
     def __init__(
@@ -246,7 +247,10 @@ class Watcher:
     def see(
         self, raw: list[Any], strings: list[str], decoded: Callable[[list[Any]], Event]
     ) -> tuple[Breakpoint, str] | None:
-        """Take an event; the breakpoint at which the run stops after it, and why."""
+        """Apply an event to the state; return the breakpoint that stops the run after it, and why.
+
+        Returns None if the run goes on.
+        """
         if raw[10]:
             apply(self.state, raw, strings)
         before_us, self._before_us = self._before_us, raw[1] // 1000
@@ -259,8 +263,10 @@ class Watcher:
         decoded: Callable[[list[Any]], Event],
         before_us: int,
     ) -> tuple[Breakpoint, str] | None:
-        """The breakpoint of an event that ``state`` follows; ``before_us`` is the time of the
-        event before it."""
+        """Return the breakpoint at an event that is already applied to the state, and the reason.
+
+        ``before_us`` is the time of the event before it.
+        """
         event: Event | None = None
         for point, wanted, paths in self._codes:
             if not _has(raw, wanted, strings):
@@ -291,7 +297,7 @@ def _has(raw: list[Any], wanted: list[tuple[int, Any]], strings: list[str]) -> b
 def _changes(
     raw: list[Any], is_meant: Callable[[str], bool], known: dict[int, bool], strings: list[str]
 ) -> bool:
-    """Return whether an event changes a path that is meant; what is known of a path is kept."""
+    """Return whether an event changes a path accepted by ``is_meant``; ``known`` caches results."""
     for number, _, _ in raw[10]:
         found = known.get(number)
         if found is None:
@@ -302,7 +308,7 @@ def _changes(
 
 
 def apply(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
-    """Bring a state to what it is after an event."""
+    """Apply the changes of an event to a state."""
     for number, _, new in raw[10]:
         if new is None:
             state.pop(strings[number], None)
@@ -311,7 +317,7 @@ def apply(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
 
 
 def undo(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
-    """Bring a state back to what it was before an event."""
+    """Undo the changes of an event in a state."""
     for number, old, _ in reversed(raw[10]):
         if old is None:
             state.pop(strings[number], None)
@@ -320,5 +326,5 @@ def undo(state: dict[str, Any], raw: list[Any], strings: list[str]) -> None:
 
 
 def conditions(breakpoints: list[Breakpoint]) -> Iterator[Breakpoint]:
-    """Return those that ask the running cluster."""
+    """Return the breakpoints with a condition on the running cluster."""
     return (point for point in breakpoints if point.condition is not None)

@@ -1,7 +1,7 @@
-"""Invariants of every state of a cluster; a breakpoint may stop where one does not hold.
+"""Invariants of a cluster's state; a breakpoint can stop where one is violated.
 
 A replica's high watermark is not beyond its log's end, and no two brokers lead one partition in
-the same leader epoch. Both are read from the recorded state, after each event that changes it.
+the same leader epoch. Both are checked on the recorded state, after each event that changes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ def is_watched(path: str) -> bool:
 
 
 def broken_invariant(state: Mapping[str, Any], changed: Iterable[str]) -> str | None:
-    """Return what does not hold after an event that changed these paths; None when all holds."""
+    """Return a description of the invariant violated after an event that changed these paths; None
+    if all hold."""
     partitions: dict[str, None] = {}
     for path in changed:
         place, _, name = path.rpartition("/")

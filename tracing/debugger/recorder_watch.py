@@ -1,4 +1,4 @@
-"""Looking at what a recorder has taken in since one looked last."""
+"""Checks breakpoints on the events that a recorder has taken in since the last check."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from .breakpoints import Breakpoint, Watcher
 
 
 class RecorderWatch:
-    """Shows a watcher every event that a recorder takes in, from a number on."""
+    """Passes to a watcher every event that a recorder takes in from now on."""
 
     def __init__(self, recorder: Recorder, watcher: Watcher) -> None:
         self._recorder = recorder
         self._watcher = watcher
         self.seen: int = len(recorder)
-        """Number of the first event that was not shown yet."""
+        """Number of the first event that was not passed on yet."""
         self.met: tuple[int, Breakpoint, str] | None = None
         """The event after which a breakpoint stops, the breakpoint, and why."""
 
     def look(self) -> bool:
-        """Show what is new; True when a breakpoint stops here."""
+        """Pass new events to the watcher; return True if a breakpoint stops at one of them."""
         recorder, watcher = self._recorder, self._watcher
         raw: list[Any]
         for raw in recorder.raw_since(self.seen):

@@ -1,7 +1,7 @@
-"""The forms a trace can be written in.
+"""The formats to which a trace can be exported.
 
-Each module has ``write(trace, stream)``, which writes event by event to a binary stream. Its
-library is imported only when it is asked for.
+The module of a format has ``write(trace, stream)``, which writes event by event to a binary stream.
+The library that it needs is imported only when the format is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Write = Callable[[StoredTrace, BinaryIO], None]
 
 
 class Form(NamedTuple):
-    """A form: the module of its code, and whether a terminal can show it."""
+    """A format: the module that writes it, and whether a terminal can show it."""
 
     module: str
     is_text: bool
@@ -38,7 +38,10 @@ FORMS = {
 
 
 def writer_of(name: str) -> Write:
-    """The function that writes a form; ``UsageError`` if there is no such form or library."""
+    """Return the function that writes a format.
+
+    Raises ``UsageError`` if there is no such format or its library is not installed.
+    """
     form = FORMS.get(name)
     if form is None:
         raise UsageError(f"cannot export to {name!r}; forms are {', '.join(FORMS)}")
@@ -53,7 +56,7 @@ def writer_of(name: str) -> Write:
 
 
 def export_file(trace: StoredTrace, name: str, path: Path) -> None:
-    """Write a trace to a file; one that fails midway leaves no file behind."""
+    """Write a trace to a file; a failed export leaves no file behind."""
     write = writer_of(name)
     part = path.with_name(path.name + ".part")
     try:

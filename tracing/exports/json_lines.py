@@ -1,4 +1,4 @@
-"""JSON lines: all of each event, as ``trace show --json`` prints it."""
+"""JSON lines: each event in full, as ``trace show --json`` prints it."""
 
 from __future__ import annotations
 

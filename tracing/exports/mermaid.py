@@ -23,7 +23,7 @@ _CHANGES_SHOWN = 3
 
 
 def write(trace: StoredTrace, stream: BinaryIO) -> None:
-    """Write the diagram; ``UsageError`` with a hint if it would be unreadable."""
+    """Write the diagram; raise ``UsageError`` with a hint if it would be unreadable."""
     participants: dict[str, str] = {}
     lines: list[str] = []
     arrows = characters = 0
@@ -68,5 +68,5 @@ def _lines(event: Event, participants: dict[str, str]) -> Iterator[str]:
 
 
 def _text(value: str) -> str:
-    """A text that Mermaid shows as it is; it takes signs by number."""
+    """Escape a text for Mermaid, which takes special characters by their code."""
     return re.sub(r"[^\w .,()\[\]/=*+'-]", lambda sign: f"#{ord(sign[0])};", value)

@@ -1,10 +1,10 @@
-"""OTLP: what happened to each operation of a client, as OpenTelemetry traces in JSON lines.
+"""OTLP: client operations as OpenTelemetry traces in JSON lines.
 
-An operation of a client is a trace; its first span is the operation itself, and every message that
-belongs to it is a span from its sending to its arrival. Changes of state are events of the span.
-What an event of another operation set free (a fetch that completes a produce request) hangs on its
-own operation, with a link to the other's span. The first half of a trace's id stands for the run,
-so the operations of two runs stay apart in one store.
+Each operation of a client is a trace; its first span is the operation itself, and every message
+that belongs to it is a span from its sending to its arrival. Changes of state are events of a span.
+A message caused by another operation (the response to a produce request that a fetch completed) is
+a child of its own operation, with a link to the other operation's span. The first half of a trace's
+id identifies the run, so the operations of two runs stay apart in one store.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from ..trace import StoredTrace
 
 _SPANS_PER_LINE = 500
 _REMEMBERED = 100_000
-"""Events whose span is known; what is caused by an older one hangs on the operation itself."""
+"""Number of recent events whose span is remembered. A message caused by an older event is a child
+of the operation itself."""
 _IDS = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
 
 
 def write(trace: StoredTrace, stream: BinaryIO) -> None:
     """Write lines of at most 500 spans, as OpenTelemetry's file exporter does.
 
-    Raises ``UsageError`` for a trace without operations, of which nothing could be written.
+    Raises ``UsageError`` for a trace without client operations, which would give an empty file.
     """
     if "client_invoke" not in trace.counts()[0]:
         raise UsageError(
@@ -73,14 +74,14 @@ def _line(spans: list[tuple[str, Span]]) -> bytes:
 
 
 def _write_ids(span: dict[str, Any]) -> None:
-    """OTLP writes ids in hexadecimal, where JSON of protocol buffers has base64."""
+    """Convert ids from base64, as in the JSON of protocol buffers, to OTLP's hexadecimal."""
     for name in _IDS:
         if name in span:
             span[name] = base64.b64decode(span[name]).hex()
 
 
 class _Sent(NamedTuple):
-    """The span that an event belongs to, the operation that the span belongs to, and when."""
+    """The span that an event belongs to, the span's operation, and the time of the event."""
 
     span: int
     op: int
@@ -94,7 +95,7 @@ class _Spans:
         self._spans: OrderedDict[int, _Sent] = OrderedDict()
 
     def of(self, cause: int | None) -> _Sent | None:
-        """Return what is known of a cause; None if it belongs to no operation, or is forgotten."""
+        """Return the span of a cause; None if it belongs to no operation or is forgotten."""
         return None if cause is None else self._spans.get(cause)
 
     def put(self, seq: int, sent: _Sent) -> None:
@@ -107,11 +108,11 @@ class _Run(NamedTuple):
     """The values that all spans of a run share."""
 
     number: bytes
-    """First half of the ids of its traces."""
+    """First half of the ids of the run's traces."""
     epoch_ns: int
 
     def trace_id(self, op: int) -> bytes:
-        """The id of an operation's trace."""
+        """Return the id of an operation's trace."""
         return self.number + (op + 1).to_bytes(_IDS["traceId"] - len(self.number))
 
 

@@ -13,7 +13,7 @@ from ..events import Event
 from ..trace import StoredTrace
 
 _ROWS = 10_000
-"""Of a row group: so many events are in memory at once."""
+"""Number of rows in a row group, and of events in memory at once."""
 SCHEMA = pyarrow.schema(
     [
         ("seq", pyarrow.int64()),

@@ -1,6 +1,6 @@
 """Perfetto: a track for each actor, flows for messages, counters for logs.
 
-Handling takes no virtual time, so an event is an instant; an operation of a client is a slice.
+Handling takes no virtual time, so each event is an instant; an operation of a client is a slice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def write(trace: StoredTrace, stream: BinaryIO) -> None:
 
 
 class _Export:
-    """The packets of one trace, written as its events come."""
+    """Writes the packets of one trace while its events are read."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._builder = StreamingTraceProtoBuilder(stream)
@@ -57,7 +57,7 @@ class _Export:
         return packet
 
     def _track(self, key: tuple[str, Any], name: str, parent: int | None, kind: str = "") -> int:
-        """The number of a track; it is declared at its first event."""
+        """Return the number of a track, which is declared on first use."""
         uuid = self._tracks.get(key)
         if uuid is not None:
             return uuid
@@ -107,7 +107,7 @@ class _Export:
         self._builder.write_packet(packet)
 
     def _operation(self, actor: str, op: int, time_us: int, name: str | None) -> None:
-        """Begin an operation's slice, or end it: each on a track of its own, as they overlap."""
+        """Begin or end an operation's slice; each has a track of its own, as operations overlap."""
         track = self._track(("op", op), "operations", self._actor(actor))
         kind = TrackEvent.TYPE_SLICE_END if name is None else TrackEvent.TYPE_SLICE_BEGIN
         packet = self._packet(time_us, track, kind)

@@ -1,6 +1,6 @@
 """ShiViz: a log with vector clocks, which ShiViz draws as a space-time diagram.
 
-The clocks are made anew from the order of events on each lane and from their causes.
+The clocks are computed from the order of each actor's events and from the events' causes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ..text import format_event
 from ..trace import StoredTrace
 
 EVENTS_MAX = 5_000
-"""ShiViz draws every event at once."""
+"""Maximum number of events, as ShiViz draws all of them at once."""
 EXPRESSION = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
 """The pattern by which ShiViz reads the log: its own default."""
 
 
 def write(trace: StoredTrace, stream: BinaryIO) -> None:
-    """Write the log; ``UsageError`` with a hint if ShiViz could not draw it."""
+    """Write the log; raise ``UsageError`` with a hint if ShiViz could not draw it."""
     if len(trace) > EVENTS_MAX:
         raise UsageError(
             f"this trace has {len(trace):,} events, and ShiViz draws at most about "

@@ -1,4 +1,4 @@
-"""Text: the line of each event."""
+"""Text: one line for each event."""
 
 from __future__ import annotations
 

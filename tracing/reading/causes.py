@@ -1,11 +1,11 @@
 """Cause and effect in a recorded run.
 
-Every event names the one from which it follows, so a chain of causes is followed event by event,
-wherever it leads. A chain is *folded* for people: a delivery stands for its sending, too, what an
-actor asked and was told is left out where it changed nothing, and so is what merely waited for its
-turn. What came together with a cause is told beside it: the request that waited while somebody was
-silent, the topic that a new controller found. Nothing in it is guessed: each line happened before
-the one above it, and led to it or to something above it.
+Every event names its cause, so a chain of causes can be followed event by event. For people a chain
+is *folded*: a delivery also stands for its sending, and requests whose answers changed nothing are
+left out, as are events that only waited for their turn. Contributing causes are inserted beside the
+cause they came with: the request that waited while its receiver was silent, the topic that a new
+controller found. Nothing is guessed: each line happened before the one above it, and led to it or
+to a line further up.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from .state_history import last_change
 from .waits import is_asked, requests_that_waited, topics_found, waited_in_turn
 
 _HOPS_MAX = 4000
-"""Steps of a chain that are followed: loops of requests and answers may go back for ever."""
+"""Maximum number of steps of a chain: loops of requests and answers may reach back very far."""
 _RELEASE_MAX = 4000
-"""Events within which a message that was released arrives."""
+"""Number of events before a message's arrival that are searched for its release."""
 _ROUND_TRIP_MAX = 64
-"""Steps within which a question and its answer are looked for."""
+"""Number of steps behind an answer that are searched for its request."""
 _HOPS_ASKED = 200
-"""Steps of a chain in which a client's request is looked for."""
+"""Number of steps of a chain that are searched for a client's request or a wait."""
 _ANSWER_MAX = 4
-"""Steps between what a client did about an answer and the answer."""
+"""Number of steps behind a client's reaction that are searched for the answer it reacted to."""
 _ANSWER_OF_ZOOKEEPER = "ServerPacket"
 _OF_CLIENTS = ("ProduceRequest", "FetchRequest")
 _PARTITIONS_MAX = 20
 _REPEATED = ("timer_fire", "client_retry", "client_invoke")
 _BOOKKEEPING = ("/queue", "/queue_length", "/event")
-"""Paths of what only waits for its turn, or has it."""
+"""Paths that only show which events wait in the controller's queue, or which one it handles."""
 _WAIT_US = 1000
-"""A timer that took less has only let others go first."""
+"""Microseconds below which a timer only let other events go first, and does not count as a wait."""
 
 
 def parent_of(trace: StoredTrace, event: Event) -> Event | None:
-    """Return what this event follows from; None at a root, and where the trace does not hold it.
+    """Return the cause of an event; None for a root, or if the trace does not contain the cause.
 
-    A message that was kept back follows from what released it, which came after its sending.
+    The cause of a delivery after a hold is the release, which came after the sending.
     """
     if event.cause is None or event.cause >= event.seq or is_root(event):
         return None
@@ -51,11 +51,11 @@ def parent_of(trace: StoredTrace, event: Event) -> Event | None:
     try:
         return trace.event(event.cause)
     except TraceError:
-        return None  # not in this slice
+        return None  # the trace is a slice without it
 
 
 def released_by(trace: StoredTrace, event: Event) -> Event | None:
-    """The release of the message that arrives, if it was kept back by a cut, a pause or a rule."""
+    """Return the release of an arriving message that was held by a cut link, a pause or a rule."""
     if event.kind != "deliver" or event.message_id is None or event.cause is None:
         return None
     first = max(event.cause + 1, event.seq - _RELEASE_MAX)
@@ -68,9 +68,10 @@ def released_by(trace: StoredTrace, event: Event) -> Event | None:
 
 
 def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
-    """For the first append of a new leader: the event that made it the leader.
+    """Return the event that made a broker the leader, if an event is its first append as such.
 
-    What came without a request, such as the end of a wait, did not wait for a leader.
+    Only the delivery of a request counts: other appends, such as at the end of a wait, did not wait
+    for a leader.
     """
     if event.kind != "deliver":
         return None
@@ -88,7 +89,7 @@ def enabled_by(trace: StoredTrace, event: Event) -> Event | None:
 
 
 def _led_since(trace: StoredTrace, partition: str, event: Event) -> Event | None:
-    """Return what made a broker the leader that it is when an event happens; None if it is not."""
+    """Return the event that made a broker the leader it is at an event; None if it is none."""
     role = last_change(trace, f"{partition}/role", event.seq)
     if role is None or role.new != "leader" or role.event.seq == event.seq:
         return None
@@ -96,8 +97,10 @@ def _led_since(trace: StoredTrace, partition: str, event: Event) -> Event | None
 
 
 def joined_since(trace: StoredTrace, event: Event) -> Event | None:
-    """For the fetch with which a replica joins the ISR: what made it a follower, if that was after
-    the last change of the ISR. What the fetch itself had waited for does not matter then."""
+    """Return the event that made a replica a follower, for the fetch with which it joins the ISR.
+
+    Returns None if the ISR changed after it. Otherwise the causes of the fetch do not matter.
+    """
     for path, _, new in event.delta:
         if not path.endswith("/proposed_isr") or event.type != "FetchRequest" or not new:
             continue
@@ -117,7 +120,10 @@ def joined_since(trace: StoredTrace, event: Event) -> Event | None:
 
 
 def waited_for(trace: StoredTrace, event: Event, since: int) -> Event | None:
-    """For a client's request: what made its broker the leader, if that was after an event."""
+    """Return the event that made a broker the leader, for a client's request to that broker.
+
+    Returns None if that was not after the event ``since``.
+    """
     if event.kind != "deliver" or event.type not in _OF_CLIENTS:
         return None
     fields = event.fields
@@ -133,7 +139,7 @@ def waited_for(trace: StoredTrace, event: Event, since: int) -> Event | None:
 
 
 def chain_of(trace: StoredTrace, seq: int, limit: int = _HOPS_MAX) -> list[Event]:
-    """Every causal ancestor of an event, itself first, the root last."""
+    """Return an event and its causal ancestors, up to ``limit``: itself first, the root last."""
     chain = [trace.event(seq)]
     while len(chain) <= limit:
         parent = parent_of(trace, chain[-1])
@@ -144,7 +150,7 @@ def chain_of(trace: StoredTrace, seq: int, limit: int = _HOPS_MAX) -> list[Event
 
 
 def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
-    """The causes of an event that matter, itself first, the root last; all unless folded."""
+    """Return the causes of an event that matter, itself first, the root last; all unless folded."""
     if not is_folded:
         return chain_of(trace, seq)
     chain = _through_waits(trace, chain_of(trace, seq))
@@ -155,7 +161,7 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
     if refused is not None:
         return refused
     for index, event in enumerate(chain[:_HOPS_ASKED]):
-        # An operation that began before there was this leader had to wait for it.
+        # An operation that began before this leader was elected had to wait for the election.
         enabling = joined_since(trace, event) or waited_for(trace, event, chain[-1].seq)
         if enabling is not None:
             led = _told(trace, chain_of(trace, enabling.seq))
@@ -164,7 +170,7 @@ def why(trace: StoredTrace, seq: int, *, is_folded: bool = True) -> list[Event]:
 
 
 def _told(trace: StoredTrace, chain: list[Event]) -> list[Event]:
-    """The folded chain, with what came together in it with a cause that it names."""
+    """Fold a chain and insert the contributing causes."""
     kept = fold(chain)
     for other in (*requests_that_waited(trace, kept), *topics_found(trace, chain)):
         places = (place for place, event in enumerate(kept) if event.seq <= other.seq)
@@ -175,7 +181,7 @@ def _told(trace: StoredTrace, chain: list[Event]) -> list[Event]:
 
 
 def _through_waits(trace: StoredTrace, chain: list[Event]) -> list[Event]:
-    """The chain beyond a wait for somebody who was well, and who waited in his turn."""
+    """Continue a chain through a wait for a healthy peer with the peer's own wait and its cause."""
     for index, event in enumerate(chain[:_HOPS_ASKED]):
         inner = waited_in_turn(trace, event)
         if inner is not None and inner.cause is not None:
@@ -185,20 +191,22 @@ def _through_waits(trace: StoredTrace, chain: list[Event]) -> list[Event]:
 
 
 def _changes_something(event: Event) -> bool:
-    """Return whether an event changed more than what waits at a controller."""
+    """Return whether an event changed more than the controller's queue."""
     return any(not path.endswith(_BOOKKEEPING) for path, _, _ in event.delta)
 
 
 def _changed_something(chain: list[Event], index: int) -> bool:
-    """The same of an event of a chain. What it changed after its chunk was full is an event of its
-    own, which follows from it."""
+    """Return whether an event of a chain changed more than the controller's queue.
+
+    A change recorded after the event's chunk was full is in a ``state`` event caused by the event.
+    """
     later = chain[index - 1]
     return _changes_something(chain[index]) or (later.kind == "state" and _changes_something(later))
 
 
 def fold(chain: list[Event]) -> list[Event]:
-    """The chain without sendings, questions that were answered, waiting for one's turn, and all
-    but the last of what was tried again and again."""
+    """Return the chain without sendings, answered requests, waits for a turn in a queue, and all
+    but the last of repeated attempts."""
     kept = [chain[0]]
     index = 1
     if chain[0].kind == "deliver" and (
@@ -220,8 +228,8 @@ def fold(chain: list[Event]) -> list[Event]:
 
 
 def _is_repeated(kept: list[Event], event: Event) -> bool:
-    """Return whether a timer only went on, or a client only tried again: the last time says it
-    all."""
+    """Return whether a timer fired or a client tried again later in the chain: the last time is
+    enough."""
     return event.kind in _REPEATED and any(
         (later.kind, later.actor, later.type) == (event.kind, event.actor, event.type)
         for later in kept[-2:]
@@ -229,7 +237,8 @@ def _is_repeated(kept: list[Event], event: Event) -> bool:
 
 
 def _asked_at(chain: list[Event], index: int) -> int | None:
-    """Index behind the sending of the request that a delivery answers; None if it is no answer."""
+    """Return the index after the sending of the request that a delivery answers; None if it is not
+    an answer."""
     event = chain[index]
     if event.kind != "deliver" or event.peer == event.actor or is_asked(event):
         return None
@@ -243,7 +252,7 @@ def _asked_at(chain: list[Event], index: int) -> int | None:
 
 
 def _matters(chain: list[Event], index: int, asked_at: int | None) -> bool:
-    """Return whether an event without a change of state says something."""
+    """Return whether an event without a change of state belongs in the folded chain."""
     event = chain[index]
     if event.kind == "deliver":
         return asked_at is None and event.peer != event.actor
@@ -253,8 +262,8 @@ def _matters(chain: list[Event], index: int, asked_at: int | None) -> bool:
 
 
 def _refused(trace: StoredTrace, chain: list[Event]) -> list[Event] | None:
-    """For an answer with an error, and what a client did about it: the answer, the request, and
-    why it had to be refused."""
+    """Return the answer, the request and the causes of the refusal, if a chain begins with an error
+    answer or a client's reaction to one; else None."""
     told = _ANSWER_MAX if chain[0].kind.startswith("client_") else 1
     for index, answer in enumerate(chain[:told]):
         if answer.type is None or not answer.type.endswith("Response"):
@@ -279,20 +288,20 @@ def _is_request(answer: Event, other: Event) -> bool:
 
 @dataclass(slots=True)
 class Effect:
-    """An event and what it led to."""
+    """An event and its effects."""
 
     event: Event
     """The event."""
     depth: int
     """Number of steps below the root."""
     children: list[Effect] = field(default_factory=list)
-    """The events it led to, each with what it led to itself."""
+    """The events that it caused, each with its own effects."""
     is_whole: bool = True
-    """False at the root of a tree that the limit cut short."""
+    """False at the root of a tree that was cut short by the limit."""
 
 
 def effects(trace: StoredTrace, seq: int, limit: int = 1000, depth: int | None = None) -> Effect:
-    """The tree of causal descendants of an event."""
+    """Return the tree of an event's causal descendants."""
     root = Effect(trace.event(seq), 0)
     nodes: dict[int, Effect] = {seq: root}
     for index in range(trace.chunk_of(seq), len(trace.chunks)):

@@ -1,9 +1,9 @@
-"""Places in a trace, by what happens there: a change of state, or an event like this.
+"""Places in a trace, given by a change of state or by a condition on the event.
 
 change broker-1/orders-0/isr                        the first change of that path
 change broker-*/orders-0/role if new == 'leader'    the first such change
 last change broker-1/orders-0/isr                   the last one
-kind == expire and peer == 'controller-2'           the first event for which it holds
+kind == expire and peer == 'controller-2'           the first event that satisfies it
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SAYS_SOMETHING = re.compile(r"^(first|last|change)\b|[=<>(]|\bin\b")
 
 
 def seq_of(trace: StoredTrace, position: Position) -> int:
-    """Number of the event at a position; a text may also say what happens there.
+    """Return the number of the event at a position; a text may also describe the event.
 
-    Raises ``UsageError`` for what is neither and ``TraceError`` where there is no event.
+    Raises ``UsageError`` for a text that is neither, and ``TraceError`` if no event matches.
     """
     if not isinstance(position, str) or not _SAYS_SOMETHING.search(position.strip()):
         return seq_at(trace, position)

@@ -17,7 +17,10 @@ _POSITION = re.compile(r"#?(?P<number>\d+)|(?P<time>(?:\d+(?:\.\d+)?|\.\d+)(?:us
 
 
 def number_or_time(text: str) -> tuple[int | None, int | None]:
-    """The event's number, or the time in microseconds, that a text names; two None if neither."""
+    """Parse a text as an event's number or as a time in microseconds.
+
+    Returns (number, None), (None, time), or (None, None) if the text is neither.
+    """
     match = _POSITION.fullmatch(text)
     if match is None:
         return None, None
@@ -27,9 +30,10 @@ def number_or_time(text: str) -> tuple[int | None, int | None]:
 
 
 def seq_at(trace: StoredTrace, position: Position) -> int:
-    """Number of the event at a position; of a time, the last event at or before it.
+    """Return the number of the event at a position; for a time, the last event at or before it.
 
-    Raises ``UsageError`` for what is not a position and ``TraceError`` where there is no event.
+    Raises ``UsageError`` for a value that is not a position, and ``TraceError`` for a time without
+    such an event.
     """
     if isinstance(position, Event):
         return position.seq
@@ -55,7 +59,7 @@ def _no_position(position: object) -> UsageError:
 
 
 def first_seq_at(trace: StoredTrace, time_us: int) -> int:
-    """Number of the first event at or after a time; one past the last when there is none."""
+    """Return the number of the first event at or after a time; one past the last if none is."""
     index = trace.chunk_at(time_us)
     if index is None:
         return trace.last_seq + 1
@@ -63,7 +67,7 @@ def first_seq_at(trace: StoredTrace, time_us: int) -> int:
 
 
 def last_seq_by(trace: StoredTrace, time_us: int) -> int:
-    """Number of the last event at or before a time; ``TraceError`` when there is none."""
+    """Return the number of the last event at or before a time; raise ``TraceError`` if none is."""
     if not trace.chunks:
         raise TraceError("the trace is empty")
     first_us = trace.chunks[0].time_first_us

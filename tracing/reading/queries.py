@@ -1,4 +1,4 @@
-"""Questions to a trace: filter, sequence, range."""
+"""Queries on a trace: filters, sequences of two events, ranges."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLUMNS: dict[str, Callable[[Event], Any]] = {
     "delta": lambda event: [path for path, _, _ in event.delta],
 }
 COLUMNS = tuple(_COLUMNS)
-"""Names an expression over events may use, beside the payload's own fields."""
+"""Names that an expression over events may use, besides the fields of payloads."""
 
 
 def _lookup(event: Event, name: str) -> Any:
@@ -45,10 +45,10 @@ def _lookup(event: Event, name: str) -> Any:
 
 
 def compile_filter(text: str, trace: StoredTrace) -> Expression:
-    """An expression over the events of a trace.
+    """Compile an expression over the events of a trace.
 
-    Columns are those of ``COLUMNS`` (``t`` in seconds); any payload field may be named directly;
-    kinds, actors and types of this trace need no quotes where they are plain words.
+    It may use the names in ``COLUMNS`` (``t`` is in seconds) and all fields of payloads. Kinds,
+    actors and types of this trace need no quotes if they are plain words.
     """
     fields = {name: None for shapes in trace.schema.types.values() for name, _ in shapes}
     names = [*COLUMNS, *(name for name in fields if name not in _COLUMNS)]
@@ -67,7 +67,7 @@ def compile_event_expression(
     more: Mapping[str, Callable[[Any], Any]],
     functions: Mapping[str, Callable[..., Any]],
 ) -> Expression:
-    """An expression over a scope that has an event and ``more`` names beside its columns."""
+    """Compile an expression over a scope with an event, and with ``more`` names besides columns."""
 
     def lookup(scope: Any, name: str) -> Any:
         own = more.get(name)
@@ -86,14 +86,14 @@ def compile_event_expression(
             else:
                 continue
             for word in _constants(node):
-                # Timers have names in small letters, which are known only once they fire.
+                # Timers have names in lower case, which are unknown until they fire.
                 if word not in known and not (node.left.id == "type" and word[:1].islower()):
                     raise _unknown(text, f"{node.left.id} {word!r}", word, known)
     return expression
 
 
 def _check_compared(text: str, trace: StoredTrace) -> None:
-    """Refuse a type, kind or field that is compared with and that no event of any trace has."""
+    """Raise ``UsageError`` for a comparison with a type, kind or field that no event can have."""
     types = dict.fromkeys((*message_type_names(), *trace.schema.types))
     for node in ast.walk(ast.parse(text.strip(), mode="eval")):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name):
@@ -120,7 +120,7 @@ def _check_compared(text: str, trace: StoredTrace) -> None:
 
 
 def _constants(node: ast.Compare) -> Iterator[str]:
-    """Texts with which something is compared for equality."""
+    """Yield the texts with which a value is compared for equality or membership."""
     for operator, right in zip(node.ops, node.comparators, strict=True):
         if isinstance(operator, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
             parts = right.elts if isinstance(right, (ast.Tuple, ast.List)) else [right]
@@ -136,7 +136,7 @@ def _unknown(text: str, what: str, word: str, known: Collection[str]) -> UsageEr
 
 def grep(trace: StoredTrace, expression: Expression, start: int = 0, stop: int | None = None
          ) -> Iterator[Event]:  # fmt: skip
-    """Events for which the expression holds; chunks that cannot hold one are skipped."""
+    """Yield the events that satisfy an expression; chunks that cannot have any are skipped."""
     wanted = {name: value for name, value in expression.required.items() if isinstance(value, str)}
     for event in trace.events(start, stop, trace.chunk_filter(wanted)):
         if expression.holds(event):
@@ -151,7 +151,8 @@ def grep_then(
     start: int = 0,
     stop: int | None = None,
 ) -> Iterator[tuple[Event, Event]]:
-    """Pairs: an event of the first kind and the next of the second, within a time."""
+    """Yield each event that satisfies ``first`` with the next that satisfies ``then``, if that is
+    within ``within_us`` microseconds."""
     waiting: deque[Event] = deque()
     for event in trace.events(start, stop):
         if within_us is not None:
@@ -165,10 +166,11 @@ def grep_then(
 
 
 def parse_range(text: str | None, trace: StoredTrace) -> tuple[int, int]:
-    """``100:200``, ``#100``, ``1.5s:2s``, ``:50``, ``-20:`` as (first seq, seq after the last).
+    """Parse a range such as ``100:200``, ``#100``, ``1.5s:2s``, ``:50`` or ``-20:``.
 
-    Numbers are seqs, durations are virtual time since the run began, a negative first number
-    counts from the end. Raises ``UsageError`` for anything else.
+    Returns the first seq and the seq after the last. Numbers are seqs, durations are virtual time
+    since the run began, and negative numbers count from the end. Raises ``UsageError`` for anything
+    else.
     """
     end = trace.last_seq + 1
     if not text:
@@ -204,7 +206,7 @@ def selected(
     start_us: int | None = None,
     stop_us: int | None = None,
 ) -> Iterator[Event]:
-    """Events at or with any of the actors, within a span of virtual time."""
+    """Yield the events that have one of the actors as actor or peer, within a span of time."""
     for event in events:
         if start_us is not None and event.time_us < start_us:
             continue

@@ -1,7 +1,7 @@
-"""The cause of an answer with an error: the state for which its broker had to refuse.
+"""Finds the cause of an error answer: the state because of which the broker refused the request.
 
-A request explains that there was an answer; that it was an error is due to something that had
-changed at the broker before: the ISR shrank, another replica leads, the transaction was aborted.
+The request explains why there is an answer. That it is an error is due to an earlier change at the
+broker: the ISR shrank, another replica leads, the transaction was aborted.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ DECIDED_BY: dict[str, str] = {
     "ILLEGAL_GENERATION": "{broker}/groups/{id}/generation",
     "REBALANCE_IN_PROGRESS": "{broker}/groups/{id}/state",
 }
-"""Error to the path whose last change decided that a request is answered with it."""
+"""Error to the path whose last change is the reason for that error."""
 _STALE_CONTROLLER = "STALE_CONTROLLER_EPOCH"
 _LOOKED_BACK = 20_000
-"""Events in which the request of a newer controller is looked for."""
+"""Number of preceding events that are searched for a newer controller's request."""
 
 
 def errors_of(event: Event) -> Iterator[tuple[str, str]]:
-    """Errors of an answer, each with the partition it is about, or with an empty text."""
+    """Yield the errors in an answer, each with the partition it concerns or an empty text."""
     yield from _errors(event.fields, 0)
 
 
@@ -59,7 +59,7 @@ def _errors(value: Any, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def decided_by(trace: StoredTrace, answer: Event, request: Event) -> Event | None:
-    """The event for which a request was answered with an error; None if nothing tells."""
+    """Return the event because of which a request was answered with an error; None if unknown."""
     broker = request.actor
     for error, partition in errors_of(answer):
         if error == _STALE_CONTROLLER:
@@ -75,7 +75,7 @@ def decided_by(trace: StoredTrace, answer: Event, request: Event) -> Event | Non
 
 
 def _last(trace: StoredTrace, pattern: str, answer: Event) -> StateChange | None:
-    """The last change of the paths that match."""
+    """Return the last change before an answer of any path that matches a pattern."""
     if "*" not in pattern:
         return last_change(trace, pattern, answer.seq)
     paths = [text for text in trace.strings if "/" in text and path_matches(text, pattern)]
@@ -85,7 +85,7 @@ def _last(trace: StoredTrace, pattern: str, answer: Event) -> StateChange | None
 
 
 def _newer_controller(trace: StoredTrace, request: Event) -> Event | None:
-    """The first request at the same broker from a controller with a greater epoch."""
+    """Return the first message with a greater controller epoch that reached the same broker."""
     own = request.epochs[0] if request.epochs else None
     if own is None:
         return None

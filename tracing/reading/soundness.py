@@ -1,7 +1,7 @@
-"""The check that a file holds a trace: one of somebody else may say that it does, and not do so.
+"""Checks that a file is a sound trace, as one from an unknown source may only claim to be.
 
-Readers do not look at the shape of every event, because that would cost them. When one of them
-fails, this says what is wrong with the file, or that nothing is and the reader is to blame.
+Readers do not check the shape of every event, which would slow them down. When a reader fails, this
+module finds what is wrong with the file; if nothing is, the reader itself has a bug.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PATH_PARTS = 3  # of a change: path, old value, new value
 
 
 def what_is_wrong(trace: StoredTrace) -> str | None:
-    """The first thing in a trace that is none; None if it is sound."""
+    """Return a description of the first malformed part of a trace; None if the trace is sound."""
     try:
         for number, text in enumerate(trace.strings):
             if not isinstance(text, str):
@@ -35,7 +35,7 @@ def what_is_wrong(trace: StoredTrace) -> str | None:
             trace.snapshot_before(trace.snapshot_seqs[index])
     except RecursionError:
         return "its values are nested too deeply"
-    except Exception as error:  # whatever a reader stumbles over
+    except Exception as error:  # any error that malformed events cause in a reader
         return f"its events are no events ({type(error).__name__}: {str(error)[:80]})"
     return None
 

@@ -1,4 +1,4 @@
-"""State at an event, rebuilt from the recorded changes. A path is ``broker-1/orders-0/leader``."""
+"""Rebuilds states from the recorded changes. A path looks like ``broker-1/orders-0/leader``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class StateChange(NamedTuple):
     """A change of one path."""
 
     event: Event
-    """The event at which it happened."""
+    """The event during which the path changed."""
     path: str
     """The path that changed."""
     old: Any
     """The value before; None if there was none."""
     new: Any
-    """The value after; None if there is none any more."""
+    """The value after; None if there is none."""
 
 
 def path_matches(path: str, pattern: str) -> bool:
-    """Return whether a path is the one asked for, lies below it, or matches its wildcards."""
+    """Return whether a path equals a pattern, lies below it, or matches its wildcards."""
     if any(mark in pattern for mark in "*?["):
         return fnmatch.fnmatchcase(path, pattern)
     return path == pattern or path.startswith(pattern.rstrip("/") + "/")
@@ -34,7 +34,7 @@ def path_matches(path: str, pattern: str) -> bool:
 def changes(
     trace: StoredTrace, pattern: str | None = None, stop: int | None = None
 ) -> Iterator[StateChange]:
-    """Every change of the matching paths, in order; chunks without any are not read."""
+    """Yield every change of the matching paths, in order; chunks without any are not read."""
     numbers = None if pattern is None else _numbers(trace, pattern)
     for index, info in enumerate(trace.chunks):
         if stop is not None and info.first_seq >= stop:
@@ -53,7 +53,7 @@ def changes(
 
 
 def _numbers(trace: StoredTrace, pattern: str) -> int:
-    """The paths that match, as a bit set."""
+    """Return the numbers of the paths that match, as a bit set."""
     bits = 0
     for number, text in enumerate(trace.strings):
         if "/" in text and path_matches(text, pattern):
@@ -68,7 +68,7 @@ def _touches(info: ChunkInfo, numbers: int | None) -> bool:
 
 
 def last_change(trace: StoredTrace, path: str, seq: int) -> StateChange | None:
-    """The last change of one path at or before an event; None when there is none."""
+    """Return the last change of a path at or before an event; None if there is none."""
     number = trace.numbers().get(path)
     if number is None:
         return None
@@ -82,9 +82,9 @@ def last_change(trace: StoredTrace, path: str, seq: int) -> StateChange | None:
 
 
 class State(Mapping[str, Any]):
-    """Values by path (``broker-1/orders-0/leader``) after one event: a mapping, sorted by path.
+    """The values of paths such as ``broker-1/orders-0/leader`` after an event.
 
-    Paths that have no value are not in it.
+    A mapping, sorted by path. Paths without a value are absent.
     """
 
     __slots__ = ("_trace", "_values", "changed", "seq")
@@ -101,7 +101,7 @@ class State(Mapping[str, Any]):
         self.seq: int = seq
         """Number of the event after which the state is taken."""
         self.changed: frozenset[str] = frozenset(changed)
-        """Paths that this very event changed, also those that lost their value."""
+        """Paths that this event changed, including those that lost their value."""
 
     def __getitem__(self, path: str) -> Any:
         return self._values[path][0]
@@ -113,11 +113,12 @@ class State(Mapping[str, Any]):
         return len(self._values)
 
     def changed_at(self, path: str) -> int:
-        """Number of the event that gave a path its value; ``KeyError`` for a path without one."""
+        """Return the number of the event that set a path's value; raise ``KeyError`` if it has
+        none."""
         return self._values[path][1]
 
     def last_change(self, path: str) -> StateChange:
-        """The change that gave a path its value; ``KeyError`` for a path without one."""
+        """Return the change that set a path's value; raise ``KeyError`` if it has none."""
         event = self._trace.event(self._values[path][1])
         for name, old, new in reversed(event.delta):
             if name == path:
@@ -131,7 +132,7 @@ class State(Mapping[str, Any]):
 def state_at(
     trace: StoredTrace, seq: int, actor: str | None = None, pattern: str | None = None
 ) -> State:
-    """The state after an event: the snapshot before it, and what has changed since."""
+    """Return the state after an event, from the last snapshot before it and the changes since."""
     with no_cyclic_collection():
         return _state_at(trace, trace.event(seq), actor, pattern)
 

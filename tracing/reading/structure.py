@@ -1,8 +1,8 @@
-"""Two runs compared by what happened in them, whatever ids were drawn and when it was.
+"""Compares what happened in two runs, regardless of random ids and times.
 
-Each actor's events are compared in their order: what two actors do at once may come in either order
-in one run and in the other. Times, numbers of messages and the bytes of records do not count; ids
-that are drawn (of sessions, producers, topics) count as the first, the second and so on.
+The events of each actor are compared in their order, as concurrent events of two actors may be
+ordered differently in the two runs. Times, message numbers and the bytes of records are ignored;
+random ids (of sessions, producers, topics) are replaced by numbers in order of appearance.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TIMES = frozenset(
 )  # fmt: skip
 _TIME_IN_TEXT = re.compile(r'"timestamp"\s*:\s*"?\d+"?')
 _ID_IN_TEXT = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{22}(?![\w-])")
-"""Kafka's ids of clusters, topics and directories are 22 letters and digits."""
+"""Matches Kafka's ids of clusters, topics and directories, which have 22 characters."""
 _NUMBER_IN_TEXT = re.compile(r"0x[0-9a-f]+|seed \d+|\d+(\.\d+)? ?(ms|s)\b")
 
 
@@ -42,18 +42,18 @@ _OFFSET_IN_TEXT = re.compile(r"offset \d+")
 _NAMES = ("topic_partition", "name", "topic", "group_id", "transactional_id")
 _TURNING_KINDS = frozenset({"crash", "restart", "fault", "expire"})
 _TURNING_PATHS = ("/role", "/isr", "/leader", "/state")
-"""Last parts of paths whose changes a reader of two runs asks for first."""
+"""Endings of the paths whose changes matter most to a reader who compares two runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place where two runs of one actor part, up to where they go together again."""
+    """A place where one actor's events in two runs diverge, up to where they match again."""
 
     left: Event | None
-    """The first event that only the left run has, if there is one."""
+    """The first event that only the left run has; None if there is none."""
     right: Event | None
     left_count: int
-    """Events that only the left run has here."""
+    """Number of events that only the left run has here."""
     right_count: int
 
     @property
@@ -63,24 +63,24 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LaneDifference:
-    """The differences of one actor's events; an event is None where the actor does nothing more."""
+    """The differences between one actor's events in two runs."""
 
     actor: str
     left: Event | None
-    """The first event that differs, in the left run."""
+    """The first differing event of the left run; None if the actor has no further events there."""
     right: Event | None
     more: int
-    """Events of the longer side from there on."""
+    """Number of events from there on, in the run with more of them."""
     equal: int
-    """Events that are the same in both runs."""
+    """Number of events that are equal in both runs."""
     changed: int
-    """Events that do the same to the same things, with other values."""
+    """Number of events of the same kind about the same subject, with different values."""
     places: tuple[Place, ...]
     """The places where only one run has an event, in order."""
 
     @property
     def time_us(self) -> int:
-        """Its time, in the run that has it first."""
+        """Time of the first difference in microseconds, in the run that has it first."""
         return min(event.time_us for event in (self.left, self.right) if event is not None)
 
     @property
@@ -93,8 +93,8 @@ class LaneDifference:
 
 
 class _Lane:
-    """The run of one actor: for each event its number, a hash of all that counts, and one of
-    what it is and what it is about."""
+    """One actor's events in a run: of each its number, a hash of all that is compared, and a hash
+    of its kind and subject."""
 
     __slots__ = ("contents", "kinds", "numbers", "turning")
 
@@ -102,7 +102,7 @@ class _Lane:
         self.numbers = array("q")
         self.contents = array("q")
         self.kinds = array("q")
-        self.turning: list[int] = []  # numbers of the events that turn a run
+        self.turning: list[int] = []  # numbers of faults and of changes of role, leader or ISR
 
     def add(self, event: Event, ids: dict[Any, str]) -> None:
         self.numbers.append(event.seq)
@@ -114,25 +114,25 @@ class _Lane:
 
 @dataclass(frozen=True, slots=True)
 class StructuralComparison:
-    """Two runs, actor by actor."""
+    """The result of comparing two runs actor by actor."""
 
     differences: list[LaneDifference]
-    """Of the actors that did not do the same, by the time at which they first differ."""
+    """Differences of the actors whose events are not all equal, ordered by the first time."""
     only_left: list[Event]
     """Faults, and changes of leaders, roles and ISRs, that only the left run has."""
     only_right: list[Event]
     events: tuple[int, int]
-    """The number of events that both runs have."""
+    """Number of events of the left run and of the right run."""
 
     @property
     def shared(self) -> int:
-        """Events of either run that the other has, too, perhaps with other values."""
+        """Number of events that both runs have, perhaps with different values."""
         only = sum(lane.only_left for lane in self.differences)
         return self.events[0] - only
 
 
 def compare_structure(left: StoredTrace, right: StoredTrace) -> StructuralComparison:
-    """Compare what each actor did; behind a difference the runs are brought together again."""
+    """Compare the events of each actor; after a difference the two runs are aligned again."""
     ours, theirs = _lanes(left), _lanes(right)
     found = []
     turning: tuple[list[int], list[int]] = [], []
@@ -209,7 +209,7 @@ def _is_turning(event: Event) -> bool:
 
 
 def _kind(event: Event) -> str:
-    """Return what an event is and what it is about, without any value but errors."""
+    """Return an event's kind and subject, without any values except errors."""
     why = None if event.why is None else _OFFSET_IN_TEXT.sub("offset", _text(event.why))
     about = sorted(set(_about(event.fields)))
     paths = [_text(path) for path, _, _ in event.delta] if event.kind == "state" else None
@@ -240,7 +240,7 @@ def _shape(event: Event, ids: dict[Any, str]) -> str:
 
 
 def _plain(name: str, value: Any, ids: dict[Any, str]) -> Any:
-    """A value without what is drawn and what is a time."""
+    """Return a value with times left out and random ids replaced by numbers."""
     if name in _TIMES:
         return None
     if isinstance(value, dict):
@@ -258,7 +258,7 @@ def _plain(name: str, value: Any, ids: dict[Any, str]) -> Any:
 
 
 def _text(text: str) -> str:
-    """A text without ids and times in it."""
+    """Return a text with ids and times replaced by ``#``."""
     if len(text) >= 22:
         text = _ID_IN_TEXT.sub("#", _TIME_IN_TEXT.sub("", text))
     return _NUMBER_IN_TEXT.sub("#", text)

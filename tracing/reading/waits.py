@@ -1,8 +1,8 @@
-"""Causes that come in twos: requests that waited in vain, topics that were found.
+"""Events with two causes: waits in vain, and partitions that a new controller sets up.
 
-A wait in vain has two causes, what began it and what silenced the one it was for. Its event goes on
-to the latter. A partition that a new controller sets up is due to that controller, and to whoever
-made the topic before.
+A wait in vain is caused by the event that began it, and by the one that silenced the peer waited
+for. Its recorded cause is the latter. A partition that a new controller sets up is due to that
+controller, and to the earlier creation of the topic.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from .state_history import last_change
 _ASKS_ZOOKEEPER = "ClientPacket"
 _TOPICS = "/znodes/brokers/topics/"
 _SENT_MAX = 64
-"""Events between what an actor handled and what it sent because of that."""
+"""Number of events after a handled event that are searched for a request it caused."""
 _CAME_MAX = 4000
-"""Events within which a request arrives, or the wait of who was waited for ends, too."""
+"""Number of events searched for the arrival of a request, or for the end of the peer's wait."""
 _WAITS_MAX = 8
-"""Waits for each other that are followed."""
+"""Maximum length of a chain of actors waiting for each other that is followed."""
 
 
 def is_asked(event: Event) -> bool:
-    """Return whether a message asks, so that it answers nothing."""
+    """Return whether a message is a request, and so no answer."""
     return event.type == _ASKS_ZOOKEEPER or (event.type or "").endswith("Request")
 
 
 def requests_that_waited(trace: StoredTrace, events: Iterable[Event]) -> Iterator[Event]:
-    """For each wait in vain among events: the request that waited, or what began it."""
+    """Yield, for each wait in vain among events, the request that waited, or the event that began
+    the wait."""
     for event in events:
         begun = _begun(trace, event)
         if begun is not None:
@@ -37,8 +38,11 @@ def requests_that_waited(trace: StoredTrace, events: Iterable[Event]) -> Iterato
 
 
 def waited_in_turn(trace: StoredTrace, event: Event) -> Event | None:
-    """For a wait for somebody who was well: his own wait in vain for somebody else, because of the
-    same request. None if it was none, or is not known."""
+    """Return the last wait in a chain of waits that one request caused.
+
+    An actor that waits in vain for a healthy peer does so because the peer waits in vain for a
+    third. Returns None if the event is no such wait, or the peer's wait is not found.
+    """
     inner = event
     for _ in range(_WAITS_MAX):
         begun = _begun(trace, inner)
@@ -52,8 +56,8 @@ def waited_in_turn(trace: StoredTrace, event: Event) -> Event | None:
 
 
 def topics_found(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
-    """Return who made the topics that a controller found at its start, for partitions that it set
-    up."""
+    """Yield the events that created the topics whose partitions are set up in a chain of causes,
+    unless they are in the chain themselves."""
     seqs = {event.seq for event in chain}
     topics: dict[str, int] = {}
     for event in chain:
@@ -70,7 +74,8 @@ def topics_found(trace: StoredTrace, chain: list[Event]) -> Iterator[Event]:
 
 
 def _begun(trace: StoredTrace, event: Event) -> int | None:
-    """Seq of the event at which a wait in vain began; None if it is none, or not in this slice."""
+    """Return the seq of the event at which a wait in vain began; None if the event is no such wait,
+    or its beginning is not in the trace."""
     if event.kind != "expire" or event.type != WAITED:
         return None
     begun = event.fields.get("request")
@@ -78,7 +83,7 @@ def _begun(trace: StoredTrace, event: Event) -> int | None:
 
 
 def _sent_then(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
-    """The request that an actor sent to the one it waited for, when it was handling an event."""
+    """Return the request that an actor sent to the peer it waited for, caused by an event."""
     for event in trace.events(begun + 1, min(begun + _SENT_MAX, wait.seq)):
         if (
             (event.kind, event.actor, event.peer) == ("send", wait.actor, wait.peer)
@@ -90,7 +95,10 @@ def _sent_then(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
 
 
 def _wait_of_peer(trace: StoredTrace, wait: Event, begun: int) -> Event | None:
-    """For whom the one waited that somebody waited for. His patience may end a little later."""
+    """Return the peer's own wait in vain because of the request that an actor waited for.
+
+    The peer's wait may end a little later than the actor's.
+    """
     sent = _sent_then(trace, wait, begun)
     if sent is None:
         return None

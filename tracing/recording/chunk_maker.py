@@ -1,7 +1,7 @@
-"""From pending events to chunks: the half of a recorder for which nothing waits.
+"""Makes chunks of pending events: the half of a recorder's work that can be done later.
 
-Each chunk needs what those before it led to: numbers of strings, open operations, the state. When
-it is made makes no difference to a byte of it.
+A chunk depends on the chunks before it: on the numbers of strings, open operations and the state.
+Its bytes do not depend on when it is made.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .pending_events import PendingEvents
 
 SNAPSHOT_EVENTS = 4_000
-"""Events between two snapshots of the state; more when the state is large."""
+"""Number of events between two snapshots of the state; more if the state is large."""
 
 
 class PlainValue:
-    """A value in a message's place that is none: as it was when it was recorded."""
+    """A value that is not a message but takes the place of one, as it was when it was recorded."""
 
     __slots__ = ("fields",)
 
@@ -36,7 +36,7 @@ class PlainValue:
 
 
 class Made(NamedTuple):
-    """A chunk and what only whoever keeps a part of the run wants to know."""
+    """A chunk, with the changes of state that a recorder needs to drop the chunk later."""
 
     chunk: Chunk
     changes: list[Change]
@@ -48,7 +48,7 @@ class ChunkMaker:
     def __init__(self, record_bytes_limit: int, declared: dict[str, FieldShapes]) -> None:
         """``declared`` has the fields of the types in ``PendingEvents.declared``."""
         self.first: int = 0
-        """Number of the first event that is in no chunk."""
+        """Number of the first event that is not in a chunk yet."""
         self.packer: PayloadPacker = PayloadPacker(record_bytes_limit)
         self.packer.extractors[PlainValue] = lambda value: value.fields
         self.tables: ChunkTables = ChunkTables(self.packer)
@@ -61,12 +61,12 @@ class ChunkMaker:
     # -- chunks --------------------------------------------------------------------------------
 
     def make(self, pending: PendingEvents, stop: int) -> Iterator[Made | Snapshot]:
-        """The whole chunks before an event."""
+        """Make all full chunks of the events before ``stop``."""
         while self.first + CHUNK_EVENTS <= stop:
             yield from self._make_one(pending, self.first + CHUNK_EVENTS)
 
     def make_last(self, pending: PendingEvents) -> Iterator[Made | Snapshot]:
-        """All that there is, with a last chunk that need not be full."""
+        """Make chunks of all pending events; the last one need not be full."""
         stop = len(pending)
         yield from self.make(pending, stop)
         if self.first < stop:
@@ -84,8 +84,8 @@ class ChunkMaker:
         yield from self._snapshot()
 
     def batch(self, pending: PendingEvents, stop: int) -> RowBatch:
-        """The events from ``first`` on with what belongs to them, found out as far as it was not
-        yet; they are those of one chunk."""
+        """Return the events from ``first`` to before ``stop``, which fit in one chunk, with their
+        operations and changes of state. Results of earlier calls are reused."""
         first, state = self.first, self.state
         pending.told_settled = state.settle(pending.told, pending.told_settled, stop)
         while pending.declared and pending.declared[0][0] < stop:
@@ -105,7 +105,7 @@ class ChunkMaker:
         return RowBatch(columns, unseen, assigned, state.settled)
 
     def _snapshot(self) -> Iterator[Snapshot]:
-        """The state of this moment, from where readers begin: after whole chunks only."""
+        """Yield a snapshot of the state after the last chunk, for readers to begin from, if due."""
         if self.first < self._snapshot_due:
             return
         numbers = self.tables.strings
@@ -116,10 +116,10 @@ class ChunkMaker:
         self._snapshot_due = self.first + max(SNAPSHOT_EVENTS, 2 * len(entries))
         yield Snapshot(last, self.packer.pack([last, entries]))
 
-    # -- of the rest ---------------------------------------------------------------------------
+    # -- remaining events ----------------------------------------------------------------------
 
     def peek(self, pending: PendingEvents) -> tuple[list[Chunk], ChunkTables]:
-        """The chunk that the rest would make now, and the tables that it would lead to."""
+        """Return the chunk that the remaining events would make, and the tables after it."""
         stop = len(pending)
         if stop == self.first:
             return [], self.tables
@@ -128,5 +128,5 @@ class ChunkMaker:
 
 
 def _within(numbers: list[int], first: int, stop: int) -> list[int]:
-    """Return those of ascending numbers that are in a range."""
+    """Return the numbers in a range, out of a list in ascending order."""
     return numbers[bisect_left(numbers, first) : bisect_left(numbers, stop)]

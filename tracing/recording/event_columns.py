@@ -1,4 +1,4 @@
-"""Events of one chunk, column by column, as they are packed."""
+"""The events of one chunk as columns, ready to be packed."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
 
 
 class EventColumns:
-    """Events by number from ``first`` on."""
+    """Columns of the events from number ``first`` on."""
 
     __slots__ = ("causes", "first", "followed", "heads", "messages", "whys")
 
     def __init__(self, first: int) -> None:
         self.first: int = first
         self.heads: list[Any] = []
-        """Of each event: time in us, kind, actor, peer, type of the message, its number."""
+        """For each event: time in us, kind, actor, peer, type and number of the message."""
         self.messages: list[object] = []
         self.causes: list[int | None] = []
         self.followed: list[int | None] = []
-        """The event to whose operation it belongs, if that is not its cause's."""
+        """For each event, the event whose operation it belongs to, if that is not its cause's."""
         self.whys: dict[int, str] = {}
-        """By place among the events; most have none."""
+        """Reasons by place among the events; most have none."""
 
     def __len__(self) -> int:
         return len(self.heads)
 
     def take(self, rows: Sequence[Row | Sent]) -> None:
-        """Take the events that come next."""
+        """Append the next events."""
         heads, messages, causes, followed = self.heads, self.messages, self.causes, self.followed
         seq = self.first + len(heads)
         for row in rows:
@@ -57,7 +57,7 @@ class EventColumns:
             seq += 1
 
     def part(self, start: int, stop: int) -> Self:
-        """The events from a place on, before another."""
+        """Return the columns of the events from place ``start`` to before ``stop``."""
         part = type(self)(self.first + start)
         part.heads = self.heads[start:stop]
         part.messages = self.messages[start:stop]

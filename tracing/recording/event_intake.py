@@ -1,8 +1,8 @@
-"""The intake of events while a run goes on, which does as little as possible.
+"""Takes in events while a run goes on, with as little work as possible.
 
-An event is a row with the message itself in it; what is told of states is in another list. Messages
-are immutable, so all the rest waits (``chunk_maker``). The virtual network writes the rows of
-messages itself (``row_buffer``).
+An event is stored as a row that refers to the message itself; changes of state are in another list.
+As messages are immutable, all other work can wait (``chunk_maker``). The virtual network writes the
+rows of messages itself (``row_buffer``).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 _OF_OPERATIONS = frozenset({"client_invoke", "client_retry", "client_ok", "client_fail"})
 _ROWS_ALONE = frozenset(KINDS) - UNSEEN_KINDS - {"send", "deliver", "drop", "spawn", "stop"}
-"""Kinds of events that are noted nowhere else."""
+"""Kinds of events that leave only a row, and no other note."""
 _AS_THEY_ARE = frozenset({int, str, type(None), bool, float})
-"""Classes of values that are recorded as they are."""
+"""Classes whose values are recorded unchanged."""
 
 
 class _Tagger(PayloadPacker):
-    """Prepares values that are no messages, and remembers at which event it met their types."""
+    """Prepares values that are not messages, and remembers at which event each type first came."""
 
     def __init__(self, record_bytes_limit: int, pending: PendingEvents) -> None:
         super().__init__(record_bytes_limit)
@@ -57,7 +57,7 @@ class _Tagger(PayloadPacker):
 
 
 class EventIntake(EventSink):
-    """Takes events and changes of state, and keeps them for whoever makes chunks of them."""
+    """Takes in events and changes of state, and keeps them until chunks are made of them."""
 
     def __init__(self, cut: Callable[[], None], record_bytes_limit: int) -> None:
         """``cut`` is called whenever there are rows for another chunk."""
@@ -69,7 +69,7 @@ class EventIntake(EventSink):
         self.first: int = 0
         """Number of the first event of the chunk that is not full yet."""
         self._sent: dict[int | None, int] = {}
-        """Number of a message under way to the event of its sending."""
+        """Number of each message in transit to the event of its sending."""
         self._born: set[str] = set()
         """Actors that started in this recording."""
         self.latest: LatestValues = LatestValues()
@@ -86,7 +86,7 @@ class EventIntake(EventSink):
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """``Recorder.event``."""
+        """Record an event as ``Recorder.event`` describes."""
         cls = message.__class__
         if cls is str:
             name: Any = message
@@ -113,15 +113,15 @@ class EventIntake(EventSink):
         return seq
 
     def _note(self, kind: str, seq: int, actor: str, peer: str | None) -> None:
-        """Begin an actor, or end it with its state; leave an event out of the outline."""
-        KIND_CODES[kind]  # refuses what is no kind
+        """Note that an actor starts or halts, or that an event is not part of the outline."""
+        KIND_CODES[kind]  # raises UsageError for an unknown kind
         pending = self.pending
         if kind in UNSEEN_KINDS:
             pending.unseen.append(seq)
         elif kind == "spawn":
             self._born.add(actor)
             pending.told.append(Started(seq, self.maker.state.of(actor)))
-        elif kind == "stop" and peer is not None:  # a node; without a peer a process
+        elif kind == "stop" and peer is not None:  # a node stops; of a process there is no peer
             pending.told.append(Halted(seq, self.maker.state.of(actor)))
 
     def state_listener(self, runtime: Surroundings, actor: str) -> StateListener:
@@ -146,7 +146,7 @@ class EventIntake(EventSink):
     ) -> LogListener:
         """Return the listener of the offsets of an actor's log."""
         state, pending = self.maker.state.of(actor), self.pending
-        names: Sequence[str] = paths  # compiled, a tuple of three would be made for each move
+        names: Sequence[str] = paths  # typed as a tuple, compiled code would copy it for each move
 
         def moved(log: LogOffsets) -> None:
             seq = runtime.cause
@@ -160,7 +160,7 @@ class EventIntake(EventSink):
         return moved
 
     def state_at(self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None) -> None:
-        """``Recorder.state``."""
+        """Record a change of state as ``Recorder.state`` describes."""
         if seq is not None and not 0 <= seq < len(self.pending):
             raise UsageError(f"a state change of {path} for event #{seq}, which is not recorded")
         actor, _, rest = path.partition("/")
@@ -188,7 +188,7 @@ class EventIntake(EventSink):
             pending.cut()
 
     def _would_change(self, state: ActorState, path: str, old: Any, new: Any) -> bool:
-        """Return whether this is news."""
+        """Return whether a reported value differs from the known one."""
         told = self.pending.told
         known = told_lately(told, state, path)
         if known is NOT_LATELY:

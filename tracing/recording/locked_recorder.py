@@ -1,4 +1,4 @@
-"""The recorder of runtimes with several threads."""
+"""The recorder for runtimes with several threads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class LockedRecorder(Recorder):
-    """A recorder that several threads may call: the order of calls is the order of events."""
+    """A recorder that several threads may call; the order of calls is the order of events."""
 
-    waiting_max = CHUNK_EVENTS  # no thread of a cluster waits while many chunks are made
+    waiting_max = CHUNK_EVENTS  # so that no thread waits long while chunks are made
 
     def __init__(self, writer: TraceWriter | None = None, keep: int | None = None) -> None:
         self._lock = threading.RLock()
         super().__init__(writer, keep)
-        self.intake: EventSink | None = None  # every event passes ``event``
+        self.intake: EventSink | None = None  # so that every event goes through ``event``
 
     def event(self, *args: Any, **kwargs: Any) -> int:
         with self._lock:

@@ -1,19 +1,20 @@
-"""Operations of clients: which events belong to one, from its begin to its end."""
+"""Finds which events belong to which operation of a client, from its beginning to its end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 _SPAN_MAX = 100_000
-"""An operation whose client died has no end; what it led to is not of it for ever."""
+"""Number of events after which an operation counts as ended, as it has no end if its client died.
+"""
 _REMEMBERED = 50_000
-"""After so many events what has ended is forgotten."""
+"""Interval in events at which ended operations are forgotten."""
 
 
 class Operations:
-    """Events of open operations, each named by the number of the event that began it.
+    """The events of open operations; an operation is named by the number of its first event.
 
-    An event belongs to the operation of what it follows from, as long as that is open.
+    An event belongs to the operation of the event that it follows, as long as that is open.
     """
 
     __slots__ = ("_by_event", "_open", "assigned")
@@ -22,7 +23,7 @@ class Operations:
         self._by_event: dict[int | None, int] = {}
         self._open: dict[int | None, None] = {}
         self.assigned: list[int | None] = []
-        """The operations of events since somebody emptied it."""
+        """Operation of each event since the list was last cleared."""
 
     def assign(
         self,
@@ -32,9 +33,12 @@ class Operations:
         begun: Sequence[int],
         ended: Sequence[int],
     ) -> None:
-        """Find the operations of events from a number on, by what each follows: that of its cause
-        where the other is None or its operation not open. Some of them begin an operation, and at
-        some the client has its answer."""
+        """Find the operations of the events from number ``first`` on, and add them to ``assigned``.
+
+        An event belongs to the operation of the event in ``followed``; if that is None or its
+        operation is not open, to that of its cause. ``begun`` are the events that begin an
+        operation, ``ended`` those at which a client has its answer.
+        """
         self._by_event.update(zip(begun, begun, strict=True))
         self._open.update(dict.fromkeys(begun))
         start = 0
@@ -63,7 +67,7 @@ class Operations:
             seq += 1
 
     def forget(self, seq: int) -> None:
-        """Drop what has ended; ``seq`` is the first event of the next chunk."""
+        """Drop ended operations if it is time; ``seq`` is the first event of the next chunk."""
         if seq % _REMEMBERED == 0:
             for operation in [one for one in self._open if (one or 0) < seq - _SPAN_MAX]:
                 del self._open[operation]

@@ -1,4 +1,4 @@
-"""The events that a recorder has taken and no reader has looked at yet."""
+"""The events that a recorder has taken in, but not yet put into chunks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class PendingEvents(RowBuffer):
-    """Events by number from ``first`` on, with what was said of them meanwhile.
+    """Events by number from ``first`` on, with the changes of state and notes about them.
 
-    A caller may not keep its lists: others take their place.
+    Callers must not keep references to its lists, which are replaced.
     """
 
     def __init__(self, cut: Callable[[], object]) -> None:
@@ -28,26 +28,27 @@ class PendingEvents(RowBuffer):
     def _begin(self) -> None:
         self.rows: list[Row | Sent] = []
         self._columns: EventColumns = EventColumns(self.first)
-        """The first of those that are in no chunk."""
+        """Columns of the events after the last chunk, as far as they were asked for."""
         self.told: list[News] = []
-        """Changes of state in the order in which they were told."""
+        """Changes of state in the order in which they were reported."""
         self.told_settled: int = 0
-        """So many of them are in the state already."""
+        """Number of the reported changes that are already applied to the state."""
         self.unseen: list[int] = []
-        """Events that are no part of the outline."""
+        """Numbers of the events outside the outline."""
         self.begun: list[int] = []
-        """Events that begin an operation of a client."""
+        """Numbers of the events that begin an operation of a client."""
         self.ended: list[int] = []
-        """Events at which a client has its answer: what comes after does not belong to it."""
+        """Numbers of the events at which a client has its answer, which end an operation."""
         self.declared: list[tuple[int, str]] = []
-        """Types of values that are no messages, and the event before which each was met."""
+        """(number of the next event, name) for each type of value, other than a message, that was
+        met for the first time."""
 
     def __len__(self) -> int:
-        """Number of the event that comes next."""
+        """Return the number of the next event."""
         return self.first + len(self.rows)
 
     def mark_operation(self, kind: str, seq: int, of: int | None) -> int | None:
-        """Note that an event is of a client's operation; gives the event that began this one."""
+        """Note an event of a client's operation; return the event that began the operation."""
         self.unseen.append(seq)
         if kind == "client_invoke":
             self.begun.append(seq)
@@ -57,7 +58,7 @@ class PendingEvents(RowBuffer):
         return of
 
     def last_time_us(self) -> int:
-        """Of the last event, which may be forgotten already."""
+        """Return the time of the last event, even if the event is already forgotten."""
         if not self.rows:
             return self._forgotten_us
         row = self.rows[-1]
@@ -66,8 +67,8 @@ class PendingEvents(RowBuffer):
         return row.time_us
 
     def columns(self, first: int, stop: int) -> EventColumns:
-        """The events from one on, before another. More of them may be asked for later: what was
-        looked at is not looked at again."""
+        """Return the columns of the events from ``first`` to before ``stop``. A later call with the
+        same ``first`` extends them."""
         columns = self._columns
         if columns.first != first:
             columns = self._columns = EventColumns(first)
@@ -77,7 +78,7 @@ class PendingEvents(RowBuffer):
         return columns
 
     def forget(self, stop: int) -> None:
-        """Drop the events before a number; their changes of state are settled."""
+        """Drop the events before a number, whose changes of state must be settled."""
         self._forgotten_us = self.last_time_us()
         count = stop - self.first
         self.first = stop

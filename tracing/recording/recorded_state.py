@@ -1,4 +1,4 @@
-"""The state of all actors as their changes tell it: the recorder's own picture of the run."""
+"""The state of all actors, as the recorder knows it from the reported changes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 Change = tuple[int, str, Any, Any]
-"""Event, path, old value, new value; None is no value."""
+"""Number of the event, path, old value, new value; None stands for no value."""
 
 
 class _WholePaths(dict[str, str]):
-    """The path of a value, by what the core of its actor calls it."""
+    """Maps a path within an actor to the whole path, which begins with the actor's name."""
 
     __slots__ = ("_prefix",)
 
@@ -25,7 +25,7 @@ class _WholePaths(dict[str, str]):
 
 
 class ActorState(dict[str, tuple[int, Any]]):
-    """Of every path of one actor the value, with the event that gave it."""
+    """Maps each path of an actor to the event that set its value, and the value."""
 
     __slots__ = ("is_born", "name", "whole_paths")
 
@@ -34,24 +34,24 @@ class ActorState(dict[str, tuple[int, Any]]):
         self.name: str = name
         self.whole_paths: _WholePaths = _WholePaths(name)
         self.is_born: bool = False
-        """It started in this recording and knew nothing: what it had before is no value."""
+        """True if the actor started in this recording, and so without any values."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 class News:
-    """What a core tells of an actor's state."""
+    """A reported change of an actor's state."""
 
     __slots__ = ("seq", "state")
 
     def __init__(self, seq: int, state: ActorState) -> None:
         self.seq: int = seq
-        """The event at which it happened."""
+        """Number of the event during which the state changed."""
         self.state: ActorState = state
 
 
 class NewValue(News):
-    """A path has another value; None is no value."""
+    """A new value of a path; None stands for no value."""
 
     __slots__ = ("new", "old", "path")
 
@@ -63,7 +63,7 @@ class NewValue(News):
 
 
 class NewOffsets(News):
-    """The offsets of a log, of which some may be what they were."""
+    """The offsets of a log, some of which may be unchanged."""
 
     __slots__ = ("end", "mark", "paths", "start")
 
@@ -72,7 +72,7 @@ class NewOffsets(News):
     ) -> None:
         super().__init__(seq, state)
         self.paths: Sequence[str] = paths
-        """Of end, high watermark and start."""
+        """Paths of the end offset, the high watermark and the start offset."""
         self.end: int = end
         self.mark: int = mark
         self.start: int = start
@@ -82,22 +82,22 @@ class NewOffsets(News):
 
 
 class Started(News):
-    """The actor starts and knows nothing."""
+    """The actor started, without any state."""
 
     __slots__ = ()
 
 
 class Halted(News):
-    """The actor halts, and what it knew goes with it."""
+    """The actor halted and lost its state."""
 
     __slots__ = ()
 
 
 class RecordedState:
-    """Values by actor and path. A change is checked against what is known, so that every change
-    can be undone; an actor that halts loses its state.
+    """Values by actor and path. Old values come from here, so that every change can be undone; an
+    actor that halts loses its state.
 
-    To tell costs next to nothing; what was told is looked at all together by ``settle``.
+    Reporting a change costs next to nothing; ``settle`` applies many reports at once.
     """
 
     __slots__ = ("_actors", "settled")
@@ -105,26 +105,28 @@ class RecordedState:
     def __init__(self) -> None:
         self._actors: dict[str, ActorState] = {}
         self.settled: list[Change] = []
-        """The changes since somebody emptied it, in their order."""
+        """The changes since the list was last cleared, in their order."""
 
     def of(self, actor: str) -> ActorState:
-        """The state of an actor, the same object for ever."""
+        """Return the state of an actor, which is always the same object."""
         state = self._actors.get(actor)
         if state is None:
             state = self._actors[actor] = ActorState(actor)
         return state
 
     def settle(self, told: Sequence[News], start: int, stop: int) -> int:
-        """Take what was told from a place on of the events before ``stop``, which is the end of a
-        chunk or beyond all; gives the place of the rest. What is known goes before what is said of
-        the old value."""
+        """Apply the reports from place ``start`` on that concern events before ``stop``, which is
+        the end of a chunk or beyond all events; return the place of the first one left.
+
+        A known value takes precedence over the old value in a report.
+        """
         end = bisect_left(told, True, start, key=lambda news: news.seq >= stop)
         for news in told[start:end]:
             seq, state = news.seq, news.state
             if isinstance(news, NewOffsets):
                 for path, offset in zip(news.paths, news.values(), strict=True):
                     known = state.get(path)
-                    if known is None or known[1] != offset:  # most are not new
+                    if known is None or known[1] != offset:  # most are unchanged
                         self._change(seq, state, path, None, offset)
             elif isinstance(news, NewValue):
                 self._change(seq, state, news.path, news.old, news.new)
@@ -154,7 +156,7 @@ class RecordedState:
         state.clear()
 
     def values(self) -> Iterator[tuple[str, Any, int]]:
-        """Every path with its value and the event that gave it."""
+        """Yield every path with its value and the number of the event that set it."""
         for state in self._actors.values():
             whole_paths = state.whole_paths
             for path, (seq, value) in state.items():
@@ -166,8 +168,8 @@ _LATELY = 2_000
 
 
 def told_lately(told: Sequence[News], state: ActorState, path: str) -> Any:
-    """The value that the path of an actor has by the last changes that were told: most that is
-    told was told a moment ago, too. ``NOT_LATELY`` where they do not say."""
+    """Return an actor's value of a path according to the latest reports; ``NOT_LATELY`` if they do
+    not mention it. Most paths in a report were also in another shortly before."""
     for place in range(len(told) - 1, max(len(told) - _LATELY, 0) - 1, -1):
         news = told[place]
         if news.state is not state:
@@ -184,7 +186,7 @@ def told_lately(told: Sequence[News], state: ActorState, path: str) -> Any:
 
 
 class LatestValues:
-    """The values that paths have by what was told and not settled yet."""
+    """The values of paths, taking into account the reports that are not settled yet."""
 
     __slots__ = ("_halted", "_seen", "_values")
 
@@ -194,7 +196,7 @@ class LatestValues:
         self._seen = 0
 
     def look(self, told: Sequence[News]) -> None:
-        """Take what is new in the changes that were told."""
+        """Take into account the reports since the last call."""
         values, seen = self._values, self._seen
         self._seen = len(told)
         for news in told[seen:]:
@@ -212,7 +214,7 @@ class LatestValues:
                 known[news.path] = news.new
 
     def of(self, state: ActorState, path: str) -> Any:
-        """The value of an actor's path; None is no value."""
+        """Return the value of an actor's path; None if it has none."""
         known = self._values.get(state)
         if known is not None and path in known:
             return known[path]

@@ -1,10 +1,9 @@
-"""The recorder: the one sink the runtime calls, only when a run is traced.
+"""The recorder: the event sink of a runtime whose run is traced.
 
-While the run goes on, events are only taken (``event_intake``). All the rest waits
-(``chunk_maker``): finding out what really changed and which
-operation an event belongs to, taking messages apart, packing, digesting. It is done after each
-thousand events where a file is written or only the last events are kept, and else when
-the recording is read, or when very many events wait.
+While the run goes on, events are only taken in (``event_intake``). All other work is put off
+(``chunk_maker``): finding what really changed and which operation an event belongs to, taking
+messages apart, packing, digesting. It is done after each thousand events if a file is written or
+only the last events are kept; otherwise when the recording is read, or very many events wait.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ RECORD_BYTES_LIMIT = 64
 
 
 def _cut_of(recorder: Recorder) -> Callable[[], None]:
-    """Return what a recorder's buffer calls without keeping the recorder alive."""
+    """Return the callback of a recorder's buffer, which does not keep the recorder alive."""
     reference = weakref.ref(recorder)
 
     def cut() -> None:
@@ -55,11 +54,11 @@ class Recorder:
 
     With a ``writer`` chunks go to its file; without one, or with ``keep``, they stay in memory:
     all of them, or at least the last ``keep`` events. Bytes longer than ``record_bytes_limit``
-    are cut, their length is kept.
+    are truncated, but their length is kept.
     """
 
     waiting_max = 200_000
-    """So many events may wait for their chunks in memory, where each takes some 400 bytes."""
+    """Maximum number of events that wait for their chunks; each takes some 400 bytes of memory."""
 
     def __init__(
         self,
@@ -70,7 +69,7 @@ class Recorder:
         intake = EventIntake(_cut_of(self), record_bytes_limit)
         self._intake = intake
         self.intake: EventSink | None = intake
-        """Takes what a runtime tells; None where all of it has to pass ``event``."""
+        """The sink that a runtime may call directly; None if it must go through ``event``."""
         self._pending: PendingEvents = intake.pending
         self._maker: ChunkMaker = intake.maker
         self.record_bytes_limit: int = record_bytes_limit
@@ -80,7 +79,7 @@ class Recorder:
         self._chunks: list[Chunk] = []
         may_wait = writer is None and keep is None
         self._due_every: int = self.waiting_max if may_wait else CHUNK_EVENTS
-        """After so many events their chunks are made, even if they are not read."""
+        """Number of waiting events at which chunks are made, even if the recording is not read."""
         self._snapshots: list[Snapshot] = []
         self._kept_changes: deque[list[tuple[int, Any, Any]]] = deque()  # of every chunk kept
         self._base: dict[int, tuple[Any, int]] = {}  # state before the first chunk that is kept
@@ -90,7 +89,7 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._pending)
 
-    # -- a sink --------------------------------------------------------------------------------
+    # -- recording -----------------------------------------------------------------------------
 
     def event(
         self,
@@ -104,10 +103,10 @@ class Recorder:
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """Record one event; gives its number, dense from 0.
+        """Record an event; return its number, consecutive from 0.
 
-        ``message`` is a protocol message, or a string that names the type by itself (a timer);
-        ``of`` is an event to whose operation this one belongs, when it is not its cause.
+        ``message`` is a protocol message, or a string that is itself the type (of a timer); ``of``
+        is an event whose operation this one belongs to, if that is not its cause's.
         """
         return self._intake.event(time_us, kind, actor, peer, message, message_id, cause, why, of)
 
@@ -124,18 +123,18 @@ class Recorder:
     def state(
         self, seq: int | None, path: str, old: Any, new: Any, time_us: int | None = None
     ) -> None:
-        """A state change made while handling event ``seq``: ``broker-1/orders-0/isr``, old, new.
+        """Record a change of a path such as ``broker-1/orders-0/isr`` during event ``seq``.
 
-        It joins that event; when the event's chunk is full already it becomes an event of
-        its own, caused by that one. So does a change outside of any event (``seq`` None). What is
-        known of the path goes before ``old``.
+        The change becomes part of that event; if the event's chunk is already full, it becomes an
+        event of its own, caused by that one. A change outside of any event (``seq`` None) also
+        becomes an event. A known value of the path takes precedence over ``old``.
         """
         self._intake.state_at(seq, path, old, new, time_us)
 
     # -- chunks --------------------------------------------------------------------------------
 
     def _cut(self) -> None:
-        """There are rows enough for another chunk."""
+        """Begin another chunk, as one is full; make the full chunks if enough events wait."""
         self._intake.first += CHUNK_EVENTS
         self._pending.last_of_chunk += CHUNK_EVENTS
         if self._intake.first >= self._maker.first + self._due_every:
@@ -158,7 +157,7 @@ class Recorder:
             self._put(one)
 
     def _put(self, made: Made | Snapshot) -> None:
-        """Write what was made, keep it, or both."""
+        """Write a chunk or snapshot, keep it in memory, or both."""
         writer = self.writer
         if isinstance(made, Made):
             if writer is not None:
@@ -183,7 +182,7 @@ class Recorder:
                 self._forget(chunks.pop(0), self._kept_changes.popleft())
 
     def _forget(self, chunk: Chunk, changes: Sequence[tuple[int, Any, Any]]) -> None:
-        """Drop the oldest chunk; the state that it led to is kept."""
+        """Drop the oldest chunk, but keep the state after it."""
         base = self._base
         for seq, number, new in changes:
             if new is None:
@@ -193,16 +192,16 @@ class Recorder:
         last_seq = chunk.info.last_seq
         self._snapshots = [snap for snap in self._snapshots if snap.seq > last_seq]
 
-    # -- asking --------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------
 
     def fingerprint(self) -> str:
-        """blake2b-256 of the digests of all chunks, hexadecimal: of all events with all there is
-        of them."""
+        """Return the blake2b-256 of the digests of all chunks in hexadecimal, which covers all
+        events in full."""
         self._make_full()
         return self._maker.peek(self._pending)[1].digest().hex()
 
     def outline(self) -> str:
-        """Return what ``Fingerprint`` gives for the same run: the order of events, no payloads."""
+        """Return the same value as ``Fingerprint`` for the run: a digest without payloads."""
         self._make_full()
         outline = self._maker.outline.copy()
         for head in self._pending.columns(self._pending.first, len(self)).heads:
@@ -211,7 +210,7 @@ class Recorder:
         return outline.fingerprint()
 
     def trace(self, header: Mapping[str, Any] | None = None) -> MemoryTrace:
-        """Return what is kept in memory, as a readable trace of this moment."""
+        """Return a trace of the events that are in memory at this moment."""
         self._make_full()
         rest, tables = self._maker.peek(self._pending)
         chunks = [*self._chunks, *rest]
@@ -233,8 +232,9 @@ class Recorder:
         return [Snapshot(before, self._maker.packer.pack([before, entries])), *self._snapshots]
 
     def raw_since(self, first: int) -> list[Any]:
-        """Events from a number on in the order of ``EVENT_FIELDS``, strings by their number in
-        ``strings``; those in no chunk yet with the message itself as payload, at little cost."""
+        """Return the events from a number on as lists in the order of ``EVENT_FIELDS``, with
+        strings by number in ``strings``. Events not in a chunk yet are cheap: their payload is the
+        message itself."""
         self._make_full()
         view, begin = self._view, self._intake.first
         batch = self._maker.batch(self._pending, len(self))
@@ -243,23 +243,23 @@ class Recorder:
         return view.of_trace(self.trace(), first, begin) + view.of_rows(batch, begin)
 
     def decoded(self, raw: list[Any]) -> Event:
-        """Return one of them as readers see it."""
+        """Decode an event returned by ``raw_since``."""
         return self._view.decoded(raw, self._maker.packer)
 
     @property
     def strings(self) -> list[str]:
-        """Names by number, as ``raw_since`` has them."""
+        """Strings by their number in the events of ``raw_since``."""
         return self._view.strings.ordered
 
     @property
     def events(self) -> EventList:
-        """Events kept in memory at this moment, as a read-only sequence."""
+        """The events in memory at this moment, as a read-only sequence."""
         return EventList(self.trace())
 
     # -- ending --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Write what is pending and end the file; further events are a mistake."""
+        """Write the pending events and end the file. No further events may be recorded."""
         if self._closed:
             return
         self._closed = True
@@ -274,7 +274,7 @@ class Recorder:
             )
 
     def save(self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd") -> None:
-        """Write what is kept in memory to a file of its own; recording goes on."""
+        """Write the events in memory to a file of their own; recording goes on."""
         trace = self.trace()
         whole = not trace.chunks or trace.chunks[0].first_seq == 0
         head = {**header, "record_bytes_limit": self.record_bytes_limit}
@@ -288,7 +288,7 @@ class Recorder:
         for index, chunk in enumerate(trace.stored):
             while snapshots and snapshots[0].seq < chunk.info.first_seq:
                 writer.write_snapshot(snapshots.popleft())
-            if not whole:  # the first brings the tables along that the dropped chunks had
+            if not whole:  # the first chunk must bring the tables of the dropped chunks
                 chunk = trace.with_tables(chunk, *((strings, schema) if index == 0 else ([], [])))
             writer.write_chunk(chunk)
         digest = bytes.fromhex(str(trace.fingerprint))

@@ -1,7 +1,7 @@
-"""From rows to chunks: a thousand events at once, column by column.
+"""Packs rows into chunks: a thousand events at once, column by column.
 
-What costs a step per event is done by C where it can be: columns are cut out by ``zip``, counted
-by ``Counter`` and packed by msgpack.
+Work that is needed for every event is left to C code where possible: columns are cut out by
+``zip``, counted by ``Counter`` and packed by msgpack.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class RowBatch(NamedTuple):
-    """Events with all that belongs to them."""
+    """Events with their operations and changes of state."""
 
     columns: EventColumns
     unseen: Sequence[int]
-    """Events that are no part of the outline."""
+    """Numbers of the events outside the outline."""
     operations: Sequence[int | None]
     changes: Sequence[Change]
 
@@ -52,7 +52,7 @@ class RowBatch(NamedTuple):
 
 
 def pack_rows(tables: ChunkTables, outline: Fingerprint, batch: RowBatch) -> Iterator[Chunk]:
-    """The chunks of rows: one, or more where it would be too large."""
+    """Yield the rows as one chunk, or as several if one would be too large."""
     payloads = _payloads(tables, batch.columns)
     if len(payloads) <= CHUNK_BYTES or len(batch.columns) == 1:
         yield _chunk(tables, outline, batch, payloads)
@@ -62,7 +62,7 @@ def pack_rows(tables: ChunkTables, outline: Fingerprint, batch: RowBatch) -> Ite
 
 
 def _payloads(tables: ChunkTables, columns: EventColumns) -> bytes:
-    """Fields of all messages; a message that is in the row of its cause, too, is told there."""
+    """Pack the fields of all messages; a message shared with the cause is packed only there."""
     first, messages, causes = columns.first, columns.messages, columns.causes
     extractors = tables.packer.extractors
     payloads: list[Any] = []

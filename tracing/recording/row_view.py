@@ -1,4 +1,4 @@
-"""Looking at events while they are recorded, as readers of the trace will see them."""
+"""Shows events while they are recorded, as readers of the trace will see them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .row_packing import RowBatch
 
 
 class RowView:
-    """Gives events in the order of ``EVENT_FIELDS``; its strings have numbers of their own, as
-    those of the file must not hang on who looks."""
+    """Returns events in the order of ``EVENT_FIELDS``, with its own numbers for strings: those of
+    the file must not depend on when events are viewed."""
 
     __slots__ = ("_next_seq", "_settled", "strings")
 
     def __init__(self) -> None:
         self.strings: Strings = Strings()
-        self._next_seq = 0  # after the events that were looked at last
-        self._settled = 0  # changes that were known then
+        self._next_seq = 0  # number after the last event that was viewed
+        self._settled = 0  # number of changes known at that time
 
     def cut(self, first: int) -> None:
-        """Rows begin at this event from now on."""
+        """Note that the rows of later calls begin at an event."""
         self._next_seq, self._settled = first, 0
 
     def of_rows(self, batch: RowBatch, first: int) -> list[Any]:
-        """Rows from an event on; their payload is the message itself."""
+        """Return the rows from an event on; their payload is the message itself."""
         strings = self.strings
-        # Changes of events that are new since the last look were told since then.
+        # Changes of events that are new since the last view were reported since then.
         known = self._settled if first >= self._next_seq else 0
         deltas: dict[int, list[Any]] = {}
         for seq, path, old, new in batch.changes[known:]:
@@ -54,7 +54,7 @@ class RowView:
         return raws
 
     def of_trace(self, trace: StoredTrace, first: int, stop: int) -> list[Any]:
-        """Events of a trace from one on, before another."""
+        """Return the events of a trace from ``first`` to before ``stop``."""
         strings, names = self.strings, trace.strings
         found: list[Any] = []
         for index in range(max(trace.chunk_of(first), 0), len(trace.chunks)):
@@ -66,7 +66,7 @@ class RowView:
         return found
 
     def decoded(self, raw: list[Any], packer: PayloadPacker) -> Event:
-        """Return one of them as readers see it."""
+        """Decode one of these events."""
         plain = unpack(packer.pack(raw))
         schema = Schema(packer.schema.items())
         if plain[9] is not None and plain[5] is not None:

@@ -1,4 +1,4 @@
-"""Writes a trace file, frame by frame; what is written stays readable if the run dies."""
+"""Writes a trace file frame by frame, so that it stays readable if the run dies."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ..format import (
 
 
 class TraceWriter:
-    """Appends frames to a file. ``header`` is what ``header.build_header`` gives.
+    """Appends frames to a file. ``header`` comes from ``header.build_header``.
 
-    Raises ``UsageError`` for an unknown codec and ``OSError`` when the file cannot be written.
+    Raises ``UsageError`` for an unknown codec and ``OSError`` if the file cannot be written.
     """
 
     def __init__(self, path: str | Path, header: Mapping[str, Any], *, codec: str = "zstd") -> None:
@@ -86,7 +86,7 @@ class TraceWriter:
             },
             "outline": outline,
             "snapshots": self._snapshots,
-            "columns": self._places,  # None: readers find out
+            "columns": self._places,  # readers compute a missing entry (None)
         }
         offset, _ = self._write(encode_frame(INDEX_FRAME, msgpack.packb(index), self._codec))
         self._file.write(pack_trailer(offset, digest))

@@ -1,8 +1,9 @@
-"""The ends of logs that replicas throw away, and whether they were acknowledged.
+"""Finds the records that replicas lose at the ends of their logs, and whether these were
+acknowledged.
 
 A replica holds an acknowledged record if it took part in the leader epoch in which the leader
 acknowledged it, and its log reached the record's offset. At the same offset a replica of another
-epoch has another record. A cut in an epoch concerns what was written in earlier ones.
+epoch has another record. A truncation in an epoch concerns records of earlier epochs.
 """
 
 from __future__ import annotations
@@ -11,28 +12,28 @@ from typing import Any
 
 
 class Cuts:
-    """Follows the ends of all replicas' logs, and the offsets that were acknowledged."""
+    """Tracks the ends of all replicas' logs, and the offsets that were acknowledged."""
 
     __slots__ = ("_acknowledged", "_ends", "_epochs")
 
     def __init__(self) -> None:
         self._epochs: dict[tuple[str, str], list[int]] = {}  # (broker, partition), oldest first
         self._ends: dict[tuple[str, str], int] = {}
-        """End of the log of a broker that is off, when it went off."""
+        """(broker, partition) to the end of the log when the broker went off, while it is off."""
         self._acknowledged: dict[str, dict[int, list[int]]] = {}
         """Partition to leader epoch to offsets of the first records of acknowledged batches."""
 
     def take_part(self, broker: str, partition: str, old: int | None, new: int | None) -> None:
-        """A replica is leader or follower in another leader epoch than before."""
+        """Note that a replica is leader or follower in a new leader epoch."""
         epochs = self._epochs.setdefault((broker, partition), [])
         if old is None and new is not None and new in epochs[-1:]:
-            epochs.append(new)  # what it had before it was off is from the same epoch
+            epochs.append(new)  # its records from before it was off are of the same epoch
         for epoch in (old, new):
             if epoch is not None and epoch not in epochs[-2:]:
                 epochs.append(epoch)
 
     def acknowledge(self, broker: str, partition: str, base_offset: int) -> None:
-        """A client heard from the leader that a batch is stored; -1 is an unknown offset."""
+        """Note that a leader acknowledged a batch to a client; -1 is an unknown offset."""
         epochs = self._epochs.get((broker, partition))
         if base_offset >= 0:
             epoch = epochs[-1] if epochs else -1
@@ -40,7 +41,7 @@ class Cuts:
             offsets.append(base_offset)
 
     def end_offset(self, broker: str, partition: str, old: Any, new: Any) -> str | None:
-        """The end of a replica's log has changed; what is to be told if that lost records."""
+        """Note a new end of a replica's log; return a text for the story if records were lost."""
         key = broker, partition
         if new is None:
             self._ends[key] = old
@@ -71,12 +72,12 @@ class Cuts:
         return f"{text}; {batches} in it, the first at offset {found[0]}"
 
     def delete(self, broker: str, partition: str) -> None:
-        """A broker has deleted its replica, which begins anew if it ever comes back."""
+        """Forget a replica that its broker has deleted; if it comes back, it begins empty."""
         for table in (self._epochs, self._ends):
             table.pop((broker, partition), None)
 
     def forget(self, partition: str) -> None:
-        """A partition's topic was deleted."""
+        """Forget a partition whose topic was deleted."""
         self._acknowledged.pop(partition, None)
         for table in (self._epochs, self._ends):
             for key in [key for key in table if key[1] == partition]:

@@ -1,8 +1,8 @@
-"""Disturbances that keep a partition from acknowledging: crashes, pauses, cuts, lost sessions, slow
-links.
+"""Disturbances that keep a partition from acknowledging: crashes, pauses, cut or slow links, lost
+sessions.
 
-Each is known from the event at which a test or a scenario does it, and lasts until the event that
-undoes it. The account of outages asks which of them was in force, and names it as the cause.
+Each begins with the event at which a test or a scenario causes it, and lasts until the event that
+undoes it. The account of outages finds which of them was in force, and names it as the cause.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from ...protocol.names import broker_id_of, broker_name
 
 _FROM_BROKERS = ("crash", "pause", "session", "disk", "injection")
 _SLOW = ("latency", "bandwidth")
-"""Kinds, the first to blame first."""
+"""Kinds that only delay messages."""
 _MESSAGES = 8
-"""Messages one after the other until a record is acknowledged: to the leader and back, and as many
-for its followers' two fetches, with one of each that just missed it."""
+"""Maximum number of consecutive messages until a record is acknowledged: the produce request and
+its response, those of a follower's two fetches, and those of a fetch that just missed the record.
+"""
 _PAST = {" is killed": " was killed", " loses power": " lost power", " halts": " halted"}
 _MESSAGES_OF = re.compile(r"(.+?)(?: from (\S+))?(?: to (\S+))?")
 _NUMBER = re.compile(r"([a-z]+)? ?(\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
 
 def _longest_us(text: str) -> float:
-    """About the longest delay of a latency as it is recorded, three sigma above a median."""
+    """Return about the longest delay in microseconds of a recorded latency: three sigma above the
+    median."""
     named = {name: float(number) for name, number in _NUMBER.findall(text.partition("latency ")[2])}
     longest_ms = max((value for name, value in named.items() if name != "sigma"), default=0.0)
     return longest_ms * 1000 * math.exp(3 * named.get("sigma", 0.0))
@@ -35,7 +37,7 @@ def _longest_us(text: str) -> float:
 
 @dataclass(slots=True, eq=False)
 class Disturbance:
-    """A fault that was done to the cluster; times in microseconds since the run began."""
+    """A fault injected into the cluster; times are in microseconds since the run began."""
 
     kind: str
     """``crash``, ``pause``, ``session``, ``disk``, ``injection``, ``cut``, ``hold``, ``loss``,
@@ -43,18 +45,18 @@ class Disturbance:
     text: str
     begun_us: int
     broker: int | None = None
-    """The broker that it befell, None for those of the network."""
+    """The affected broker; None for a fault of the network."""
     ended_us: int | None = None
-    """When it was undone: the broker was back, the link whole; of a lost session, when it took the
-    leadership from the broker. None while it is in force."""
+    """Time at which the fault was undone: the broker was back, the link repaired; for a lost
+    session, the time at which the broker lost its leadership. None while it is in force."""
     is_succeeded: bool = False
-    """Whether a lost session has led to another leader."""
+    """True if a lost session has led to another leader."""
     noticed_us: int | None = None
-    """First watch event that told a controller that a broker is gone."""
+    """Time of the first watch event that told a controller that a broker is gone."""
     elected_us: int | None = None
-    """First decision of a controller for another leader of one of its partitions."""
+    """Time of the first decision of a controller for another leader in the broker's place."""
     apart: frozenset[str] = frozenset()
-    """Machines of the smaller sides of a cut, or the ends of a link or a hold."""
+    """Machines on the smaller sides of a cut, or the ends of a link or a hold."""
 
     @property
     def back_us(self) -> int | None:
@@ -63,21 +65,21 @@ class Disturbance:
 
     @property
     def is_slow(self) -> bool:
-        """True if it delays messages only, which nobody can notice."""
+        """True if the fault only delays messages, which no controller notices."""
         return self.kind in _SLOW
 
     def overlaps(self, begun_us: int, ended_us: int) -> bool:
-        """Return whether it was in force at some moment of a span."""
+        """Return whether the fault was in force at some moment of a span."""
         return self.begun_us <= ended_us and (self.ended_us is None or self.ended_us >= begun_us)
 
     def explains(self, length_us: int) -> bool:
-        """Return whether it can be why something took so long: a latency only if a few messages,
-        one after the other, would take about as long."""
+        """Return whether the fault can explain an outage of some length. A latency can only if a
+        few consecutive messages would take about as long."""
         return self.kind != "latency" or length_us <= _MESSAGES * _longest_us(self.text)
 
     def rank(self, leader: int | None, isr: Iterable[int], controller: int | None) -> int | None:
-        """Return how near it is to a partition with this leader and ISR, 0 the nearest; None if it
-        cannot be to blame."""
+        """Return how close the fault is to a partition with this leader and ISR, 0 being closest;
+        None if it cannot be the cause."""
         if self.kind in _FROM_BROKERS:
             if self.broker == leader:
                 return 0
@@ -86,7 +88,7 @@ class Disturbance:
         if self.kind in ("hold", "loss", *_SLOW):
             brokers |= {broker_name(one) for one in (leader, controller) if one is not None}
             if any(broker_id_of(end) is not None and end not in brokers for end in self.apart):
-                return None  # a link of a broker that has nothing to do with it
+                return None  # the link belongs to a broker outside the partition
             return 4 if self.is_slow else 3
         if self.kind == "cut":
             if leader is not None and broker_name(leader) in self.apart:
@@ -100,7 +102,7 @@ class Disturbance:
 
 
 class Disturbances:
-    """All of a run, in the order in which they began."""
+    """All disturbances of a run, in the order in which they began."""
 
     __slots__ = ("found",)
 
@@ -111,7 +113,7 @@ class Disturbances:
         return (one for one in self.found if one.ended_us is None and one.kind in kinds)
 
     def crash(self, time_us: int, broker: int, text: str) -> Disturbance:
-        """A broker's process ends; a pause of it is over."""
+        """Note that a broker's process ends, which also ends a pause of the broker."""
         self.end(time_us, "pause", broker)
         for present, past in _PAST.items():
             text = text.replace(present, past, 1)
@@ -123,7 +125,7 @@ class Disturbances:
         return any(one.broker == broker for one in self._in_force(("crash",)))
 
     def end(self, time_us: int, kind: str, broker: int | None) -> Disturbance | None:
-        """Return what befell a broker is undone; gives the last of that kind."""
+        """End a broker's disturbances of a kind; return the last of them."""
         ended = None
         for one in self._in_force((kind,)):
             if one.broker == broker:
@@ -131,7 +133,8 @@ class Disturbances:
         return ended
 
     def depose(self, time_us: int, broker: int, *, has_successor: bool) -> None:
-        """A broker has lost the leadership of a partition; a session that it lost was why."""
+        """Note that a broker has lost the leadership of a partition, because of a lost session if
+        there is one."""
         for one in self.found:
             if one.kind == "session" and one.broker == broker and (
                 not one.is_succeeded or one.ended_us == time_us
@@ -139,7 +142,7 @@ class Disturbances:
                 one.ended_us, one.is_succeeded = time_us, has_successor
 
     def fault(self, time_us: int, actor: str, text: str) -> None:
-        """A fault's event: its actor and what it says."""
+        """Note a fault, given by the actor and the text of its event."""
         broker = broker_id_of(actor)
         if actor == "network":
             self._network_fault(time_us, text)
@@ -149,7 +152,7 @@ class Disturbances:
             self.end(time_us, "pause", broker)
         else:
             if text == "session expired" and self._is_off(broker):
-                return  # that of a dead broker is part of its death
+                return  # a dead broker's session expires because of its death
             kind = "pause" if text == "paused" else "session" if text == "session expired" else (
                 "disk" if text.startswith("log directory") else "injection")  # fmt: skip
             at_once = time_us if kind in ("session", "injection") else None
@@ -188,7 +191,7 @@ class Disturbances:
             if kind not in ("loss", *_SLOW):
                 return
             for one in self._in_force((kind,)):
-                if where == one.text.partition(": ")[0]:  # a link keeps what is its own
+                if where == one.text.partition(": ")[0]:  # settings of other links stay in force
                     one.ended_us = time_us
             if not what.endswith(("probability 0", "without a limit")):
                 source, _, target = where.partition(" to ")
@@ -203,8 +206,8 @@ class Disturbances:
         isr: Iterable[int],
         controller: int | None,
     ) -> Disturbance | None:
-        """Return what is to blame for a partition's outage over a span: of what was in force the
-        nearest, and of the equally near the last that began."""
+        """Return the disturbance to blame for a partition's outage over a span: the closest that
+        was in force, and of equally close ones the last to begin."""
         best: tuple[int, int] | None = None
         cause = None
         members = tuple(isr)
@@ -217,7 +220,7 @@ class Disturbances:
 
 
 def _messages_of(text: str) -> tuple[frozenset[str] | None, str | None, str | None]:
-    """Kinds, source and target of messages that are held back or let go; None is any."""
+    """Return kinds, source and target of the messages held or released; None stands for any."""
     found = _MESSAGES_OF.fullmatch(text.rpartition(": ")[0])
     assert found is not None
     kinds = None if found[1] == "all messages" else frozenset(found[1].split(", "))
@@ -225,7 +228,7 @@ def _messages_of(text: str) -> tuple[frozenset[str] | None, str | None, str | No
 
 
 def _covers(text: str, other: str) -> bool:
-    """Return whether one of these is about all messages that the other is about."""
+    """Return whether one such text covers all messages that the other is about."""
     kinds, *ends = _messages_of(text)
     other_kinds, *other_ends = _messages_of(other)
     is_kind = kinds is None or (other_kinds is not None and other_kinds <= kinds)
@@ -233,7 +236,7 @@ def _covers(text: str, other: str) -> bool:
 
 
 def _smaller_sides(text: str) -> frozenset[str]:
-    """Machines of a recorded partition, without those of the largest group."""
+    """Return the machines of a recorded network partition, except those of the largest group."""
     groups = ast.literal_eval(text.removeprefix("partition ").removesuffix(" (one way)"))
     largest = max(range(len(groups)), key=lambda place: (len(groups[place]), place))
     return frozenset(

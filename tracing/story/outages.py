@@ -1,20 +1,20 @@
-"""The one account of the times in which partitions acknowledged nothing though somebody waited.
+"""An account of the times in which partitions acknowledged nothing although clients waited.
 
-An outage of a partition is a time in which somebody wants an acknowledgement of it and nobody gets
-one, whatever its cause and whatever was promised. It begins when somebody begins to wait, or at the
-last acknowledgement if others wait already, and ends with the next acknowledgement to anybody, or
-when the last who waits gives up. A wait counts as an outage from one second on. It counts however
-short it is if the leader died or changed in it, or if somebody asked a broker that leads no more,
-and from 10 ms on if the ISR shrank in it. Until the new leader acknowledges, what a deposed one had
-answered ends no such short wait.
+An outage of a partition is a time in which a client waits for an acknowledgement and no client gets
+one, whatever the cause and whatever was promised. It begins when the first client begins to wait,
+or at the last acknowledgement if others wait already. It ends with the next acknowledgement to any
+client, or when the last waiting client gives up. A wait counts as an outage from one second on. It
+counts however short it is if the leader died or changed during it, or if a client asked a broker
+that no longer leads, and from 10 ms on if the ISR shrank during it. Until the new leader
+acknowledges, answers of the deposed one do not end such a short wait.
 
-Who waits is known from a modelled client itself, from its record's arrival to its end, and from the
-requests of other clients, such as those over TCP: a broker answers those of one connection in
-order, so an answer is that of the oldest request which can still be answered. An outage is split
-where the messages allow it: until a controller hears of the expired session, until another leader
-or a smaller ISR is decided, until the leader has it, until a client has its acknowledgement. The
-story of a trace tells from what it recorded, and batches from what they observed: both feed this
-account, so both give the same figures.
+A modelled client reports its waits itself, from a record's arrival to its end. Waits of other
+clients, such as those over TCP, are known from their requests: a broker answers the requests of a
+connection in order, so an answer belongs to the oldest request that can still be answered. Messages
+divide an outage into phases: until a controller learns of the expired session, until another leader
+or a smaller ISR is decided, until the leader has the decision, until a client has its
+acknowledgement. The story of a trace and the observers of batches both feed this account, so both
+report the same figures.
 """
 
 from __future__ import annotations
@@ -31,67 +31,70 @@ from ...zkfake.messages import ClientPacket, SetDataRequest, WatchEvent
 from .disturbances import Disturbance, Disturbances
 
 LEAST_US = 1_000_000
-"""A wait in which no leader died or changed and no ISR shrank is an outage from here on."""
+"""Microseconds from which a wait is an outage if no leader died or changed and no ISR shrank."""
 PHASES = ("before", "detect", "elect", "shrink", "restore", "propagate", "client")
-"""The parts of an outage, in about the order in which it happens."""
+"""The phases of an outage, in about their usual order."""
 LEAST_SHRUNK_US = 10_000
-"""The same where the ISR shrank: a record that passes at that moment waits for its round trip."""
+"""Microseconds from which a wait is an outage if the ISR shrank: a shorter one may be the normal
+round trip of a record sent at that moment."""
 FENCED_US = 1_000_000
-"""How long a decision of a controller is felt after it: a follower whose fetch the new leader epoch
-fences asks again after ``replica.fetch.backoff.ms``, a second by default."""
+"""Microseconds for which a controller's decision has an effect: a follower whose fetch is fenced by
+the new leader epoch retries after ``replica.fetch.backoff.ms``, a second by default."""
 _BROKERS = "/brokers/ids"
 _CONTROLLER = "/controller"
 _TOO_FEW = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 _DEATHS = ("NodeDeleted", "NodeChildrenChanged")
-"""The word of a watch when a session has expired."""
+"""Types of the watch events that report an expired session."""
 
 
 @dataclass(slots=True, eq=False)
 class Outage:
-    """A time in which a partition acknowledged nothing; in microseconds since the run began."""
+    """A time in which a partition acknowledged nothing; microseconds since the run began."""
 
     partition: str
     begun_us: int
     leader: int | None
-    """The leader when it began, if that is known."""
+    """The leader at the beginning; None if unknown."""
     ended_us: int | None = None
-    """The next acknowledgement, or when nobody waited any more; None if it had not ended."""
+    """Time of the next acknowledgement, or at which the last client gave up; None if the outage had
+    not ended."""
     is_acknowledged: bool = False
-    """Whether it ended with an acknowledgement."""
+    """True if the outage ended with an acknowledgement."""
     cause: Disturbance | None = None
-    """The cause, None if nothing was seen."""
+    """The cause; None if none was seen."""
     decided_us: int | None = None
-    """When the controller sent the last leader that is another, or a smaller ISR."""
+    """Time at which a controller last sent another leader or a smaller ISR."""
     took_over_us: int | None = None
-    """Arrival of that decision at the leader."""
+    """Time at which that decision arrived at the leader."""
     shrunk_us: int | None = None
-    """When a leader asked for a smaller ISR, because replicas lagged."""
+    """Time at which a leader asked for a smaller ISR because replicas lagged."""
     new_leader: int | None = None
-    """Another leader that was chosen in it."""
+    """The new leader, if another one was elected during the outage."""
     restored_us: int | None = None
-    """When a leader asked for a larger ISR, because a write had been refused with the smaller."""
+    """Time at which a leader asked for a larger ISR, after the smaller one had made it refuse a
+    write."""
 
     @property
     def unavailable_us(self) -> int | None:
-        """Its length in microseconds, if it ended with an acknowledgement."""
+        """Length in microseconds; None unless the outage ended with an acknowledgement."""
         if self.ended_us is None or not self.is_acknowledged:
             return None
         return self.ended_us - self.begun_us
 
     @property
     def follows_epoch(self) -> bool:
-        """True if it began soon after a smaller ISR was decided, and not before."""
+        """True if the outage began soon after a decision that brought a new leader epoch."""
         decided_us = self.decided_us
         return decided_us is not None and decided_us < self.begun_us and self.new_leader is None
 
     def phases_us(self) -> dict[str, int]:
-        """The phases of one that ended, whose sum is its length.
+        """Return the phases of an outage that has ended in microseconds; their sum is its length.
 
-        ``before``: until the cause struck. ``detect``: until a controller hears of it; or until it
-        was undone, where nothing was decided. ``elect``: until another leader is decided.
-        ``shrink``: until a smaller ISR is. ``restore``: until a replica is back, without which
-        nobody may lead or a write is refused. ``propagate``: until the leader has what was
-        decided. ``client``: until a client has its acknowledgement.
+        ``before``: until the cause struck. ``detect``: until a controller learns of it, or until it
+        was undone if nothing was decided. ``elect``: until another leader is decided. ``shrink``:
+        until a smaller ISR is decided. ``restore``: until a replica is back that was needed to lead
+        or to accept a write. ``propagate``: until the leader has the decision. ``client``: until a
+        client has its acknowledgement.
         """
         assert self.ended_us is not None
         end_us = self.ended_us
@@ -126,36 +129,36 @@ class Outage:
 
 @dataclass(slots=True)
 class _Partition:
-    """The state of a partition, and of the wait that is under way."""
+    """The state of a partition, and of the current wait."""
 
     leader: int | None = None
-    """-1 while it has none."""
+    """The leader; -1 while there is none, None while it is unknown."""
     last_leader: int | None = None
-    """The broker that leads it, or led it last."""
+    """The broker that leads the partition, or led it last."""
     leader_epoch: int = -1
     isr: tuple[int, ...] = ()
     waiting: int = 0
-    """Batches or records of modelled clients that have no end yet."""
+    """Number of batches or records for which modelled clients still wait."""
     requests: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """Requests of other clients without an acknowledgement, oldest first: the client and the
-    broker whose answer is to come, none after one that lets the client try again."""
+    """Unacknowledged requests of other clients, oldest first: the client, and the broker that has
+    yet to answer, which is empty once the client may retry."""
     since_us: int | None = None
-    """Since when somebody waits and nobody got an acknowledgement; None while nobody waits."""
+    """Time since which clients wait and none got an acknowledgement; None while none waits."""
     blamed_from_us: int = 0
-    """What is to blame was in force then or later; before ``since_us`` if a leader that was
-    deposed meanwhile still answered."""
+    """Time from which the cause is searched; before ``since_us`` if a leader that was deposed
+    meanwhile still answered."""
     began_with: tuple[int | None, tuple[int, ...]] = (None, ())
     """Leader and ISR when the wait began."""
     moved_us: int | None = None
-    """When another leader was decided for the last time."""
+    """Time of the last decision for another leader."""
     moved_from: tuple[int | None, tuple[int, ...]] = (None, ())
-    """Leader and ISR before that."""
+    """Leader and ISR before that decision."""
     epoch_us: int | None = None
-    """When a controller decided for another leader or a smaller ISR for the last time."""
+    """Time of a controller's last decision for another leader or a smaller ISR."""
     former_isr: tuple[int, ...] = ()
-    """The ISR before that."""
+    """The ISR before that decision."""
     is_hurt: bool = False
-    """Whether the leader died or changed since then."""
+    """True if the leader died or changed since the wait began."""
     is_shrunk: bool = False
     decided_us: int | None = None
     took_over_us: int | None = None
@@ -163,25 +166,24 @@ class _Partition:
     new_leader: int | None = None
     restored_us: int | None = None
     lacks_replicas: bool = False
-    """Whether a write was refused because the ISR is too small."""
+    """True if a write was refused because the ISR is too small."""
 
     @property
     def is_wanted(self) -> bool:
         return self.waiting > 0 or bool(self.requests)
 
     def lead(self, leader: int, leader_epoch: int, isr: Iterable[int]) -> None:
-        """Another leadership is in force."""
+        """Apply a new leadership."""
         self.leader, self.leader_epoch, self.isr = leader, leader_epoch, tuple(isr)
         if leader >= 0:
             self.last_leader = leader
 
     def move(self, time_us: int) -> None:
-        """Another leader is decided, before it is taken over here."""
+        """Note that another leader is decided; call it before ``lead`` applies the decision."""
         self.moved_us, self.moved_from = time_us, (self.last_leader, self.isr)
 
     def misdirect(self) -> None:
-        """Note that whoever waits asks a broker that leads no more, not having heard of the new
-        leader."""
+        """Note that a client asks a broker that no longer leads, not knowing the new leader."""
         if self.moved_us is None or self.since_us is None or self.is_hurt:
             return
         self.is_hurt = True
@@ -190,7 +192,7 @@ class _Partition:
         self.decided_us = self.took_over_us = self.moved_us
 
     def begin(self, time_us: int, *, leader_is_dead: bool) -> None:
-        """Somebody waits from now on."""
+        """Begin a wait."""
         self.since_us = self.blamed_from_us = time_us
         self.began_with = (self.last_leader, self.isr)
         self.is_hurt, self.is_shrunk = leader_is_dead, False
@@ -198,14 +200,14 @@ class _Partition:
         self.restored_us = None
         self.lacks_replicas = False
         if self.epoch_us is not None and time_us - self.epoch_us <= FENCED_US:
-            # The new epoch may have fenced a follower that holds acknowledgements up: what is to
-            # blame is what led to that epoch.
+            # The new epoch may have fenced a follower, which delays acknowledgements: the cause of
+            # the wait is then the cause of that epoch.
             self.began_with = (self.last_leader, self.former_isr)
             self.decided_us = self.took_over_us = self.epoch_us
 
 
 class OutageAccount:
-    """Takes in order what happened; ``outages`` are those that have ended."""
+    """Takes in what happens in a run, in order; ``outages`` are those that have ended."""
 
     __slots__ = (
         "_controller", "_dead", "_partitions", "_requests", "disturbances", "modelled", "outages",
@@ -215,11 +217,11 @@ class OutageAccount:
         self.outages: list[Outage] = []
         self.disturbances: Disturbances = Disturbances()
         self.modelled: set[str] = set()
-        """Clients that tell themselves for what they wait; their requests are not counted."""
+        """Clients that report their waits themselves, so that their requests are not counted."""
         self._partitions: dict[str, _Partition] = {}
         self._dead: dict[int, Disturbance] = {}  # brokers that are off
         self._controller: int | None = None
-        self._requests = 0  # of clients that do not tell of themselves, so far
+        self._requests = 0  # number of requests of clients that are not modelled
 
     def _partition(self, name: str) -> _Partition:
         state = self._partitions.get(name)
@@ -232,27 +234,27 @@ class OutageAccount:
         """Every crash of a broker, in order."""
         return [one for one in self.disturbances.found if one.kind == "crash"]
 
-    # -- who waits -----------------------------------------------------------------------------
+    # -- waiting clients -----------------------------------------------------------------------
 
     def want(self, time_us: int, partition: str) -> None:
-        """A modelled client has something that waits for an acknowledgement."""
+        """Note that a modelled client begins to wait for an acknowledgement."""
         state = self._partition(partition)
         state.waiting += 1
         if state.since_us is None:
             self._begin(time_us, state)
 
     def answered(self, time_us: int, partition: str, *, failed: bool) -> Outage | None:
-        """End the wait of a modelled client, by an acknowledgement or because it gave up; give
+        """End the wait of a modelled client, by an acknowledgement or because it gave up; return
         the outage that ends with it."""
         state = self._partition(partition)
         ended = None
-        if not failed and state.since_us != time_us:  # else a response has said so just now
+        if not failed and state.since_us != time_us:  # otherwise a response has just done so
             ended = self._acknowledge(time_us, partition, state)
         state.waiting = max(0, state.waiting - 1)
         return self._rest(time_us, partition, state) or ended
 
     def request(self, time_us: int, client: str, broker: str, partition: str) -> None:
-        """A client that does not tell of itself asks a broker to store records of a partition."""
+        """Note that a client that is not modelled asks a broker to store records."""
         state = self._partition(partition)
         self._requests += 1
         state.requests[self._requests] = (client, broker)
@@ -260,8 +262,8 @@ class OutageAccount:
             self._begin(time_us, state)
 
     def lose_answer(self, partition: str, client: str, broker: str) -> None:
-        """The oldest request of a client to a broker is not answered, or its answer says that
-        the client should try again: it waits on."""
+        """Note that the oldest request of a client to a broker gets no answer, or an answer with
+        which the client retries. The client waits on."""
         state = self._partition(partition)
         number = _oldest(state, client, broker)
         if number is not None:
@@ -271,7 +273,7 @@ class OutageAccount:
         state.begin(time_us, leader_is_dead=state.leader in self._dead)
 
     def _rest(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
-        """If nobody waits any more, nothing is unavailable."""
+        """End the wait if no client waits any more; return the outage that ends with it."""
         ended = None
         if state.since_us is not None and not state.is_wanted:
             if state.since_us < time_us:
@@ -284,10 +286,11 @@ class OutageAccount:
     def acknowledge(
         self, time_us: int, broker: int, partition: str, client: str = ""
     ) -> Outage | None:
-        """A client hears from a broker that records are stored; the outage that ends with it."""
+        """Note that a client learns from a broker that records are stored; return the outage that
+        ends with it."""
         state = self._partition(partition)
         if state.leader in self._dead and broker == state.leader:
-            # It was on its way when the broker died: the outage begins with it.
+            # The response was in transit when the broker died: the outage begins at its arrival.
             if state.since_us is not None:
                 self._begin(time_us, state)
             ended = None
@@ -295,7 +298,7 @@ class OutageAccount:
             ended = self._acknowledge(time_us, partition, state, broker)
         number = _oldest(state, client, broker_name(broker))
         if number is not None:
-            # Who asked before it is not kept from an acknowledgement either.
+            # Clients with older requests are no longer without an acknowledgement either.
             for known in [known for known in state.requests if known <= number]:
                 del state.requests[known]
             if not state.is_wanted:
@@ -313,15 +316,15 @@ class OutageAccount:
         if counts_however_short or time_us - state.since_us >= LEAST_US:
             ended = self._end(time_us, partition, state, is_acknowledged=True)
         if is_deposed and state.is_hurt:
-            # It was on its way, or its broker has not heard yet that it leads no more: who asks
-            # the new leader waits on.
+            # The response was in transit, or its broker does not know yet that it was deposed:
+            # clients that ask the new leader wait on.
             state.since_us = time_us
         else:
             self._begin(time_us, state)
         return ended
 
     def _refuse(self, time_us: int, partition: str, client: str, broker: str) -> None:
-        """A request was refused for good: nobody waits for it any more."""
+        """Note that a request was refused for good, so that its client no longer waits."""
         state = self._partition(partition)
         number = _oldest(state, client, broker)
         if number is not None:
@@ -339,7 +342,7 @@ class OutageAccount:
         return outage
 
     def _outage(self, time_us: int, partition: str, state: _Partition) -> Outage | None:
-        """The wait of a partition up to now, if it counts as an outage."""
+        """Return the wait of a partition up to now as an outage; None if it does not count."""
         assert state.since_us is not None
         least_us = 0 if state.is_hurt else LEAST_SHRUNK_US if state.is_shrunk else LEAST_US
         if time_us - state.since_us < least_us:
@@ -361,7 +364,7 @@ class OutageAccount:
         )
 
     def open_outages(self, now_us: int) -> list[Outage]:
-        """Partitions of which somebody still waits for an acknowledgement, in order of names."""
+        """Return the outages of partitions for which clients still wait, ordered by name."""
         found = []
         for name in sorted(self._partitions):
             state = self._partitions[name]
@@ -371,10 +374,10 @@ class OutageAccount:
                     found.append(outage)
         return found
 
-    # -- what is done to the cluster -----------------------------------------------------------
+    # -- faults --------------------------------------------------------------------------------
 
     def crash(self, time_us: int, broker: int, text: str = "") -> Disturbance:
-        """A broker dies."""
+        """Note that a broker dies."""
         crash = self.disturbances.crash(time_us, broker, text or f"broker-{broker} is killed")
         self._dead[broker] = crash
         name = broker_name(broker)
@@ -387,19 +390,19 @@ class OutageAccount:
         return crash
 
     def restart(self, time_us: int, broker: int | None) -> Disturbance | None:
-        """A broker starts again; the crash from which it returns."""
+        """Note that a broker starts again; return the crash from which it returns."""
         if broker is None:
             return None
         self._dead.pop(broker, None)
         return self.disturbances.end(time_us, "crash", broker)
 
     def is_off(self, broker: int) -> bool:
-        """Return whether a broker died and did not start again."""
+        """Return whether a broker died and has not started again."""
         return broker in self._dead
 
     @property
     def awaits_notice(self) -> bool:
-        """True while a broker is off or silent of which no controller has heard."""
+        """True while a broker is off or silent and no controller has noticed."""
         return any(
             one.noticed_us is None and one.ended_us is None
             for one in self.disturbances.found
@@ -407,7 +410,8 @@ class OutageAccount:
         )
 
     def watch(self, time_us: int, actor: str, what: str, path: str) -> list[Disturbance]:
-        """A watch event reaches a controller; of what it is the first notice."""
+        """Note that a watch event reaches a controller; return the disturbances of which it is the
+        first notice."""
         if what not in _DEATHS or not is_controller_name(actor):
             return []
         noticed = []
@@ -425,7 +429,7 @@ class OutageAccount:
     # -- leaders -------------------------------------------------------------------------------
 
     def know(self, partition: str, leader: int, leader_epoch: int, isr: Iterable[int]) -> None:
-        """Take over what a partition's leadership was before the first that was seen of it."""
+        """Note a partition's leadership from before the first change that was seen."""
         state = self._partition(partition)
         if leader_epoch > state.leader_epoch:
             state.lead(leader, leader_epoch, isr)
@@ -433,12 +437,13 @@ class OutageAccount:
                 state.began_with = (state.last_leader, state.isr)
                 state.is_hurt = state.is_hurt or leader in self._dead
         elif state.since_us is not None and state.began_with[0] is None:
-            # It is told after the decision that changed it.
+            # This leadership is reported after the decision that replaced it.
             state.began_with = (leader, tuple(isr))
             state.is_hurt = state.is_hurt or leader != state.leader
 
     def choose_leader(self, time_us: int, old: int, new: int) -> None:
-        """A controller decided for another leader; the first time it does so after a death."""
+        """Note that a controller decided for another leader; the first such decision after a
+        disturbance is recorded as its election."""
         for one in self.disturbances.found:
             if (
                 one.broker == old
@@ -457,7 +462,7 @@ class OutageAccount:
         leader_epoch: int,
         isr: Iterable[int],
     ) -> None:
-        """A controller sends a broker the leadership of a partition."""
+        """Note that a controller sends a broker the leadership of a partition."""
         self._controller = controller
         state = self._partition(partition)
         if leader_epoch <= state.leader_epoch:
@@ -466,7 +471,7 @@ class OutageAccount:
         is_known = state.leader is not None
         is_moved = is_known and leader != state.leader
         if is_moved and state.last_leader is not None:
-            if state.leader != -1:  # what comes between two leaders belongs to the first
+            if state.leader != -1:  # a time without a leader belongs to the one before
                 state.move(time_us)
             self.disturbances.depose(time_us, state.last_leader, has_successor=leader >= 0)
         is_shrunk = is_known and not set(state.isr) <= set(members)
@@ -482,7 +487,7 @@ class OutageAccount:
         state.decided_us, state.took_over_us = time_us, None
 
     def take_over(self, time_us: int, broker: int, partition: str, leader_epoch: int) -> None:
-        """The decision arrives at the leader of a partition."""
+        """Note that the decision arrives at the leader of a partition."""
         state = self._partition(partition)
         if (
             state.decided_us is not None
@@ -492,7 +497,7 @@ class OutageAccount:
             state.took_over_us = time_us
 
     def ask_isr(self, time_us: int, partition: str, leader_epoch: int, isr: Iterable[int]) -> None:
-        """A leader asks for another ISR of its partition."""
+        """Note that a leader asks for another ISR of its partition."""
         state = self._partition(partition)
         if leader_epoch != state.leader_epoch:
             return
@@ -504,13 +509,13 @@ class OutageAccount:
         state.isr = members
 
     def forget(self, partition: str) -> None:
-        """A partition's topic was deleted: who waits for it does not wait for the cluster."""
+        """Forget a partition whose topic was deleted: clients no longer wait for the cluster."""
         self._partitions.pop(partition, None)
 
     # -- messages ------------------------------------------------------------------------------
 
     def deliver(self, time_us: int, sender: str, target: str, message: object) -> None:
-        """Take a message that is delivered."""
+        """Take in a message that is delivered."""
         if isinstance(message, ProduceResponse):
             for answer in message.partitions:
                 self.produced(time_us, sender, target, str(answer.topic_partition), answer.error)
@@ -523,7 +528,7 @@ class OutageAccount:
             self.watch(time_us, target, message.type.value, message.path)
 
     def send(self, time_us: int, sender: str, target: str, message: object) -> None:
-        """Take a message that is sent."""
+        """Take in a message that is sent."""
         if isinstance(message, ProduceRequest):
             if message.acks:
                 for part in message.partitions:
@@ -545,7 +550,7 @@ class OutageAccount:
     def drop(
         self, time_us: int, sender: str, target: str, message: object, *, was_sent: bool
     ) -> None:
-        """Take a message that is lost; one that nobody listened to was never sent."""
+        """Take in a message that is lost. If no node listened, it has no sending."""
         if isinstance(message, ProduceRequest):
             if message.acks:
                 for part in message.partitions:
@@ -556,7 +561,7 @@ class OutageAccount:
                 self.lose_answer(str(answer.topic_partition), target, sender)
 
     def ask(self, time_us: int, client: str, broker: str, partition: str) -> None:
-        """Somebody asks a broker to store records; modelled clients tell that themselves."""
+        """Note that a client asks a broker to store records."""
         if client not in self.modelled:
             self.request(time_us, client, broker, partition)
         state = self._partition(partition)
@@ -566,14 +571,14 @@ class OutageAccount:
     def ask_in_vain(
         self, time_us: int, client: str, broker: str, partition: str, *, was_sent: bool
     ) -> None:
-        """The same of a request that does not arrive: who sent it waits all the same."""
+        """Note that a client's request does not arrive; the client waits all the same."""
         if not was_sent:
             self.ask(time_us, client, broker, partition)
         self.lose_answer(partition, client, broker)
 
     def write_state(self, time_us: int, path: object, data: object) -> None:
-        """Somebody asks ZooKeeper to set data: before KIP-497 a leader writes its ISR so, in its
-        own epoch. What a controller writes begins another one."""
+        """Note a request to ZooKeeper to set data. Before KIP-497 a leader writes its ISR this way,
+        in its own epoch; a controller's write begins a new epoch."""
         parts = str(path).split("/")
         if len(parts) != 7 or parts[1:3] != ["brokers", "topics"]:
             return
@@ -584,7 +589,7 @@ class OutageAccount:
     def produced(
         self, time_us: int, sender: str, target: str, partition: str, error: ErrorCode
     ) -> Outage | None:
-        """A client has the answer for a partition; the outage that ends with it."""
+        """Note that a client has the answer for a partition; return the outage that it ends."""
         broker = broker_id_of(sender)
         if broker is None:
             return None
@@ -600,7 +605,8 @@ class OutageAccount:
 
 
 def _oldest(state: _Partition, client: str, broker: str) -> int | None:
-    """The oldest request of a client that a broker has not answered: the next that it answers."""
+    """Return the number of the oldest request of a client that a broker has not answered, which it
+    answers next; None if there is none."""
     for number, asked in state.requests.items():
         if asked == (client, broker):
             return number

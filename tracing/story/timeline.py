@@ -1,8 +1,9 @@
-"""The story of a run, told from its trace: who died, who noticed, who was elected, what was lost.
+"""The story of a run, derived from its trace: which broker died, which controller noticed, which
+leader was elected, what was lost.
 
-``timeline`` gives lines for people, ``read_story`` the same findings as numbers: every crash and
-fault, and every outage with its phases (``outages``). Leadership, cut logs and groups are read from
-the recorded state; notices, requests and acknowledgements are messages. The cluster is not asked.
+``timeline`` returns lines for people, ``read_story`` the same findings as data: every crash and
+fault, and every outage with its phases (``outages``). Leadership, truncated logs and groups are
+read from the recorded state; notices, requests and acknowledgements from messages.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .disturbances import Disturbance
 from .outages import Outage, OutageAccount
 
 _PARTITION_LINES_MAX = 6
-"""Partitions told one by one when many change at the same moment."""
+"""Maximum number of lines about partitions that change at the same moment."""
 _TYPES = frozenset(
     {
         "LeaderAndIsrRequest",
@@ -34,10 +35,10 @@ _TYPES = frozenset(
         "produce",
     }
 )
-"""Messages that are looked at, and the operation ``produce`` of a client."""
+"""Types of the messages that a story reads, and the operation ``produce`` of a client."""
 _KINDS = frozenset({"crash", "restart", "fault", "note", "stop"})
 _STATE_NAMES = frozenset({"role", "leader", "leader_epoch", "isr", "controller_epoch"})
-"""The last part of the paths that tell of leadership."""
+"""Last parts of the paths that hold a partition's leadership."""
 _GROUP_STATES = frozenset({"state", "generation", "epoch", "members"})
 _REBALANCES = ("Assigning", "Reconciling")
 """States of a group of the consumer protocol (KIP-848) between two assignments."""
@@ -46,9 +47,9 @@ _DELETIONS = ["znodes", "admin", "delete_topics"]
 _END_OFFSET = "log_end_offset"
 _START_OFFSET = "log_start_offset"
 _NO_NEWS_OF_TOPICS = frozenset({"start", "step", "stop", "crash", "restart", "fault"})
-"""Kinds of events at which a ZooKeeper server loses its memory, or reads what it has stored."""
+"""Kinds of events at which a ZooKeeper server loses its memory or reads what it has stored."""
 _SYNCHRONISED = frozenset({"SyncFollower", "NewLeader", "UpToDate"})
-"""Messages with which a server takes over what others have had for long."""
+"""Messages with which a ZooKeeper server takes over what the others already have."""
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Line:
-    """A line of the story, which stands for equal ones behind it."""
+    """A line of the story, which also stands for equal lines that follow it."""
 
     time_us: int
     text: str
@@ -78,10 +79,10 @@ class _Line:
 
 
 class _Places(dict[str, tuple[str, str, str] | None]):
-    """Path to (actor, of what, name) when a story tells of it, else to None.
+    """Maps a path to (actor, subject, name) if a story reports it, else to None.
 
-    What it is of is a partition, or its kind (``group``, ``topic``, ``deletion``, ``transaction``),
-    a blank and its name.
+    The subject is a partition, or a kind (``group``, ``topic``, ``deletion``, ``transaction``), a
+    space and a name.
     """
 
     def __missing__(self, path: str) -> tuple[str, str, str] | None:
@@ -107,8 +108,8 @@ def _place_of(path: str) -> tuple[str, str, str] | None:
 
 
 def _is_told(place: tuple[str, str, str] | None, old: Any, new: Any) -> bool:
-    """Return whether a change of state is news: of the ends of logs only what does not grow, of
-    their beginnings what does."""
+    """Return whether a story reports a change of state: of a log's end offset only if it does not
+    grow, of its start offset only if it grows."""
     if place is None:
         return False
     if place[2] == _START_OFFSET:
@@ -117,24 +118,24 @@ def _is_told(place: tuple[str, str, str] | None, old: Any, new: Any) -> bool:
 
 
 class Story:
-    """Reads events in order; ``lines`` and ``crashes`` hold what was found."""
+    """Reads events in order; ``lines``, ``crashes`` and ``outages`` hold what was found."""
 
     def __init__(self) -> None:
         self._account = OutageAccount()
         self._lines: list[tuple[int, str, str]] = []  # (time, group, text)
         self._partitions: dict[str, _Known] = {}
         self._places = _Places()
-        self._states: dict[tuple[str, str], dict[str, Any]] = {}  # (actor, of what) -> state
+        self._states: dict[tuple[str, str], dict[str, Any]] = {}  # (actor, subject) -> state
         self._controller_epoch: int | None = None
         self._seen_watches: dict[tuple[int, str, str], None] = {}
         self._cuts = Cuts()
         self._moved: set[str] = set()  # partitions whose new leader has not taken over
-        self._leaderless: set[str] = set()  # partitions whose leader died, still their leader
-        self._topics: set[str] = set()  # topics that are there
-        self._zxids: dict[str, int] = {}  # topic -> the last zxid that is known of it
+        self._leaderless: set[str] = set()  # partitions whose dead leader was not replaced
+        self._topics: set[str] = set()  # topics that exist
+        self._zxids: dict[str, int] = {}  # topic -> the last known zxid of its znode
         self._deletions: dict[str, int] = {}  # topic -> the zxid of its last deletion's znode
-        self._coordinators: dict[str, str] = {}  # group -> broker that told of it last
-        self._operations: dict[int, str] = {}  # client_invoke -> partition, while it has no end
+        self._coordinators: dict[str, str] = {}  # group -> the broker that last coordinated it
+        self._operations: dict[int, str] = {}  # open client_invoke -> partition
         self._time_us = 0
         self._handlers = {
             "LeaderAndIsrRequest": self._on_leader_and_isr,
@@ -147,7 +148,7 @@ class Story:
         }
 
     def add(self, event: Event) -> None:
-        """Take the next event."""
+        """Read the next event."""
         kind = event.kind
         self._time_us = event.time_us
         if kind in ("send", "deliver", "drop"):
@@ -169,14 +170,14 @@ class Story:
             self._on_state(event)
 
     def end(self, time_us: int) -> None:
-        """The trace goes on until then, with nothing that a story tells of."""
+        """Note that the trace lasts until ``time_us``, with no further events for the story."""
         self._time_us = max(self._time_us, time_us)
 
     @property
     def lines(self) -> list[tuple[float, str]]:
-        """(milliseconds since the run began, text), in order; crowds of equal news summed up.
+        """Lines of (milliseconds since the run began, text) in order; equal lines are summed up.
 
-        What a partition still waits for when the trace ends comes last.
+        Outages that had not ended come last.
         """
         groups = Counter((time_us, group) for time_us, group, _ in self._lines if group)
         told: Counter[tuple[int, str]] = Counter()
@@ -214,7 +215,7 @@ class Story:
 
     @property
     def open_outages(self) -> list[Outage]:
-        """The outages that had not ended when the trace did."""
+        """The outages that had not ended when the trace ended."""
         return self._account.open_outages(self._time_us)
 
     def _tell(self, event: Event, text: str, group: str = "") -> None:
@@ -310,8 +311,8 @@ class Story:
             )
 
     def _on_state(self, event: Event) -> None:
-        """Take the changes that came with an event, per actor and what they are of."""
-        changed: dict[tuple[str, str], dict[str, Any]] = {}  # with the values before
+        """Read the changes of state during an event, grouped by actor and subject."""
+        changed: dict[tuple[str, str], dict[str, Any]] = {}  # name -> the value before
         for path, old, new in event.delta:
             place = self._places[path]
             if place is None:
@@ -354,7 +355,8 @@ class Story:
     def _on_start_offset(
         self, event: Event, actor: str, partition: str, old: Any, new: Any
     ) -> None:
-        """The leader of a partition has deleted its oldest records; its followers do as it does."""
+        """Report that the leader of a partition has deleted its oldest records; its followers only
+        do the same."""
         if old is None or new is None or new <= old:
             return
         if self._states.get((actor, partition), {}).get("role") == "leader":
@@ -366,9 +368,11 @@ class Story:
             )
 
     def _on_topic(self, event: Event, what: str, old: Any, new: Any) -> None:
-        """ZooKeeper's servers, one after the other, have a topic, or its deletion, or have it no
-        more. One that lags behind tells of what the others have told; one that dies or comes back
-        tells nothing."""
+        """Report a topic's creation, its deletion, or a request for that.
+
+        ZooKeeper's servers apply each change one after the other: only the first is news. A server
+        that dies or comes back has no news.
+        """
         kind, _, name = what.partition(" ")
         if event.kind in _NO_NEWS_OF_TOPICS or event.type in _SYNCHRONISED:
             return
@@ -437,10 +441,10 @@ class Story:
         before: dict[str, Any],
         state: dict[str, Any],
     ) -> None:
-        """A controller knows of other leadership of a partition than before."""
+        """Report that a controller knows of a new leadership of a partition."""
         known = self._partitions.get(partition)
         if known is None:
-            # What a recording that began in mid-run did not see is in the values before.
+            # A recording that began in mid-run has the earlier leadership in the old values.
             earlier = {**state, **before}
             if all(earlier.get(name) is not None for name in ("leader", "leader_epoch", "isr")):
                 known = _Known(earlier["leader"], earlier["leader_epoch"], list(earlier["isr"]))
@@ -480,7 +484,8 @@ class Story:
             self._tell_isr(event, partition, known.isr, now.isr)
 
     def _tell_read(self, event: Event, controller: str, partition: str, now: _Known) -> None:
-        """A controller has read a partition whose leader had died and is its leader still."""
+        """Report that a controller has read a partition whose leader had died, but is back and
+        still leads it."""
         if partition in self._leaderless and not self._account.is_off(now.leader):
             self._leaderless.discard(partition)
             self._tell(
@@ -498,7 +503,7 @@ class Story:
         before: dict[str, Any],
         state: dict[str, Any],
     ) -> None:
-        """A broker leads a partition, and has just become its leader or has another ISR."""
+        """Report that a broker has become the leader of a partition, or has a new ISR as such."""
         broker, epoch = broker_id_of(actor), state.get("leader_epoch")
         if broker is None:
             return
@@ -523,10 +528,10 @@ class Story:
     # -- acknowledgements ----------------------------------------------------------------------
 
     def _on_operation(self, event: Event) -> None:
-        """A modelled client begins or ends to wait for an acknowledgement of a partition."""
+        """Note that a modelled client begins or ends a wait for an acknowledgement."""
         account = self._account
         if event.kind == "client_invoke":
-            if ":" not in event.actor and event.why is not None:  # not a connection over TCP
+            if ":" not in event.actor and event.why is not None:  # not a client over TCP
                 account.modelled.add(event.actor)
                 self._operations[event.seq] = event.why
                 account.want(event.time_us, event.why)
@@ -538,7 +543,7 @@ class Story:
                 self._tell_end(event, outage)
 
     def _tell_end(self, event: Event, outage: Outage | None, broker: str = "") -> None:
-        """An outage has ended: with an acknowledgement, or with the last who gave up."""
+        """Report the end of an outage, by an acknowledgement or because the last client gave up."""
         if outage is None:
             return
         length = f"unavailable for {((outage.ended_us or 0) - outage.begun_us) / 1000:.1f} ms"
@@ -609,7 +614,7 @@ def _leader(leader: int) -> str:
 
 
 def story_events(trace: StoredTrace) -> Iterator[Event]:
-    """The events of a trace that a story tells of; all others are not even made."""
+    """Yield the events of a trace that matter to a story; no others are decoded."""
     strings, schema = trace.strings, trace.schema
     kinds = {KIND_CODES[kind] for kind in _KINDS}
     types = {number for number, text in enumerate(strings) if text in _TYPES}
@@ -643,7 +648,7 @@ def story_events(trace: StoredTrace) -> Iterator[Event]:
 
 
 def read_story(events: Iterable[Event]) -> Story:
-    """Read all events of a trace (``Trace.events`` or ``Recorder.events``)."""
+    """Read the story of events (``Trace.events`` or ``Recorder.events``)."""
     story = Story()
     with no_cyclic_collection():  # payloads are decoded here
         for event in events:
@@ -652,7 +657,7 @@ def read_story(events: Iterable[Event]) -> Story:
 
 
 def timeline(trace: StoredTrace) -> list[tuple[float, str]]:
-    """The story of a trace as (milliseconds since the run began, text) lines."""
+    """Return the story of a trace as lines of (milliseconds since the run began, text)."""
     story = read_story(story_events(trace))
     if trace.chunks:
         story.end(trace.chunks[-1].time_last_us)

@@ -1,4 +1,4 @@
-"""The page's view of the whole run at once: marks, leaderships, logs over time."""
+"""The page's overview of the whole run: marked events, leaderships, logs over time."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..trace import StoredTrace
 _MARKED = tuple(KIND_CODES[k] for k in ("crash", "restart", "fault", "note", "step", "expire"))
 MARKS_MAX = 20_000
 BUCKETS = 240
-"""Moments at which the history of the logs is told."""
+"""Number of moments for which the history of the logs is given."""
 PARTITIONS_MAX = 60
 _REPLICA_PATH = re.compile(r"(broker-(\d+))/(.+-\d+)/(log_end_offset|high_watermark)")
 _ROLE_PATH = re.compile(r"broker-(\d+)/(.+-\d+)/role")
 _DELETION_PATH = re.compile(r"(zk-\d+)/znodes/admin/delete_topics/([^/]+)")
 _BAND_PATTERNS = "zk-*/znodes/admin/delete_topics/*", "broker-*/*/role"
 DELETED = -1
-"""Stands for the leader of a partition whose topic is being deleted, or is: nobody misses one."""
+"""Stands for the leader while a topic is being deleted or is deleted, as none is missing then."""
 _SHORT = {"log_end_offset": "leo", "high_watermark": "hw"}
 
 
 def overview(trace: StoredTrace) -> dict[str, Any]:
-    """Marks, bands of leadership by partition, and the history of every replica's log."""
+    """Return marks, bands of leadership by partition, and the history of every replica's log."""
     return {
         "marks": _marks(trace),
         "bands": _bands(trace),
@@ -37,7 +37,7 @@ def overview(trace: StoredTrace) -> dict[str, Any]:
 
 
 def _marks(trace: StoredTrace) -> list[Any]:
-    """[event, microseconds, kind, actor, text] of each marked event, up to ``MARKS_MAX``."""
+    """Return [event, microseconds, kind, actor, text] of marked events, up to ``MARKS_MAX``."""
     found: list[Any] = []
     for index, info in enumerate(trace.chunks):
         if not any(in_bitmap(info.kinds, code) for code in _MARKED):
@@ -52,11 +52,11 @@ def _marks(trace: StoredTrace) -> list[Any]:
 
 
 def _bands(trace: StoredTrace) -> dict[str, list[Any]]:
-    """Partition to [from event, microseconds, leader or None or ``DELETED``]: who led it as brokers
-    had it. The partitions with the most records come first."""
+    """Return partition to a list of [from event, microseconds, leader or None or ``DELETED``]: the
+    leader according to the brokers. The partitions with the most records come first."""
     found: dict[str, list[Any]] = {}
     leading: dict[str, int] = {}
-    deleting: dict[str, set[str]] = {}  # topic to the servers of ZooKeeper that say so
+    deleting: dict[str, set[str]] = {}  # topic to the ZooKeeper servers that have its deletion
 
     def band(event: Event, partition: str) -> None:
         bands = found.setdefault(partition, [])
@@ -99,7 +99,7 @@ def _bands(trace: StoredTrace) -> dict[str, list[Any]]:
 
 
 def _load(trace: StoredTrace) -> dict[str, int]:
-    """Return how many records the logs of a partition took in, all replicas together."""
+    """Return partition to the number of records appended to its logs, all replicas together."""
     numbers = {}
     for number, path in enumerate(trace.strings):
         match = _REPLICA_PATH.fullmatch(path)
@@ -122,8 +122,10 @@ def _partition_key(partition: str) -> tuple[bool, str, int]:
 
 
 def _history(trace: StoredTrace) -> dict[str, Any]:
-    """Broker and partition to its log end and high watermark, where a moment's end differs from
-    that of the moment before: [[moment, value], ...]; None where the replica is down."""
+    """Return, by partition and broker, the log end and high watermark as [[moment, value], ...].
+
+    Moments without a change are left out; a value is None while the replica is down.
+    """
     numbers = {}
     for number, path in enumerate(trace.strings):
         match = _REPLICA_PATH.fullmatch(path)
@@ -158,7 +160,7 @@ def _history(trace: StoredTrace) -> dict[str, Any]:
 
 
 def index_of(trace: StoredTrace) -> dict[str, Any]:
-    """Return what the page has to know before it reads any chunk."""
+    """Return what the page needs to know before it reads any chunk."""
 
     def bits(value: bytes) -> str:
         return b64encode(value).decode()
@@ -198,7 +200,7 @@ def index_of(trace: StoredTrace) -> dict[str, Any]:
 
 
 def title_of(header: dict[str, Any]) -> str:
-    """The name of the run for people: the scenario's, its version and its seed."""
+    """Return a title for the run: the name of its scenario, Kafka's version and the seed."""
     name = header.get("scenario_name") or header.get("name")
     version, seed = header.get("kafka_version"), header.get("seed")
     words = [str(name or "run")]

@@ -1,8 +1,8 @@
-"""Writes the page: template, styles and scripts of this folder, and traces as base64 of gzip.
+"""Writes the page: template, styles and scripts of this folder, and traces as gzip in base64.
 
-The file needs nothing else: it opens from a disk. Its scripts are modules that import each other;
-in the file they are one, so each of their top-level names is used once. The content security
-policy lets only this script run, whatever is written in a trace.
+The file is self-contained and opens from disk. Its scripts are modules that import each other; the
+file joins them into one, so their top-level names must be unique. The content security policy lets
+only this script run, whatever a trace contains.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _SCRIPTS = (
 _STYLE_SHEETS = ("theme", "page", "panels")
 _GZIP_LEVEL = 5
 _STRETCHES_MAX = 100_000
-"""Of a comparison; what comes after them stands side by side without being matched."""
+"""Maximum number in a comparison; later events stand side by side without being matched."""
 
 
 def script() -> str:
-    """All modules as one."""
+    """Return all modules joined into one script."""
     parts = []
     for name in _SCRIPTS:
         text = (_FOLDER / f"{name}.js").read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def script() -> str:
 
 
 def styles() -> str:
-    """All style sheets as one."""
+    """Return all style sheets joined into one."""
     return "".join((_FOLDER / f"{name}.css").read_text(encoding="utf-8") for name in _STYLE_SHEETS)
 
 
@@ -55,7 +55,7 @@ def _source(text: str) -> str:
 
 
 def policy(connect: str = "'none'") -> str:
-    """The content security policy of the page."""
+    """Return the content security policy of the page."""
     return (
         f"default-src 'none'; script-src {_source(script())}; style-src {_source(styles())}; "
         f"img-src data:; worker-src blob:; connect-src {connect}; "
@@ -64,7 +64,7 @@ def policy(connect: str = "'none'") -> str:
 
 
 def document(title: str, settings: dict[str, Any], connect: str = "'none'") -> tuple[str, str]:
-    """The page up to where the parts of traces stand, and what follows them."""
+    """Return the page before and after the place for the parts of traces."""
     text = (_FOLDER / "page.html").read_text(encoding="utf-8")
     data = json.dumps(settings, ensure_ascii=False).replace("<", "\\u003c")
     values = {
@@ -88,7 +88,7 @@ def packed_json(value: Any) -> bytes:
 
 
 def parts_of(trace: StoredTrace) -> Iterator[tuple[str, bytes]]:
-    """Name and packed content of every part of a trace that the page may ask for."""
+    """Yield the name and packed content of every part of a trace that the page may ask for."""
     with no_cyclic_collection():
         yield "index", packed_json(index_of(trace))
         yield "overview", packed_json(overview(trace))
@@ -99,7 +99,7 @@ def parts_of(trace: StoredTrace) -> Iterator[tuple[str, bytes]]:
 
 
 def write_page(trace: StoredTrace, out: Path, other: StoredTrace | None = None) -> int:
-    """Write a trace, or two to be compared, as a page; the answer is the size in bytes."""
+    """Write a trace, or two to be compared, as a page; return its size in bytes."""
     settings: dict[str, Any] = {"traces": ["a"], "live": None, "comparison": None}
     title = title_of(trace.header)
     runs = [("a", trace)]
@@ -120,9 +120,9 @@ def write_page(trace: StoredTrace, out: Path, other: StoredTrace | None = None) 
 
 
 def comparison(left: StoredTrace, right: StoredTrace) -> dict[str, Any]:
-    """Return where two runs part, and which events of them belong together from there on.
+    """Return where two runs diverge, and which of their events match from there on.
 
-    Those of the same kind, actor, peer and type do, as far as they come in one order.
+    Events match if they have the same kind, actor, peer and type, and come in the same order.
     """
     difference = first_difference(left, right)
     if difference is None:
@@ -139,7 +139,8 @@ def comparison(left: StoredTrace, right: StoredTrace) -> dict[str, Any]:
 
 
 def _shapes(trace: StoredTrace, start: int) -> array[int]:
-    """A number for what each event is, from one on; the same in both runs."""
+    """Return a number for each event from ``start`` on, equal for the same kind, actor, peer and
+    type in both runs."""
     words = dict(enumerate(trace.strings))
     shapes = array("q")
     for index in range(max(trace.chunk_of(start), 0), len(trace.chunks)):
