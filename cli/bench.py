@@ -40,7 +40,7 @@ def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-read
         return
     width = max(map(len, abouts))
     for name, about in abouts.items():
-        # Programs read lines: only a terminal gets words wrapped.
+        # Wrap words only on a terminal: programs read whole lines.
         console.print(
             f"{name:{width}} {' '.join(about.split())}",
             markup=False,
@@ -51,7 +51,7 @@ def list_suites(as_json: bool = typer.Option(False, "--json", help="machine-read
 
 @app.command("show")
 def show(suite: str = typer.Argument(help="name of a suite, or a file")) -> None:
-    """Show what a suite varies, measures, and takes as parameters."""
+    """Show what a suite varies and measures, and which parameters it takes."""
     found = _load(suite)
     typer.echo(f"{found.name}: {found.about}")
     typer.echo(f"\nseeds for each configuration: {found.runs}")
@@ -141,7 +141,7 @@ def run(
 
 
 def _check_out(out: Path | None, resume: bool) -> None:
-    """Refuse early what cannot be written."""
+    """Raise ``UsageError`` early if the tables cannot be written."""
     if out is None and resume:
         raise UsageError("--resume goes on with a batch in a directory: name it with --out")
     if out is not None and importlib.util.find_spec("pyarrow") is None:
@@ -149,7 +149,7 @@ def _check_out(out: Path | None, resume: bool) -> None:
 
 
 def _choose(engine: str, master: str | None, suite: str, *, quiet: bool) -> str:
-    """The engine that ``auto`` stands for; why it is not Spark goes to standard error."""
+    """Return the engine, resolving ``auto``; print to standard error why it is not Spark."""
     from ..spark_bench.engines.engine import choose_engine
 
     if engine != "auto":
@@ -222,7 +222,7 @@ def make_report(
     ),
     pictures: bool = typer.Option(True, help="write the figures as PNG files, too"),
 ) -> None:
-    """Make a page of a batch that needs no network, and pictures of its figures."""
+    """Write a self-contained page about a batch, and pictures of its figures."""
     from ..spark_bench.reports.page import write_page
     from ..spark_bench.reports.pictures import draw
     from ..spark_bench.reports.source import ReportSource
@@ -247,7 +247,7 @@ def compare_batches(
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
-    """Compare two batches, run by run with the same seeds, and print what surely differs."""
+    """Compare two batches run by run with the same seeds; print the certain differences."""
     from ..spark_bench.reports.compare import compare
     from ..spark_bench.reports.source import ReportSource
     from .comparison_table import comparison_data, print_comparison

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 
 class HowFar(Protocol):
-    """The progress that is shown; as text all of it."""
+    """The progress of a batch; ``str`` gives it as text."""
 
     @property
     def done(self) -> int: ...
@@ -20,7 +20,7 @@ class HowFar(Protocol):
 
     @property
     def work(self) -> float:
-        """Part of the work that is done, 0 to 1."""
+        """Fraction of the work that is done, from 0 to 1."""
         ...
 
 
@@ -52,14 +52,14 @@ class BatchProgress:
             self._bar.stop()
 
     def tell(self, text: str) -> None:
-        """Say what the batch waits for before its first run."""
+        """Show what the batch waits for before its first run."""
         if self._bar is not None:
             self._bar.update(self._task, told=text)
         elif not self._quiet:
             sys.stderr.write(f"{self._title}: {text}\n")
 
     def update(self, report: HowFar) -> None:
-        """Show where the batch is."""
+        """Show the progress of the batch."""
         if self._bar is not None:
             self._bar.update(self._task, completed=report.work, told=str(report))
         elif not self._quiet:

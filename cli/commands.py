@@ -1,4 +1,4 @@
-"""The sub-commands of ``fakekafka`` and how one is loaded: only when it is used.
+"""The sub-commands of ``fakekafka``, each of which is loaded only when it is used.
 
 A command ``name`` lives in the module ``fakekafka.cli.<name>``, which offers either ``app`` (a
 ``typer.Typer``) or ``command`` (a function that Typer can wrap). Listing the commands reads the
@@ -28,7 +28,7 @@ COMMANDS: dict[str, str] = {
     "explore": "Look for broken promises: random faults in virtual time, watched by invariants.",
     "questions": "Nine questions about leader election, each answered and shown in runs.",
 }
-"""Name to the line that ``fakekafka --help`` shows, in the order shown."""
+"""Name of each command to its line in ``fakekafka --help``, in the order shown."""
 
 EXTRA_OF_PACKAGE: dict[str, str] = {
     "matplotlib": "spark",
@@ -42,21 +42,21 @@ EXTRA_OF_PACKAGE: dict[str, str] = {
 """Top-level module to the extra of this package that installs it."""
 
 _MODULES = {"debug": "debug.command", "explore": "explore.command"}
-"""Commands that have a folder of their own."""
+"""Name to module, for commands that have a folder of their own."""
 
 PACKAGE = __name__.rpartition(".")[0]
 
 
 def available_commands(package: str = PACKAGE) -> list[str]:
-    """The commands whose module is installed, in the order of the table."""
+    """Return the commands whose module is installed, in the order of the table."""
     return [name for name in COMMANDS if importlib.util.find_spec(f"{package}.{name}") is not None]
 
 
 def load_command(name: str, package: str = PACKAGE) -> TyperCommand | TyperGroup:
     """Import the module of a command and build the command.
 
-    Raises ``UsageError`` when the module is missing, offers neither name, or needs a package that
-    is not installed; the message then names the extra to install.
+    Raises ``UsageError`` if the module is missing, offers neither ``app`` nor ``command``, or needs
+    a package that is not installed; the message then names the extra to install.
     """
     module_name = f"{package}.{_MODULES.get(name, name)}"
     try:

@@ -1,4 +1,4 @@
-"""The output of ``bench compare``: the differences that are sure, as a table or as plain data."""
+"""The output of ``bench compare``: the certain differences as a table, or all as plain data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 _SHOWN = 8
 _LEAST_COLUMNS = 110
-"""Of a terminal that shows whole numbers."""
+"""Minimum width in columns at which the table shows its numbers in full."""
 
 
 def print_comparison(console: Console, found: BatchComparison) -> None:
-    """Print a table, and what it is based on."""
+    """Print a table of the differences, and the numbers of runs on which it is based."""
     for name, (old, new) in found.differs.items():
         console.print(f"{name}: {old} before, {new} after", highlight=False)
     for told in found.proportions:
@@ -45,7 +45,7 @@ def print_comparison(console: Console, found: BatchComparison) -> None:
 
 
 def _print_left_out(console: Console, found: BatchComparison) -> None:
-    """Say which runs and pairs the differences above do not tell of."""
+    """Print which runs and pairs are not part of the differences above."""
     if any(found.unpaired):
         before, after = found.unpaired
         console.print(f"runs without a partner: {before} before, {after} after", highlight=False)
@@ -56,7 +56,7 @@ def _print_left_out(console: Console, found: BatchComparison) -> None:
 
 
 def _without(found: BatchComparison) -> dict[int, list[str]]:
-    """Columns by how many pairs they have no value of."""
+    """Return the names of columns by the number of pairs for which they have no value."""
     numbers: dict[str, int] = {}
     for one in found.differences:
         numbers[one.column] = numbers.get(one.column, 0) + one.without
@@ -97,7 +97,7 @@ def _table(found: BatchComparison) -> Table:
 
 
 def comparison_data(found: BatchComparison) -> dict[str, Any]:
-    """The comparison as plain data; ``sure`` tells which differences count."""
+    """Return the comparison as plain data; ``sure`` marks the certain differences."""
     return {
         "differs": {name: list(values) for name, values in found.differs.items()},
         "pairs": found.pairs,
@@ -138,5 +138,5 @@ def _data(one: ColumnDifference) -> dict[str, Any]:
 
 
 def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: what is not known is null."""
+    """Return a value for JSON, which has no infinity: None for an unknown one."""
     return value if value is not None and math.isfinite(value) else None

@@ -1,6 +1,6 @@
 """``fakekafka demo``: a real client, a killed leader, nothing lost; then a hundred simulations.
 
-Where no client is installed, modelled ones do the same in virtual time.
+If no Kafka client is installed, modelled clients do the same in virtual time.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ RECORDS = 20_000
 MODELLED_RECORDS = 2_000
 SIMULATIONS = 100
 _LOOK_S = 0.1
-"""The interval at which waiting looks whether the tour has been ended."""
+"""Interval in seconds at which waits check whether the tour has been ended."""
 
 
 class _Producing:
-    """confluent-kafka producing in a thread of its own, at its default settings but acks=all."""
+    """A confluent-kafka producer in a thread of its own, with acks=all."""
 
     def __init__(self, bootstrap_servers: str, records: int) -> None:
         from confluent_kafka import Producer
@@ -61,7 +61,7 @@ class _Producing:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Give up what is not acknowledged yet: without a cluster it never will be."""
+        """Give up the unacknowledged records, which no cluster will acknowledge any more."""
         self._ended.set()
         self._thread.join()
 
@@ -76,7 +76,7 @@ class _Producing:
             self._producer.produce(TOPIC, value, partition=number % 3, on_delivery=self._delivered)
             self.sent += 1
             self._producer.poll(0)
-            # Spread over about two seconds: the kill falls in between.
+            # Spread the records over about two seconds, so that the kill falls in between.
             if number % 100 == 99 and self._ended.wait(0.01):
                 break
         while self._producer.flush(_LOOK_S) and not self._ended.is_set():
@@ -220,7 +220,7 @@ def _judge(acknowledged: int, sent: int, read: int, once: Verdict, same: Verdict
 
 
 def _tell(path: Path) -> None:
-    """The story from the first crash on."""
+    """Print the story of a trace from the first crash on."""
     from ..tracing.story.timeline import read_story
     from ..tracing.trace_file import TraceReader
 
@@ -252,7 +252,7 @@ def _simulated_failovers(runs: int) -> bool:
 def command(
     runs: int = typer.Option(SIMULATIONS, min=0, help="simulated failovers after the real one"),
 ) -> None:
-    """A minute's tour: a real client, a killed leader, nothing lost, a batch of simulations."""
+    """A one-minute tour: a real client, a killed leader, nothing lost, a batch of simulations."""
     with ended_by_sigterm():
         kept = _real_clients() if find_spec("confluent_kafka") else _modelled_clients()
         kept = _simulated_failovers(runs) and kept if runs else kept

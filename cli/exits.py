@@ -1,9 +1,9 @@
-"""Exit status of every ``fakekafka`` command, and the ways to end early.
+"""The exit statuses of ``fakekafka`` commands, and the ways to end early.
 
-The contract: 0 done, 1 the thing asked about does not hold (a violation, a difference, a failed
-verification), 2 wrong usage or input. Raise ``UsageError`` for the last; ``main`` turns it into a
-message on standard error and status 2. Above 128 are the statuses a shell gives to programs that a
-signal ended: the reader of the output went away, or the user asked for the end.
+Status 0 means success; 1 that the answer to the question is no (a violation, a difference, a failed
+verification); 2 wrong usage or input. For the last, raise ``UsageError``: ``main`` turns it into a
+message on standard error and status 2. Statuses above 128 are those that a shell gives to programs
+ended by a signal: the reader of the output went away, or the user interrupted.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ INTERRUPTED = 130
 READER_GONE = 141
 TERMINATED = 143
 _UNWRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""The errors of a file system that takes no more output."""
+"""Error numbers of a file system that cannot store more output."""
 
 
 def end_with_error(message: str) -> NoReturn:
-    """Print ``error: message`` on standard error and leave with the status of wrong usage."""
+    """Print ``error: message`` on standard error and exit with the status of wrong usage."""
     print(f"error: {message}", file=sys.stderr)
     raise SystemExit(WRONG_USAGE)
 
 
 def refuse_overwriting(out: Path, read: Path, what: str) -> None:
-    """``UsageError`` when the output is what the command reads."""
+    """Raise ``UsageError`` if the output is the file that the command reads."""
     if out.exists() and read.exists() and out.samefile(read):
         raise UsageError(f"{out} is the {what} itself; give -o another name")
 
 
 @contextmanager
 def written_output() -> Iterator[None]:
-    """Standard output is written when this ends; if it cannot be, the command ends in order.
+    """Flush standard output at the end of the block, and exit cleanly if it cannot be written.
 
-    A reader that went away (``| head``) has seen enough: status 141, and nothing is printed. A full
-    disk is named: status 2.
+    If the reader went away (``| head``), exit with status 141 and print nothing; if the disk is
+    full, exit with status 2 and a message.
     """
     try:
         try:
@@ -57,7 +57,7 @@ def written_output() -> Iterator[None]:
         _drop_output()
         raise SystemExit(READER_GONE) from None
     except SystemExit as ended:
-        if isinstance(ended.__context__, BrokenPipeError):  # Rich makes status 1 of it
+        if isinstance(ended.__context__, BrokenPipeError):  # Rich turns it into status 1
             raise SystemExit(READER_GONE) from None
         raise
     except OSError as error:
@@ -68,7 +68,7 @@ def written_output() -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Discard what is still buffered: the interpreter would try to write it at its end."""
+    """Discard buffered output, which the interpreter would otherwise write when it exits."""
     if sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.__stdout__.fileno())
@@ -77,13 +77,13 @@ def _drop_output() -> None:
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends what runs in here as an error would: everything is closed, then status 143."""
+    """Let SIGTERM end the block like an error: everything is closed, then the status is 143."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
 
     def end(*_: object) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not disturb the closing
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not disturb closing
         raise SystemExit(TERMINATED)
 
     before = signal.signal(signal.SIGTERM, end)

@@ -1,4 +1,4 @@
-"""The root of the command line: a group that knows its commands by name and loads the one used."""
+"""The root of the command line: a group that lists commands by name and loads only the one used."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .exits import written_output
 
 
 class LazyGroup(TyperGroup):
-    """Lists stand-ins made from the table of commands; swaps in the real one to run it."""
+    """Lists placeholders made from the table of commands; loads the real command to run it."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return available_commands()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A stand-in that has a name and a line of help, for listings and name matching."""
+        """Return a placeholder with a name and a line of help, for listings and name matching."""
         if cmd_name not in COMMANDS:
             return None
         return TyperCommand(name=cmd_name, help=COMMANDS[cmd_name])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command to run, with its module imported; ``UsageError`` when that cannot be."""
+        """Import the command to run; raise ``UsageError`` if it cannot be loaded."""
         name, stand_in, rest = super().resolve_command(ctx, args)
         if name is None or stand_in is None:
             return name, stand_in, rest
@@ -37,7 +37,7 @@ class LazyGroup(TyperGroup):
             return super().make_context(*args, **more)
 
     def invoke(self, ctx: Any) -> Any:
-        # In here, because Typer's own answer to a broken pipe is status 1.
+        # Handled here, because Typer itself would exit with status 1 on a broken pipe.
         with written_output():
             return super().invoke(ctx)
 
@@ -49,7 +49,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def build_root(help_text: str) -> Any:
-    """The root command, ready to be called with ``args`` and ``prog_name``."""
+    """Return the root command, to be called with ``args`` and ``prog_name``."""
     app = typer.Typer(
         cls=LazyGroup,
         help=help_text,
@@ -73,6 +73,6 @@ def build_root(help_text: str) -> Any:
 
     root.__doc__ = help_text
     built: Any = get_command(app)
-    # Typer looks for the command that was meant among these.
+    # Typer takes its suggestions for a misspelt command from these.
     built.commands = {name: built.get_command(None, name) for name in available_commands()}
     return built

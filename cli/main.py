@@ -1,7 +1,7 @@
-"""The ``fakekafka`` command: answers ``--version`` at once, loads everything else when used.
+"""The ``fakekafka`` command: answers ``--version`` at once, and loads everything else on demand.
 
-Importing this module must stay cheap: it is what the console script does before the first
-character appears. Typer, Rich and the sub-commands are imported inside functions for that reason.
+Importing this module must stay cheap, as the console script does so before it prints anything.
+Typer, Rich and the sub-commands are therefore imported inside functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HELP = "An Apache Kafka cluster of the ZooKeeper era inside one Python process."
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; always ends with ``SystemExit``, for its status see ``exits``."""
+    """Run the command line. Always raises ``SystemExit``; see ``exits`` for the status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["--version"] or given == ["-V"]:
         with written_output():

@@ -1,4 +1,4 @@
-"""The percentiles of a batch as a table whose numbers are whole on any terminal."""
+"""The percentiles of a batch as a table that never cuts off a number."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from ..spark_bench.reports.results import BatchResult, Configuration
 
 _PADDING = 3
-"""Columns of the terminal that a column of the table takes beside its text."""
+"""Terminal columns that a column of the table takes besides its text."""
 
 
 def percentile_table(
     batch: BatchResult, configuration: Configuration, title: str | None = None
 ) -> tuple[Table, int]:
-    """The table, and the columns of the terminal that it needs at least.
+    """Return the table, and the minimum number of terminal columns that it needs.
 
-    The names of the metrics wrap, the numbers do not: half a number is a wrong one. A terminal
-    that is narrower than the numbers gets lines that are too long.
+    The names of metrics wrap, the numbers do not: half a number is a wrong one. On a terminal
+    narrower than the numbers, lines are too long.
     """
     rows = [
         (_title(found.name, found.over, found.incomplete), *found.texts())
@@ -41,7 +41,8 @@ def percentile_table(
 
 
 def _title(name: str, over: str, incomplete: str) -> str:
-    """``unavailable_ms``, its phases indented; what is counted is named where it is no run."""
+    """Return the title of a row: the phases of ``unavailable_ms`` are indented, and what is counted
+    is named unless it is runs."""
     indent = "  " if name in OUTAGE[1:] else ""
     counted = [text for text in ("" if over == "runs" else over, incomplete) if text]
     return indent + name + (f" ({', '.join(counted)})" if counted else "")
@@ -50,7 +51,7 @@ def _title(name: str, over: str, incomplete: str) -> str:
 def print_percentiles(
     console: Console, batch: BatchResult, configuration: Configuration, title: str | None = None
 ) -> None:
-    """Print the table, if need be wider than the terminal."""
+    """Print the table, wider than the terminal if necessary."""
     table, least = percentile_table(batch, configuration, title)
     if least > console.width:
         console = Console(width=least)

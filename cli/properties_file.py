@@ -1,7 +1,7 @@
 """A broker's configuration file, such as Kafka's own ``config/server.properties``.
 
-The format is that of Java's ``Properties``. What it says of things that are options here (ids,
-addresses, directories) and what has no effect here is left out, and named.
+The format is that of Java's ``Properties``. Names that are options here (ids, addresses,
+directories) and names without effect here are left out, with a remark about each.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _OPTIONS = {
     "log.dirs": "--data-dir",
     "zookeeper.connect": "--zookeeper-port",
 }
-"""Configurations for which the command line has an option."""
+"""Configurations that are set by an option of the command line, with that option."""
 _IN_OTHER_UNITS = {
     "log.retention.minutes": ("log.retention.ms", 60_000),
     "log.retention.hours": ("log.retention.ms", 3_600_000),
     "log.roll.hours": ("log.roll.ms", 3_600_000),
     "log.roll.jitter.hours": ("log.roll.jitter.ms", 3_600_000),
 }
-"""Names that count only where the name in milliseconds is not given, the finer unit first."""
+"""Names that count only if the name in milliseconds is not given; finer units come first."""
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ENTRY = re.compile(r"((?:\\.|[^\s=:\\])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 
 
 def parse_properties_file(text: str) -> dict[str, str]:
-    """Names and values; a name that comes twice has its last value, as in Java."""
+    """Parse a file into names and values; of a repeated name the last value counts, as in Java."""
     values: dict[str, str] = {}
     lines = iter(text.splitlines())
     for line in lines:
@@ -57,7 +57,7 @@ def parse_properties_file(text: str) -> dict[str, str]:
 
 
 def _continues(line: str) -> bool:
-    """Return whether a line ends with a backslash that is not escaped itself."""
+    """Return whether a line ends with an unescaped backslash."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
@@ -72,7 +72,7 @@ def _unescaped(text: str) -> str:
 
 
 def read_config_file(path: Path, kafka_version: str) -> tuple[dict[str, str], list[str]]:
-    """The configurations that have an effect here, and a line about each of the others.
+    """Return the configurations that have an effect here, and a line about each of the others.
 
     Raises ``UsageError`` for a file that cannot be read, and for a name that Kafka does not have.
     """

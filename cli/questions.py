@@ -1,4 +1,4 @@
-"""``fakekafka questions``: the nine questions on leader election, each answered by running it."""
+"""``fakekafka questions``: nine questions about leader election, each answered by runs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def command(
     ),
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
-    """Answer nine questions about leader election, and show each answer in runs.
+    """Answer nine questions about leader election, and demonstrate each answer by runs.
 
-    The exit status is 1 if a run does not show what the answer claims.
+    The exit status is 1 if a run contradicts an answer.
     """
     from ..protocol.versions import JUDGED_VERSIONS
     from ..scenarios.questions.catalogue import QUESTIONS, answer

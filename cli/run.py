@@ -1,4 +1,4 @@
-"""``fakekafka run``: a scenario in virtual time, judged and recorded."""
+"""``fakekafka run``: runs a scenario in virtual time, checks its promises and records it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ console: Console = Console()
 
 
 def parameters_of(settings: list[str]) -> dict[str, Any]:
-    """``--set cluster.brokers=5``: values are TOML, and plain text where they are not.
+    """Parse settings such as ``cluster.brokers=5``. Values are TOML, or else plain text.
 
-    A version is text even where it looks like a number: 0.10 is not 0.1.
+    A version is text even if it looks like a number: 0.10 is not 0.1.
     """
     from ..testing.parameters.toml_values import value_of_text
 
@@ -52,7 +52,7 @@ def command(
     as_json: bool = typer.Option(False, "--json", help="machine-readable"),
 ) -> None:
     """Run a scenario. The exit status is 1 if an expectation or a promise is broken."""
-    # What controllers log belongs to the scenario: it is in the trace, not on the terminal.
+    # Log messages of controllers belong to the scenario: they go to the trace, not the terminal.
     logging.getLogger("fakekafka").addHandler(logging.NullHandler())
     try:
         specs = _specs(scenario, settings, kafka_version)
@@ -73,8 +73,8 @@ def command(
 
 
 def _outputs(output: Path | None, specs: list[ScenarioSpec]) -> list[Path | None]:
-    """The file of each run. Several runs are those of a story in its versions, and the name of
-    each file says which: ``loss.fktrace`` becomes ``loss-0.10.fktrace`` and so on."""
+    """Return the file to record each run to. Several runs are those of a story, one per version,
+    which is added to the file's name: ``loss.fktrace`` becomes ``loss-0.10.fktrace`` and so on."""
     if output is None or len(specs) == 1:
         return [output] * len(specs)
     versions = [spec.cluster.kafka_version for spec in specs]
@@ -91,7 +91,7 @@ def _check_output(output: Path, scenario: Path) -> None:
 
 
 def _specs(scenario: Path, settings: list[str], kafka_version: str | None) -> list[ScenarioSpec]:
-    """The scenario; a story once for each of its versions, unless a version is given."""
+    """Load the scenario; a story once for each of its versions, unless a version is given."""
     from ..scenarios.file import load_scenario, with_parameters
 
     parameters = parameters_of(settings)

@@ -1,4 +1,4 @@
-"""``fakekafka scenarios``: what ``fakekafka run`` knows by name."""
+"""``fakekafka scenarios``: lists what ``fakekafka run`` can run by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
 ) -> None:
-    """List the scenarios and stories that come with the package; each runs by its name."""
+    """List the scenarios and stories that come with the package and can be run by name."""
     from ..scenarios.file import load_scenario
     from ..scenarios.library import scenario_file, scenario_names
 

@@ -22,7 +22,7 @@ _PARENT_CHECK_S = 0.2
 
 
 def _topic(text: str) -> tuple[str, dict[str, int]]:
-    """``orders:3:2`` is a topic of three partitions and two replicas."""
+    """Parse a topic: ``orders:3:2`` has three partitions and two replicas."""
     name, *counts = text.split(":")
     if not name or len(counts) > 2 or not all(count.isdigit() for count in counts):
         raise UsageError(f"--topic takes NAME[:PARTITIONS[:REPLICAS]], not {text!r}")
@@ -48,7 +48,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _config(file: Path | None, settings: list[str], kafka_version: str) -> dict[str, str]:
-    """Return what the file says, and over it what the options say."""
+    """Return the settings in the file, overridden by those in options."""
     from .properties_file import read_config_file
 
     config: dict[str, str] = {}
@@ -60,7 +60,7 @@ def _config(file: Path | None, settings: list[str], kafka_version: str) -> dict[
 
 
 def _ports(option: str, text: str | None, count: int) -> list[int] | None:
-    """Ports of all servers: those that are listed, or the first one and those that follow it."""
+    """Return the ports of all servers: those listed, or the only one given and its successors."""
     if not text:
         return None
     words = [word.strip() for word in text.split(",")]
@@ -86,7 +86,7 @@ def _ids(first: int, brokers: int) -> int | list[int]:
 
 
 def _racks(text: str | None, count: int) -> list[str | None] | None:
-    """``a,b,,a``: a rack for each broker, and none for the third."""
+    """Parse the racks of all brokers; in ``a,b,,a`` the third broker has none."""
     if text is None:
         return None
     racks = [word.strip() or None for word in text.split(",")]
@@ -99,7 +99,7 @@ def _racks(text: str | None, count: int) -> list[str | None] | None:
 
 
 def _security(listeners: list[str], users: list[str], brokers: int) -> Any:
-    """The listeners and users, None for one listener without security."""
+    """Return the listeners and users; None for a single listener without security."""
     from ..protocol.security.configuration import ListenerSpec, SecurityConfig
 
     if not listeners:
@@ -122,7 +122,7 @@ def _security(listeners: list[str], users: list[str], brokers: int) -> Any:
 
 
 def _warn_of_open_doors(host: str, security: Any) -> None:
-    """Say so when whoever reaches this machine reaches the cluster."""
+    """Print a warning if anyone who can reach the host can use the cluster."""
     protocols = ["PLAINTEXT"]
     if security is not None:
         protocols = [listener.protocol for listener in security.listeners]
@@ -142,7 +142,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _write_ready(path: Path, facts: dict[str, Any]) -> None:
-    """Write the file in one step: whoever sees the file can read all of it."""
+    """Write the file atomically, so that a reader never sees a part of it."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         try:
@@ -155,7 +155,7 @@ def _write_ready(path: Path, facts: dict[str, Any]) -> None:
 
 
 def _check_ready_file(path: Path) -> None:
-    """Raise ``UsageError`` for a place that cannot be, before anything is started."""
+    """Raise ``UsageError`` for an impossible path, before anything is started."""
     if path.is_dir():
         raise UsageError(f"--ready-file {path} is a directory; name a file in it")
     if not path.parent.is_dir():
@@ -163,7 +163,7 @@ def _check_ready_file(path: Path) -> None:
 
 
 def _facts(cluster: Any, security: Any, with_zookeeper: bool) -> dict[str, Any]:
-    """Return what whoever started the process wants to know."""
+    """Return the facts for the starter of the process: addresses, paths, the process id."""
     from ..protocol.security.configuration import SecurityConfig
 
     listeners = (security or SecurityConfig()).listeners
@@ -180,7 +180,7 @@ def _facts(cluster: Any, security: Any, with_zookeeper: bool) -> dict[str, Any]:
 
 
 def _wait(stopping: threading.Event, with_parent: bool) -> None:
-    """Until a signal comes, or the process that started this one is gone."""
+    """Wait until a signal arrives, or the process that started this one is gone."""
     if not with_parent:
         stopping.wait()
         return
@@ -221,7 +221,7 @@ def command(
         False, "--exit-with-parent", help="end when the process that started this one is gone"
     ),
 ) -> None:
-    """Serve a cluster until interrupted, on 127.0.0.1 unless told otherwise."""
+    """Serve a cluster until interrupted, on 127.0.0.1 by default."""
     from ..control.watching.events import EventFeed
     from ..testing.cluster import Cluster
     from .server_log import FORMATS, LEVELS, check_choice, open_log
@@ -274,7 +274,7 @@ def command(
                 _write_ready(ready_file, facts)
                 stack.callback(ready_file.unlink, missing_ok=True)
             if feed is not None and server_log is not None:
-                # First of all: where the ready file is gone, the brokers are gone a moment later.
+                # These run first: once the ready file is gone, the brokers are about to stop.
                 stack.callback(server_log.close)
                 stack.callback(server_log.tell, "the cluster stops")
                 stack.callback(feed.close)
@@ -297,7 +297,7 @@ def _beginning(cluster: Any) -> str:
 
 
 def _print_facts(facts: dict[str, Any]) -> None:
-    """Whole lines, whatever the width of the terminal: scripts read them."""
+    """Print the facts in unwrapped lines, which scripts can read."""
     if facts["control_url"]:
         print(f"control API at {facts['control_url']}", flush=True)
     if facts["zookeeper_connect"]:

@@ -1,7 +1,7 @@
-"""The log of a served cluster: a line for each thing that happens, on standard error.
+"""The log of a served cluster: one line for each event, on standard error.
 
-It reads the feed of events that the page reads, and adds the warnings of the cluster itself. A
-thread of its own writes: a reader of the log that is slow keeps nothing but the log waiting.
+It reads the same feed of events as the page, and adds the warnings of the cluster itself. A thread
+of its own writes the log, so that a slow reader delays nothing else.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ FORMATS = ("auto", "rich", "plain", "json")
 _RANKS = {DEBUG: 0, INFO: 1, WARNING: 2, ERROR: 3}
 _STYLES = {DEBUG: "dim", INFO: "green", WARNING: "yellow", ERROR: "bold red"}
 TOLD_AT_ONCE_MAX = 20
-"""Lines of one kind at one time; a broker may lead thousands of partitions when it goes."""
+"""Maximum number of lines of one kind at a time: a lost broker may have led thousands of
+partitions."""
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160))}
-"""Characters that would break a line or move a terminal's cursor, as they are shown."""
+"""Escapes for characters that would break a line or move a terminal's cursor."""
 
 Write = Callable[[str, Event], None]
-"""Writes an event of a level."""
+"""Called with a level and an event, to write the event."""
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
@@ -45,14 +46,14 @@ def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def writer(format_name: str, stream: IO[str]) -> Write:
-    """Return what writes in a format; ``auto`` is rich on a terminal and plain elsewhere."""
+    """Return a function that writes events; ``auto`` is rich on a terminal and plain elsewhere."""
     if format_name == "auto":
         format_name = "rich" if stream.isatty() else "plain"
     if format_name == "json":
         return lambda level, event: _write_json(stream, level, event)
     if format_name == "plain":
         return lambda level, event: _write_plain(stream, level, event)
-    from rich.console import Console  # few logs go to a terminal
+    from rich.console import Console  # imported here, as few logs go to a terminal
 
     console = Console(file=stream, highlight=False, soft_wrap=True)
     return lambda level, event: _write_rich(console, level, event)
@@ -90,7 +91,7 @@ def _write_rich(console: Console, level: str, event: Event) -> None:
 
 
 class _Records(logging.Handler):
-    """Hands what the cluster itself logs to a log."""
+    """A handler that passes the cluster's own log records on as events."""
 
     def __init__(self, put: Callable[[Event], None]) -> None:
         super().__init__()
@@ -113,10 +114,10 @@ class _Records(logging.Handler):
 
 
 class ServerLog:
-    """Writes the events of a feed that are of a level or above, until it is closed."""
+    """Writes the events of a feed from a level upwards, until the log is closed."""
 
     def __init__(self, feed: EventFeed, least: str, write: Write, *, folds: bool = True) -> None:
-        """``least`` is ``info`` or ``debug``; ``folds`` makes one line of many like it."""
+        """``least`` is ``info`` or ``debug``; ``folds`` sums up many similar events in one line."""
         self._feed = feed
         self._folds = folds
         self._least = _RANKS[least]
@@ -136,19 +137,19 @@ class ServerLog:
         self._thread.start()
 
     def tell(self, text: str, **fields: Any) -> None:
-        """Write a line of the server's own."""
+        """Write a line about the server itself."""
         at_ms = int(time.time() * 1000)
         self._queue.put({"type": "server", "at_ms": at_ms, **fields, "text": text})
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining events and stop."""
         logger = logging.getLogger("fakekafka")
         logger.removeHandler(self._records)
         logger.setLevel(self._level_before)
         self._feed.unsubscribe(self._queue)
         self._ending = True
         self._news.set()
-        self._thread.join(1.0)  # a reader that takes nothing more must not keep the process
+        self._thread.join(1.0)  # a reader that is stuck must not keep the process alive
 
     def _run(self) -> None:
         while True:
@@ -180,6 +181,6 @@ class ServerLog:
 
 
 def open_log(feed: EventFeed, least: str, format_name: str) -> ServerLog:
-    """Begin to write the log of a cluster to standard error."""
+    """Start writing the log of a cluster to standard error."""
     write = writer(format_name, sys.stderr)
     return ServerLog(feed, least, write, folds=format_name != "json")

@@ -1,4 +1,4 @@
-"""A story as text: per step the partition, every replica's log, and what clients were told."""
+"""A story as text: after each step the partition, every replica's log, and answers to clients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def story_lines(result: StoryResult) -> list[str]:
-    """The steps of one run and its outcome."""
+    """Return the steps of one run and its outcome as lines."""
     names = {broker_id: name for name, broker_id in result.story.names.items()}
     name_width = max(map(len, names.values()))
     log_width = max(
@@ -44,8 +44,8 @@ def story_lines(result: StoryResult) -> list[str]:
 
 
 def news(state: StoryState, before: StoryState | None) -> list[str]:
-    """Return what clients were told since the step before; neighbours with one answer stand
-    together."""
+    """Return lines about the answers to clients since the previous step; neighbours with the same
+    answer share a line."""
     told: list[tuple[list[str], str]] = []
     for name, answer in state.answers.items():
         if before is not None and before.answers.get(name) == answer:
@@ -67,13 +67,13 @@ def news(state: StoryState, before: StoryState | None) -> list[str]:
 
 
 def outcome_text(result: StoryResult) -> str:
-    """The outcome in one line; it comes from the last state of the run."""
+    """Return the outcome, which is derived from the last state of the run, in one line."""
     assert result.outcome is not None
     return "=> " + "; ".join(result.outcome.sentences)
 
 
 def story_json(result: StoryResult) -> dict[str, Any]:
-    """The same for machines."""
+    """Return the steps and the outcome of one run as plain data."""
     names = {broker_id: name for name, broker_id in result.story.names.items()}
     outcome = result.outcome
     return {

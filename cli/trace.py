@@ -1,7 +1,7 @@
-"""``fakekafka trace``: look into a recorded run.
+"""``fakekafka trace``: inspects a recorded run.
 
-The verbs that ask about one run stand here; those that compare runs in ``trace_comparison``, those
-that write files in ``trace_files``, shrinking and the view for the whole terminal in ``debug``.
+Verbs that query one run are here; verbs that compare runs are in ``trace_comparison``, those that
+write files in ``trace_files``, shrinking and the full-screen view in ``debug``.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _print_info(
         print(f"{'reproduce':<14} {header['reproduce']}")
 
 
-# A range may begin with a minus, which must not be taken for an option.
+# A range may begin with a minus, which must not be parsed as an option.
 @app.command(context_settings={"ignore_unknown_options": True})
 def show(
     file: File,
@@ -245,7 +245,7 @@ def effects(
     depth: Annotated[int | None, typer.Option(help="maximum number of steps")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what an event led to, as a tree."""
+    """Show the effects of an event as a tree."""
     with opened(file) as trace:
         root = causes.effects(trace, seq_of(trace, seq), limit, depth)
         if as_json:
@@ -273,7 +273,8 @@ def _tree(root: causes.Effect) -> dict[str, Any]:
 
 @app.command()
 def story(file: File, as_json: Json = False) -> None:
-    """Tell who died, who noticed, who was elected, and how long partitions were unavailable."""
+    """Tell which brokers died, who noticed, who was elected, and how long partitions were
+    unavailable."""
     from ..tracing.story.timeline import timeline
 
     with opened(file) as trace:

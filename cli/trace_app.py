@@ -1,4 +1,4 @@
-"""The common part of the verbs of ``fakekafka trace``: the application, the file, printing."""
+"""Common parts of the verbs of ``fakekafka trace``: the application, opening the file, printing."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ Verbose = Annotated[
 _STUMBLES = (
     TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
-"""The errors of a reader on a file that is no trace."""
+"""Errors that a reader raises on a file that is not a trace."""
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[TraceReader]:
-    """Open the trace in a file. A mistake in the file or in the question ends with status 2.
+    """Open the trace in a file. An error in the file or in the query exits with status 2.
 
-    The cyclic collector is off meanwhile: a command ends soon, and what it reads has no cycles.
+    The cyclic collector is off meanwhile: a command ends soon, and the data it reads has no cycles.
     """
     try:
         with no_cyclic_collection(), TraceReader(file) as trace:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..tracing.reading.structure import LaneDifference, StructuralComparison
 
 _PLACES_SHOWN = 3
-"""Of each actor."""
+"""Number of places shown for each actor."""
 
 
 @app.command()
@@ -103,7 +103,7 @@ def _lane_dict(lane: LaneDifference) -> dict[str, Any]:
 
 
 def _print_comparison(compared: StructuralComparison, lines: int) -> None:
-    """Print what turned only one run, then the actors with the first places where they part."""
+    """Print the turning points that only one run has, then each actor's first differences."""
     ours, theirs = compared.events
     print(f"{compared.shared} events of {ours} and {theirs} belong together")
     for side, mark, events in (

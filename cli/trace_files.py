@@ -75,7 +75,7 @@ def export(
         Path | None, typer.Option("-o", "--out", help="default: standard output")
     ] = None,
 ) -> None:
-    """Write the trace in another form. ``text`` has one line for each event."""
+    """Write the trace in another format. ``text`` has one line for each event."""
     with opened(file) as trace:
         write = writer_of(to)
         if out is None:

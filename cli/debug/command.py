@@ -1,4 +1,4 @@
-"""The command itself: what is opened, and how it is shown."""
+"""The command ``fakekafka debug``: opens a scenario or a trace, and chooses the view."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ def command(
 ) -> None:
     """Step through a run: forward, back, to breakpoints; look at any actor, inject faults.
 
-    On a terminal it takes the whole screen (extra `debug`); otherwise it reads commands, one a
-    line.
+    On a terminal it uses the whole screen (extra `debug`); otherwise it reads one command per line.
     """
     logging.getLogger("fakekafka").addHandler(logging.NullHandler())
     try:
@@ -65,7 +64,7 @@ def command(
 
 
 def warn_of_cut(debugger: Debugger) -> None:
-    """Say so when only the beginning of a recording is there."""
+    """Print a warning if only the beginning of a recording can be read."""
     if debugger.problem is not None:
         print(f"warning: {debugger.problem}; showing what is whole", file=sys.stderr)
 
@@ -86,7 +85,7 @@ def _serve(debugger: Debugger, port: int) -> None:
 def opened(
     target: str, seed: int | None, kafka_version: str | None, settings: list[str]
 ) -> Debugger:
-    """A debugger of a trace or a scenario. A story has several versions: the newest unless told."""
+    """Return a debugger of a trace or a scenario; a story runs in its newest version by default."""
     from ...debugger.debugger import Debugger
     from ...scenarios.file import load_scenario, with_parameters
     from ..run import parameters_of
@@ -117,7 +116,7 @@ def is_trace(target: str) -> bool:
 
 
 def is_full_screen(plain: bool) -> bool:
-    """Return whether there is a terminal to draw on, and what draws."""
+    """Return whether to use the whole terminal: there is one, and textual is installed."""
     if plain or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     if importlib.util.find_spec("textual") is None:

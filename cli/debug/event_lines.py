@@ -1,4 +1,4 @@
-"""The list of events: only the lines on the screen are read and drawn, whatever the length."""
+"""The list of events. Only the lines on the screen are read and drawn, however long it is."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ KIND_COLOURS = {
     "expire": "bold red", "state": "cyan",
 }  # fmt: skip
 _FILTERED_AT_ONCE = 4000
-"""Events that a filter looks at before the screen is drawn again."""
+"""Number of events that a filter tests before the screen is drawn again."""
 _WIDTH = 220
 
 
 def event_line(event: Event, number_width: int, time_width: int) -> str:
-    """An event on one line, narrower than the formatter of files writes it."""
+    """Format an event as one line, narrower than ``tracing.text`` does."""
     peer = f" {_ARROWS.get(event.kind, ' ')} {event.peer}" if event.peer else ""
     return (
         f"{event.seq:>{number_width}} {format_time(event.time_us):>{time_width}} {event.kind:<13} "
@@ -45,7 +45,7 @@ _ARROWS = {"send": "→", "deliver": "←", "drop": "✗", "hold": "‖", "relea
 class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
     """All events of a trace, or those of a filter, with one of them marked."""
 
-    # Left and right are not among them: they step.
+    # Left and right are missing: they step through the run.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll_up", "scroll up", show=False),
         Binding("down", "scroll_down", "scroll down", show=False),
@@ -68,8 +68,8 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         self._matching: list[int] = []
         self._looked_at = 0
         self._widths = 1, 1
-        """Of numbers and times: no wider than the last event needs, so that the type of a message
-        can be read on 80 columns."""
+        """Widths of numbers and times: no more than the last event needs, so that 80 columns have
+        room for the type of a message."""
         self.here: int = 0
         self.marks: set[int] = set()
 
@@ -77,10 +77,10 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         self.set_interval(0.03, self._filter_more)
         self._resize()
 
-    # -- what it shows -------------------------------------------------------------------------
+    # -- content -------------------------------------------------------------------------------
 
     def show(self, stored: StoredTrace, here: int) -> None:
-        """Mark the event at which the debugger stands, and bring it on the screen."""
+        """Mark the event at which the debugger stands, and scroll it into view."""
         if stored is not self._stored:
             if stored.last_seq < self._looked_at:
                 self._matching, self._looked_at = [], stored.first_seq
@@ -94,7 +94,7 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def use_filter(self, expression: Expression | None) -> None:
-        """Show only the events for which an expression holds."""
+        """Show only the events that satisfy an expression; None shows all."""
         self._filter = expression
         self._matching, self._looked_at = [], self._stored.first_seq
         self._resize()
@@ -102,12 +102,12 @@ class EventLines(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def is_filtering(self) -> bool:
-        """True while events are left that the filter has not looked at."""
+        """True while there are events that the filter has not tested yet."""
         return self._filter is not None and self._looked_at <= self._stored.last_seq
 
     @property
     def rows(self) -> int:
-        """Lines it has now."""
+        """Current number of lines."""
         return len(self._stored) if self._filter is None else len(self._matching)
 
     def _filter_more(self) -> None:

@@ -1,4 +1,4 @@
-"""The debugger as a dialogue: a command a line, and what it shows below."""
+"""The debugger in line mode: reads one command per line and prints its result."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _AS_IN_GDB = {
     "b": "break", "p": "print", "bt": "why", "rs": "back", "rn": "previous", "rc": "reverse",
     "i": "info", "r": "continue", "run": "continue",
 }  # fmt: skip
-"""What the fingers of a user of gdb write, where another beginning of a name would be meant."""
+"""Abbreviations of gdb that would otherwise be ambiguous or unknown."""
 
 
 class _Interrupted(FakeKafkaError):
-    """Ctrl-C ended a way before its end."""
+    """Ctrl-C stopped a move before its end."""
 
 
 @contextmanager
 def _ctrl_c_noted() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C is only noted, for who asks between two slices of a run: it must not break one off in
-    the middle. In any thread but the first it stays what it is."""
+    """Turn Ctrl-C into a flag, which the caller checks between two slices of a run: it must not
+    interrupt a slice. In threads other than the main one Ctrl-C is not handled here."""
     noted: list[int] = []
     try:
         before = signal.signal(signal.SIGINT, lambda number, frame: noted.append(number))
@@ -52,8 +52,8 @@ class _Command(NamedTuple):
 
 
 class LineMode:
-    """Reads commands and writes lines. A command may be shortened to any beginning of its name;
-    where several begin so, the one that gdb means is meant."""
+    """Reads commands and writes lines. A command may be abbreviated to any prefix of its name; an
+    ambiguous prefix means the same as in gdb."""
 
     def __init__(self, debugger: Debugger, write: Callable[[str], object] = print) -> None:
         self.debugger = debugger
@@ -91,7 +91,7 @@ class LineMode:
         }
 
     def read(self, lines: Iterable[str], *, is_prompting: bool = False) -> None:
-        """Obey every line until ``quit`` or the end."""
+        """Execute every line until ``quit`` or the end of the input."""
         self._show()
         prompt = "(fakekafka) "
         if is_prompting:
@@ -105,7 +105,7 @@ class LineMode:
                 print(prompt, end="", flush=True)
 
     def obey(self, line: str) -> None:
-        """Do what a line says; a mistake is reported and changes nothing."""
+        """Execute a line; an error is printed and changes nothing."""
         word, _, rest = line.strip().partition(" ")
         if not word or word.startswith("#"):
             return
@@ -123,15 +123,15 @@ class LineMode:
         if word in _AS_IN_GDB:
             return self._commands[_AS_IN_GDB[word]]
         found = [name for name in self._commands if name.startswith(word)]
-        if found:  # the first of the list: s is step, c is continue, d is delete
+        if found:  # the first in the table wins: s is step, c is continue, d is delete
             return self._commands[found[0]]
         hint = did_you_mean(word, self._commands) or "; help lists what there is"
         raise UsageError(f"there is no command {word!r}{hint}")
 
-    # -- going ---------------------------------------------------------------------------------
+    # -- moving --------------------------------------------------------------------------------
 
     def _gone(self, going: Going[Result]) -> Result:
-        """Go a way to its end, or to where Ctrl-C stops it."""
+        """Carry out a move to its end, or until Ctrl-C stops it."""
         with _ctrl_c_noted() as is_interrupted:
             while True:
                 try:
@@ -209,7 +209,7 @@ class LineMode:
             raise UsageError("write the number of a breakpoint; break lists them")
         del points[int(rest) - 1]
 
-    # -- looking -------------------------------------------------------------------------------
+    # -- inspecting ----------------------------------------------------------------------------
 
     def _state(self, rest: str) -> None:
         actor = rest if rest in self.debugger.actors else None

@@ -1,5 +1,5 @@
-"""The panes beside the list as text: lanes, state, payload, causes. Names and values may come from
-a foreign file, so they are text, never markup."""
+"""The contents of the panes beside the list: lanes, state, payload, causes. Names and values may
+come from an untrusted file, so they are never parsed as markup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ABBREVIATIONS = {"broker": "b", "controller": "c", "producer": "p", "consumer":
 
 
 def lane_name(actor: str) -> str:
-    """An actor in few letters: b1, c1, zk1; f3<2 is broker 3's fetcher from broker 2."""
+    """Abbreviate an actor: b1, c1, zk1; f3<2 is broker 3's fetcher from broker 2."""
     fetcher = re.fullmatch(r"fetcher-(\d+)-from-(\d+)", actor)
     if fetcher is not None:
         return f"f{fetcher[1]}<{fetcher[2]}"[: _LANE_WIDTH - 1]
@@ -36,7 +36,7 @@ def lane_name(actor: str) -> str:
 
 
 def lanes(stored: StoredTrace, here: int, height: int) -> Text:
-    """The events around one, a column for each actor, an arrow for each message."""
+    """Draw the events around ``here``: a column for each actor, an arrow for each message."""
     above = max(height * 2 // 3, 1)
     first = max(here - above, stored.first_seq)
     events = list(stored.events(first, first + max(height - 1, 1)))
@@ -85,7 +85,7 @@ def _draw(event: Event, column: dict[str, int], cells: list[str]) -> None:
 
 
 def state_text(event: Event, state: State, *, shows_all: bool) -> Text:
-    """Return what an actor knows after an event, what the event changed first and in colour."""
+    """Return an actor's state after an event as text, with the event's changes first, coloured."""
     drawn = Text()
     olds = {path: old for path, old, _ in event.delta}
     for path, old, new in event.delta:
@@ -114,14 +114,14 @@ def _short(value: Any) -> str:
 
 
 def payload_text(event: Event) -> Text:
-    """The event with its payload, a value a line."""
+    """Return the event with its payload, one value per line."""
     first, *values = format_event(event, 1).replace("\n          ", "\n").split("\n")
-    # Columns of a list: here nothing stands below them.
+    # Drop the alignment of columns, which only helps in a list.
     return Text("\n".join([re.sub(" {2,}", " ", first), *values]))
 
 
 def chain_text(chain: list[Event]) -> Text:
-    """The causes of an event, itself first."""
+    """Return the causes of an event as text, itself first."""
     drawn = Text()
     for number, event in enumerate(chain):
         drawn.append("  because " if number else "")
@@ -136,7 +136,7 @@ def chain_text(chain: list[Event]) -> Text:
 
 
 def title_text(stored: StoredTrace, event: Event, name: str) -> Text:
-    """The run and the place in it, on one line."""
+    """Return one line with the name of the run and the current event."""
     header = stored.header
     peer = f" ← {event.peer}" if event.peer else ""
     drawn = Text(no_wrap=True, overflow="ellipsis")
@@ -148,7 +148,7 @@ def title_text(stored: StoredTrace, event: Event, name: str) -> Text:
 
 
 def progress_text(progress: Waypoint, debugger: Debugger) -> Text:
-    """Return how far a way has come, on one line."""
+    """Return one line about the progress of a move."""
     drawn = Text(no_wrap=True, overflow="ellipsis")
     drawn.append("running again " if progress.is_repeated else "running ", "bold")
     drawn.append(f"#{progress.number:,}", "bold")
@@ -165,7 +165,7 @@ def progress_text(progress: Waypoint, debugger: Debugger) -> Text:
 
 
 def cause_of(stored: StoredTrace, event: Event) -> int | None:
-    """Number of the event from which one follows, if the trace holds it."""
+    """Return the number of an event's cause; None if the trace does not have it."""
     if event.cause is None:
         return None
     try:
@@ -175,7 +175,7 @@ def cause_of(stored: StoredTrace, event: Event) -> int | None:
 
 
 def first_effect(stored: StoredTrace, number: int, within: int = 50_000) -> int | None:
-    """The next event that follows from one; None if it is not among the next ``within``."""
+    """Return the next event caused by an event; None if the next ``within`` events have none."""
     for index in range(max(stored.chunk_of(number), 0), len(stored.chunks)):
         if stored.chunks[index].first_seq > number + within:
             return None

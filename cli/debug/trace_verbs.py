@@ -25,7 +25,7 @@ def shrink(
     out: Annotated[Path, typer.Option("-o", "--out", help="the smaller scenario")],
     seed: Annotated[int | None, typer.Option(help="seed of a scenario")] = None,
 ) -> None:
-    """Drop faults and clients while the broken promise stays; write the smaller scenario."""
+    """Leave out faults and clients as long as the promise stays broken; write the scenario."""
     from ...debugger.shrink import shrink as made_smaller
     from ...scenarios.file import load_scenario
 
@@ -56,7 +56,7 @@ def shrink(
 
 @app.command()
 def tui(file: File) -> None:
-    """Go through a trace on the whole terminal: lanes, events, state, payload, causes."""
+    """Browse a trace on the whole terminal: lanes, events, state, payload, causes."""
     from ...debugger.debugger import Debugger
 
     try:

@@ -1,4 +1,4 @@
-"""The debugger on the whole terminal."""
+"""The debugger as an application that fills the terminal."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from .panes import (
 
 _PLAY_S = 0.1
 _AT_ONCE_S = 0.05
-"""A way that is gone within this time needs no picture in between."""
+"""Duration of a move in seconds up to which the screen is drawn only at its end."""
 _SLICES_S = 0.02
-"""Time between two looks at keys and the screen while a way is gone."""
+"""Duration of a slice of a longer move in seconds, after which keys and the screen have a turn."""
 _PAUSE_S = 0.005
 _TOLD_EVERY_S = 0.1
-"""Between two lines that tell how far it has come; to draw one costs as much as a slice."""
+"""Seconds between two progress lines, each of which costs as much as a slice to draw."""
 _DRAWN_EVERY_S = 0.5
-"""Between two full pictures."""
+"""Seconds between two full redraws."""
 _WHILE_GOING = frozenset({"stop", "quit", "help", "filter", "unchanged", "lanes", "mark", "copy"})
-"""The actions there are while a way is gone: they move nothing."""
+"""The actions allowed during a move, none of which moves the debugger."""
 
 
 class Ask(ModalScreen[str | None]):
-    """A question with one line of answer; Escape gives none."""
+    """A question with a one-line answer; Escape closes it without an answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "never mind")]
     DEFAULT_CSS: ClassVar[str] = """
@@ -72,7 +72,7 @@ class Ask(ModalScreen[str | None]):
 
 
 class Help(ModalScreen[None]):
-    """Every key; any key closes it."""
+    """The list of all keys; Escape, q, ? or Enter closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "dismiss", "close")
@@ -92,7 +92,7 @@ class Help(ModalScreen[None]):
 
 
 class Breakpoints(ModalScreen[None]):
-    """All breakpoints; Delete or d removes the one that is marked."""
+    """The list of all breakpoints; Delete or d removes the highlighted one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "close"),
@@ -129,7 +129,7 @@ class Breakpoints(ModalScreen[None]):
 
 
 class DebuggerApp(App[None]):
-    """Lanes and events on the left; state, payload and causes on the right."""
+    """The application: lanes and events on the left; state, payload and causes on the right."""
 
     TITLE: str | None = "fakekafka"
     CSS: ClassVar[str] = """
@@ -152,7 +152,7 @@ class DebuggerApp(App[None]):
     """
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (130, "-wide")]
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-short"), (32, "-tall")]
-    # The first ones stand in the line below, as many as there is room for.
+    # The footer shows the first ones, as many as there is room for.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "stop", "stop", key_display="^c", priority=True),
         Binding("right,l", "step(1)", "step"),
@@ -191,7 +191,7 @@ class DebuggerApp(App[None]):
         self._is_going = False
         self._is_to_stop = False
         self._is_leaving = False
-        """``q`` was pressed: the panes go before what is under way has ended."""
+        """True once ``q`` was pressed: the panes disappear before a move in progress has ended."""
         self._progress: Waypoint | None = None
         self.marks: set[int] = set()
 
@@ -229,7 +229,7 @@ class DebuggerApp(App[None]):
     # -- drawing -------------------------------------------------------------------------------
 
     def show(self) -> None:
-        """Draw the place at which the debugger stands."""
+        """Draw the event at which the debugger stands."""
         if self._is_leaving:
             return
         debugger = self.debugger
@@ -250,7 +250,7 @@ class DebuggerApp(App[None]):
         self.query_one("#chain", Static).update(chain_text(debugger.why()))
 
     def _try(self, function: Callable[[], object]) -> None:
-        """Do something and draw; a mistake is reported below and changes nothing."""
+        """Call a function and redraw; an error is shown in a notification and changes nothing."""
         try:
             function()
         except FakeKafkaError as error:
@@ -263,10 +263,10 @@ class DebuggerApp(App[None]):
             return
         self._go(self.debugger.going_to(number))
 
-    # -- long ways -----------------------------------------------------------------------------
+    # -- long moves ----------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action is possible now; None shows its key, but greyed out."""
+        """Return whether an action is allowed now; None shows its key greyed out."""
         if action == "stop":
             return self._is_going
         known = any(isinstance(one, Binding) and _name(one) == action for one in self.BINDINGS)
@@ -275,9 +275,9 @@ class DebuggerApp(App[None]):
     def _go(
         self, going: Going[Result], then: Callable[[Result], object] = lambda result: None
     ) -> None:
-        """Go a way in slices, keep the screen alive meanwhile, and do something with the result.
+        """Carry out a move in slices, keep the screen responsive, and pass the result to ``then``.
 
-        There is one way at a time: another is refused.
+        Only one move can be in progress; another is refused.
         """
         if self._is_going:
             self.notify("one run at a time; Ctrl-C stops it", severity="warning")
@@ -290,7 +290,7 @@ class DebuggerApp(App[None]):
             self.run_worker(self._go_on(going, then))
 
     def _gone(self, going: Going[Result], then: Callable[[Result], object], span_s: float) -> bool:
-        """Go on for some time; True at the end, which is drawn."""
+        """Continue a move for some seconds; return True, after a redraw, if it has ended."""
         until_s = time.monotonic() + span_s
         try:
             self._progress = next(going)
@@ -343,7 +343,7 @@ class DebuggerApp(App[None]):
         self.query_one("#title", Static).update(text)
 
     def exit(self, *arguments: Any, **options: Any) -> None:
-        """Leave the view; nothing is drawn from now on."""
+        """Leave the application; nothing is drawn from now on."""
         self._is_leaving = True
         super().exit(*arguments, **options)
 
@@ -357,7 +357,7 @@ class DebuggerApp(App[None]):
 
         self.push_screen(Ask(question, hint, value), answered)
 
-    # -- going ---------------------------------------------------------------------------------
+    # -- moving --------------------------------------------------------------------------------
 
     def action_step(self, direction: int) -> None:
         debugger = self.debugger
@@ -409,7 +409,7 @@ class DebuggerApp(App[None]):
         self._is_playing = not self._is_playing
 
     def _play_on(self) -> None:
-        # Not below a question.
+        # Do not step while a question is open.
         if self._is_playing and len(self.screen_stack) == 1 and not self._is_leaving:
             self._is_playing = self.debugger.step()
             self.show()

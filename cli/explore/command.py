@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ExploreGroup(TyperGroup):
-    """Takes ``explore PATH::TEST`` for ``explore test PATH::TEST``."""
+    """Accepts ``explore PATH::TEST`` as short for ``explore test PATH::TEST``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and any(map(is_test, args)):
@@ -28,7 +28,7 @@ class ExploreGroup(TyperGroup):
 
 
 def is_test(argument: str) -> bool:
-    """Return whether an argument names a test as pytest does, or a file with tests."""
+    """Return whether an argument is a pytest node id, or a file with tests."""
     return "::" in argument or argument.endswith(".py")
 
 
@@ -58,7 +58,7 @@ def explore(
 ) -> None:
     """Look for broken promises: random clusters, clients and faults in virtual time.
 
-    The exit status is 1 if a promise was broken that nothing known of Kafka explains.
+    The exit status is 1 if a promise was broken that no known behaviour of Kafka explains.
     """
     if context.invoked_subcommand is not None:
         return
@@ -83,7 +83,7 @@ def explore(
 
 
 def _tell(found: ClusterExploration, out: Path | None, *, shrinks: bool) -> list[ShortFind]:
-    """Print what was found, each find made short, and write it."""
+    """Print what was found, shrink each find, and write it to the directory."""
     from ...exploration.findings import (
         coverage_lines,
         finding_lines,
@@ -126,9 +126,9 @@ def replay(
     trace: Path | None = typer.Option(None, help="record the run to this file"),
     shrink: bool = typer.Option(False, help="leave out what the first violation does not need"),
 ) -> None:
-    """Run one history and say what happens in it.
+    """Run one history and report what happens in it.
 
-    The exit status is 1 if a promise was broken, known as Kafka's own or not.
+    The exit status is 1 if a promise was broken, whether as a known behaviour of Kafka or not.
     """
     from ...exploration.history import History, read_history, run
     from ...exploration.shrinking import shrunk
@@ -156,7 +156,7 @@ def replay(
 
 @app.command("promises")
 def promises() -> None:
-    """Say which promises are watched, and what each means."""
+    """List the promises that are watched, and what each means."""
     from ...exploration.history import TARGETS
 
     shown: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The output and input that the explorations of clusters and of tests share."""
+"""Input and output shared by the explorations of clusters and of tests."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ console: Console = Console(highlight=False)
 
 
 def print_line(line: str) -> None:
-    """Print a line as it is, however long."""
+    """Print a line without markup or wrapping."""
     console.print(line, markup=False, soft_wrap=True)
 
 
 def seconds(text: str) -> float:
-    """The seconds of a budget such as 90s; ``UsageError`` if it is none."""
+    """Parse a budget such as 90s into seconds; raise ``UsageError`` if it is malformed."""
     matched = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text)
     if matched is None:
         raise UsageError(f"--budget takes 90s, 10m or 2h, not {text!r}")
@@ -35,7 +35,7 @@ def seconds(text: str) -> float:
 
 
 def steps_of(text: str | None) -> tuple[Step[Any], ...] | None:
-    """The steps of an option, with semicolons between."""
+    """Parse the steps in an option, which are separated by semicolons."""
     from ...exploration.step import parse_step
 
     if text is None:
@@ -44,12 +44,12 @@ def steps_of(text: str | None) -> tuple[Step[Any], ...] | None:
 
 
 def be_silent() -> None:
-    """Leave warnings of the emulation out: faults make it give many."""
+    """Suppress warnings of the emulation, as faults cause many."""
     logging.getLogger("fakekafka").addHandler(logging.NullHandler())
 
 
 def check_extent(runs: int, out: Path | None, resume: bool) -> None:
-    """Raise ``UsageError`` for options that make no sense, before anything is begun."""
+    """Raise ``UsageError`` for options that make no sense, before any work begins."""
     if runs < 1:
         raise UsageError(f"--runs must be at least 1, not {runs}")
     if resume and out is None:
@@ -63,7 +63,7 @@ def carry_out(
     out: Path | None,
     budget_s: float | None,
 ) -> BaseException | None:
-    """Run an exploration and show its progress; returns what ended it early."""
+    """Run an exploration and show its progress; return the exception that ended it early."""
     from ...exploration.explorer import explore
     from ...spark_bench.engines.engine import open_engine
     from ..bench_progress import BatchProgress
@@ -75,7 +75,7 @@ def carry_out(
 
 
 def leave(exploration: Exploration, ended: BaseException | None, holds: bool) -> NoReturn:
-    """End the command with the status that says how the exploration went."""
+    """Exit with the status that reports the result of the exploration."""
     if ended is None:
         raise typer.Exit(0 if holds else DOES_NOT_HOLD)
     done, runs = len(exploration.done), exploration.settings.runs

@@ -1,4 +1,4 @@
-"""``fakekafka explore PATH::TEST``: faults on the cluster and the programs of a user's test."""
+"""``fakekafka explore PATH::TEST``: injects faults into a user's test, its cluster and programs."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def explore_test(
     target: str | None = typer.Option(None, hidden=True),
     invariants: str | None = typer.Option(None, hidden=True),
 ) -> None:
-    """Attack a test of yours, again and again: faults on its cluster and on its programs.
+    """Attack one of your tests repeatedly with faults on its cluster and on its programs.
 
-    The exit status is 1 if the test fails in a run.
+    The exit status is 1 if the test fails in any run.
     """
     from ...exploration import directory
     from ...exploration.programs.exploration import ProgramExploration, SettingsOfTest
@@ -64,7 +64,7 @@ def explore_test(
 
 
 def _prepare() -> None:
-    """Be a process in which a run is always the same: sets of strings have a fixed order."""
+    """Make runs in this process reproducible by pinning the hash seed, and suppress warnings."""
     from ...testing.recording import hash_seed
 
     be_silent()
@@ -73,7 +73,7 @@ def _prepare() -> None:
 
 
 def _tell(exploration: ProgramExploration, out: Path | None, *, shrinks: bool) -> bool:
-    """Print in which ways the test fails, and write each; returns whether there are any."""
+    """Print the ways in which the test fails, and write each; return whether there are any."""
     from ...exploration.programs.findings import (
         find_lines,
         find_of,
@@ -106,7 +106,7 @@ def _print_all(lines: Iterable[str]) -> None:
 
 
 def replay_test(test: str, seed: int, steps: str | None, trace: Path | None, shrink: bool) -> None:
-    """Run a test once under a seed and with the faults that are given, or that the seed draws."""
+    """Run a test once under a seed, with the given faults, or with those that the seed draws."""
     from ...exploration.programs.explored_test import closed_at_the_end
     from ...exploration.programs.history import FaultHistory
 
@@ -118,7 +118,7 @@ def replay_test(test: str, seed: int, steps: str | None, trace: Path | None, shr
 
 
 def _replay(history: FaultHistory, trace: str | None, *, shrinks: bool) -> bool:
-    """Run a history and tell of it; returns whether the test fails."""
+    """Run a history and print what happens; return whether the test fails."""
     from ...exploration.shrinking import shrunk
 
     outcome, failure = history.outcome(trace, records=True)

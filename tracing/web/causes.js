@@ -1,4 +1,5 @@
-// Cause and effect: the chain that led to an event, what it led to, what happened before it.
+// Cause and effect: the chain that led to an event, its effects, and what happened before it.
+// As in tracing/reading/causes.py, which says more.
 
 import { decidedBy } from './refusals.js'
 import { isRoot } from './text.js'
@@ -24,7 +25,7 @@ async function parentOf(store, event) {
   return (await releasedBy(store, event)) ?? store.bySeq(event.cause)
 }
 
-/** The release of the message that arrives, if it was kept back by a cut, a pause or a rule. */
+/** The release of an arriving message that was held by a cut link, a pause or a rule. */
 async function releasedBy(store, event) {
   if (event.kind !== 'deliver' || event.message === null) return null
   const first = Math.max(event.cause + 1, event.seq - RELEASE_MAX)
@@ -53,7 +54,7 @@ async function chainOf(store, event) {
   return chain
 }
 
-/** For the first append of a new leader: the event that made it the leader. */
+/** The event that made a broker the leader, if an event is its first append as such. */
 async function enabledBy(store, event) {
   for (const [path, old] of event.delta) {
     if (!path.endsWith('/log_end_offset') || old === null) continue
@@ -65,15 +66,15 @@ async function enabledBy(store, event) {
   return null
 }
 
-/** What made a broker the leader that it is when an event happens; null if it is not. */
+/** The event that made a broker the leader it is at an event; null if it is none. */
 async function ledSince(store, partition, event) {
   const role = await store.lastChange(`${partition}/role`, event.seq)
   if (!role || role.now !== 'leader' || role.event.seq === event.seq) return null
   return role.event
 }
 
-/** For the fetch with which a replica joins the ISR: what made it a follower, if that was after the
- *  last change of the ISR. */
+/** The event that made a replica a follower, for the fetch with which it joins the ISR; null if the
+ *  ISR changed after it. */
 async function joinedSince(store, event) {
   if (event.type !== 'FetchRequest') return null
   for (const [path, , now] of event.delta) {
@@ -88,7 +89,8 @@ async function joinedSince(store, event) {
   return null
 }
 
-/** For a client's request: what made its broker the leader, if that was after an event. */
+/** The event that made a broker the leader, for a client's request to that broker; null if that was
+ *  not after the event `since`. */
 async function waitedFor(store, event, since) {
   if (event.kind !== 'deliver' || !OF_CLIENTS.includes(event.type)) return null
   const { replica_id: replica = -1, partitions } = event.fields
@@ -102,7 +104,7 @@ async function waitedFor(store, event, since) {
   return null
 }
 
-/** For a delivery that answers what the actor had asked: where the chain goes on, there. */
+/** Index after the sending of the request that a delivery answers; null if it is not an answer. */
 function askedAt(chain, index) {
   const event = chain[index]
   if (event.kind !== 'deliver' || event.peer === event.actor || isAsked(event)) return null
@@ -123,7 +125,7 @@ function matters(chain, index, back) {
   return !['send', 'hold', 'state'].includes(event.kind)
 }
 
-/** Whether a timer only went on, or a client only tried again: the last time says it all. */
+/** Whether a timer fired or a client tried again later in the chain: the last time is enough. */
 function isRepeated(kept, event) {
   if (!REPEATED.includes(event.kind)) return false
   return kept
@@ -134,14 +136,14 @@ function isRepeated(kept, event) {
     )
 }
 
-/** Whether an event changed more than what waits at a controller. */
+/** Whether an event changed more than the controller's queue. */
 function changesSomething(event) {
   const isNews = ([path]) => !BOOKKEEPING.some((end) => path.endsWith(end))
   return event.hasDelta && event.delta.some(isNews)
 }
 
-/** The chain without sendings, questions that were answered, waiting for one's turn, and all but
- *  the last of what was tried again and again. */
+/** The chain without sendings, answered requests, waits for a turn in a queue, and all but the last
+ *  of repeated attempts. */
 function fold(chain) {
   const kept = [chain[0]]
   let index = 1
@@ -158,7 +160,7 @@ function fold(chain) {
   return kept
 }
 
-/** The folded chain, with what came together in it with a cause that it names. */
+/** Folds a chain and inserts the contributing causes. */
 async function told(store, chain) {
   const kept = fold(chain)
   const others = [
@@ -172,7 +174,7 @@ async function told(store, chain) {
   return kept
 }
 
-/** The chain beyond a wait for somebody who was well, and who waited in his turn. */
+/** Continues a chain through a wait for a healthy peer with the peer's own wait and its cause. */
 async function throughWaits(store, chain) {
   for (const [index, event] of chain.slice(0, HOPS_ASKED).entries()) {
     const inner = await waitedInTurn(store, event)
@@ -203,8 +205,8 @@ export async function why(store, event, isFolded = true) {
   return told(store, chain)
 }
 
-/** For an answer with an error, and what a client did about it: the answer, the request, and why
- *  it had to be refused. */
+/** The answer, the request and the causes of the refusal, if a chain begins with an error answer or
+ *  a client's reaction to one; else null. */
 async function whyRefused(store, chain) {
   const most = chain[0].kind.startsWith('client_') ? ANSWER_MAX : 1
   for (const [index, answer] of chain.slice(0, most).entries()) {
@@ -221,7 +223,7 @@ async function whyRefused(store, chain) {
   return null
 }
 
-/** What an event led to, as [event, depth] in the order of a tree, and whether that is all. */
+/** The effects of an event, as [event, depth] in the order of a tree, and whether these are all. */
 export async function effects(store, event, isCancelled) {
   const children = new Map([[event.seq, []]])
   const first = store.chunkOfSeq(event.seq)
@@ -255,7 +257,7 @@ export async function effects(store, event, isCancelled) {
 
 const NEAR = 3000
 
-/** Numbers of the decoded events near one that happened before it, and of those after it. */
+/** Numbers of the decoded events near an event that causally precede it, and that follow it. */
 export function happensBefore(store, place) {
   const event = store.at(place)
   const before = new Set(),

@@ -1,4 +1,4 @@
-// The space-time diagram: a lane for every actor, an arrow for every message, time goes down.
+// The space-time diagram: a lane for every actor, an arrow for every message; time runs downwards.
 
 import { colours } from './dom.js'
 
@@ -23,7 +23,7 @@ function rank(actor) {
   return found < 0 ? RANKS.length : found
 }
 
-/** A name of few letters for the head of a lane. */
+/** A short name for the head of a lane. */
 export function shortName(actor) {
   const match = /^(broker|controller|zk)-(\d+)$/.exec(actor)
   if (match) return { broker: 'b', controller: 'c', zk: 'zk' }[match[1]] + match[2]
@@ -32,7 +32,7 @@ export function shortName(actor) {
   return actor.slice(0, 3)
 }
 
-/** The lanes of a run from left to right; fetchers stand in their broker's. */
+/** The lanes of a run from left to right; fetchers share the lane of their broker. */
 export class Lanes {
   constructor(actors) {
     const shown = [...new Set(actors.map((actor) => this.home(actor, actors)))]
@@ -61,7 +61,7 @@ export function messageColour(type) {
   return /^Fetch/.test(type ?? '') ? quiet : accent
 }
 
-/** Where actors were down: lane to [from event, to event]. */
+/** The times in which actors were down: lane to a list of [from event, to event]. */
 export function outagesOf(marks, lanes) {
   const found = new Map(),
     open = new Map()
@@ -79,7 +79,7 @@ export function outagesOf(marks, lanes) {
   return found
 }
 
-/** Draws what is in view. `items` are {event, y}; `yOf` gives the place of any event's number. */
+/** Draws the events in view. `items` are {event, y}; `yOf` maps an event's number to its y. */
 export function drawDiagram(context, size, view) {
   const { lanes, items } = view
   const x = (actor) => (lanes.index(actor) + 0.5) * view.laneWidth

@@ -1,4 +1,4 @@
-// Small helpers for elements and colours. Text is always text: nothing of a trace is read as HTML.
+// Small helpers for elements and colours. Texts of a trace are never parsed as HTML.
 
 /** An element with attributes; handlers are functions, children are elements or texts. */
 export function el(tag, attributes = {}, ...children) {
@@ -33,7 +33,7 @@ const NAMES = [
 ]
 let known = null
 
-/** The colours of the theme that is on. */
+/** The colours of the current theme. */
 export function colours() {
   if (!known) {
     const probe = document.body.appendChild(document.createElement('i'))
@@ -75,7 +75,7 @@ export function sharpen(canvas, width, height) {
   return context
 }
 
-/** Lets the page do what else waits for it. */
+/** Yields to the page's event loop. */
 export function breath() {
   return new Promise((resolve) => setTimeout(resolve))
 }

@@ -1,4 +1,4 @@
-// The list of events beside the diagram, as much of both as fits on the screen.
+// The list of events beside the diagram; only the part in view is drawn.
 
 import { el, sharpen } from './dom.js'
 import { drawDiagram } from './diagram.js'
@@ -56,7 +56,7 @@ export class EventList {
     this.draw()
   }
 
-  /** There are more rows below. */
+  /** Makes room for rows that were added at the end. */
   grow() {
     this.spacer.style.height = `${Math.min(this.height, HEIGHT_MAX_PX)}px`
     this.window.style.marginTop = `${-Math.min(this.height, HEIGHT_MAX_PX)}px`
@@ -79,7 +79,7 @@ export class EventList {
     )
   }
 
-  /** Pixels of the whole picture above the view. */
+  /** Number of pixels of the whole picture that are above the view. */
   get top() {
     const { scrollTop } = this.scroller
     if (this.height <= HEIGHT_MAX_PX) return scrollTop
@@ -94,7 +94,7 @@ export class EventList {
       : whole
   }
 
-  /** Brings the chosen event into view, a third from the top unless it is there already. */
+  /** Scrolls the chosen event to a third from the top, unless it is already in view. */
   reveal() {
     const { chosen, pairs, chosenRow } = this.app
     if (!chosen && !pairs) return
@@ -112,7 +112,7 @@ export class EventList {
     this.zoom(event.deltaY < 0 ? 1.25 : 0.8, event.offsetY)
   }
 
-  /** Makes time wider or narrower; the moment at `y` stays where it is. */
+  /** Stretches or shrinks the time axis; the moment at `y` stays in place. */
   zoom(factor, y = this.viewHeight / 3) {
     if (!this.isTimed) return
     const us = (this.top + y) / this.pxPerUs
@@ -164,7 +164,7 @@ export class EventList {
     return (us - this.app.store.chunks[0].from_us) * this.pxPerUs + 20 - this.top
   }
 
-  /** One row for each event. Those beyond the lower edge may have been sent above it. */
+  /** One row for each event, also for some below the view: their arrows may reach into it. */
   orderedItems() {
     const { store, rows } = this.app
     const first = Math.max(Math.floor(this.top / ROW_PX), 0)
@@ -187,7 +187,7 @@ export class EventList {
     return item.event ? item : { ...item, event: LOADING, isLoading: true }
   }
 
-  /** The events of the span of time in view, at most some thousands. */
+  /** The events of the time span in view, at most `ITEMS_MAX`. */
   timedItems() {
     const { store, rows } = this.app
     const startUs = store.chunks[0].from_us + (this.top - 20) / this.pxPerUs
@@ -330,7 +330,7 @@ const LOADING = {
   cause: null,
 }
 
-/** Whether two events that belong together say the same at the same time. */
+/** Whether the two events of a pair have the same time and summary. */
 function isEqual(left, right) {
   if (left === LOADING || right === LOADING) return false
   return left.timeUs === right.timeUs && summary(left) === summary(right)

@@ -1,4 +1,4 @@
-// What the filter and the search understand: words, or an expression like that of `trace grep`.
+// The language of the filter and the search: words, or an expression as in `trace grep`.
 
 import { summary } from './text.js'
 
@@ -162,7 +162,8 @@ class FilterParser {
   }
 }
 
-/** A test of events, and what must be equal in each that passes. Throws SyntaxError. */
+/** A test of events, and the columns with the values that every passing event must have. Throws
+ *  SyntaxError. */
 export function compileFilter(text, store) {
   if (/==|!=|[<>]=?|\bin\b|^not\b/.test(text)) {
     const parser = new FilterParser(text, store)
@@ -182,7 +183,7 @@ export function compileFilter(text, store) {
   return { test, required: {} }
 }
 
-/** Kind, actors and type in small letters; the same few of them come again and again. */
+/** Kind, actors and type in lower case; cached, as few combinations occur. */
 function headOf(event, known) {
   const [, , kind, actor, peer, type] = event.raw
   const key = ((kind * 4096 + actor) * 4096 + (peer ?? 4095)) * 4096 + (type ?? 4095)
@@ -195,8 +196,8 @@ function headText(event) {
   return `${event.kind} ${event.actor} ${event.peer ?? ''} ${event.type ?? ''}`.toLowerCase()
 }
 
-/** A test that looks at payloads as they are stored. Words that names of fields or of errors hold
-    are found only in the whole line, which takes far longer to write. */
+/** A fast test that searches payloads as they are stored. Words that may be part of field or error
+    names pass it: only the event's line has these names, which takes far longer to make. */
 function quickTest(words, store) {
   const fields = Object.values(store.schema).flatMap((list) => list.map(([name]) => name))
   const names = Object.values(store.enums).flatMap((table) => Object.values(table))
@@ -212,7 +213,7 @@ function quickTest(words, store) {
   }
 }
 
-/** Goes through a whole trace; calls `found` per chunk. Chunks are read before their turn. */
+/** Goes through a whole trace and calls `found` for each chunk. The next chunk is read ahead. */
 export async function scan(store, filter, found, isCancelled) {
   const wanted = store.chunks.flatMap((_, i) => (store.mayHold(i, filter.required) ? [i] : []))
   for (const [turn, index] of wanted.entries()) {

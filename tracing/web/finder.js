@@ -12,19 +12,19 @@ export class Finder {
     this.scanners = new Map()
   }
 
-  /** Who looks through a run. */
+  /** The scanner that searches a run for the filter or the search. */
   scanner(store, name = 'filter') {
     const key = `${store.name} ${name}`
     if (!this.scanners.has(key)) this.scanners.set(key, new Scanner(store))
     return this.scanners.get(key)
   }
 
-  /** The runs have gone on. */
+  /** Makes all scanners read their runs anew, as these have gone on. */
   forget() {
     for (const scanner of this.scanners.values()) scanner.forget()
   }
 
-  /** Chooses the next event, from the chosen one on, for which a test holds. */
+  /** Chooses the nearest event in a direction from the chosen one that passes a test. */
   async seek(direction, filter) {
     const { app } = this
     const { store, place } = app

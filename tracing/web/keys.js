@@ -1,4 +1,4 @@
-// The keys, and the table that tells them.
+// The keyboard shortcuts, and the table that explains them.
 
 import { byId, el } from './dom.js'
 
@@ -24,7 +24,7 @@ const KEYS = [
   ['?', 'this help'],
 ]
 
-/** Shows what every key does. */
+/** Shows the table of keyboard shortcuts. */
 export function showKeys() {
   const rows = KEYS.map(([key, what]) =>
     el('tr', {}, el('th', { scope: 'row' }, key), el('td', {}, what)),
@@ -34,7 +34,7 @@ export function showKeys() {
   byId('keys').showModal()
 }
 
-/** Does what the key of an event stands for. */
+/** Performs the action of a keyboard event. */
 export function handleKey(app, event) {
   if (event.key === 'Escape') {
     if (app.filterText) app.setFilter('')

@@ -1,9 +1,9 @@
-// The controls of a run that goes on behind the page: steps, breakpoints, faults.
+// The controls of a running simulation behind the page: steps, breakpoints, faults.
 
 import { byId, el, notice } from './dom.js'
 import { inflate } from './store.js'
 
-/** Parts of the trace of the run behind this page. */
+/** Fetches parts of the trace from the running simulation. */
 class LiveParts {
   constructor(headers) {
     this.headers = headers
@@ -77,7 +77,7 @@ export class Live {
     return told
   }
 
-  /** Asks for something that moves the run, and shows where it stands then. */
+  /** Sends a command that advances the run, and shows the event at which it then stands. */
   async post(verb, asked) {
     if (this.isBusy) return
     this.isBusy = true
@@ -105,7 +105,7 @@ export class Live {
     }
   }
 
-  /** Buttons for what may be done to each broker after the chosen event. */
+  /** Makes the buttons for faults of each broker at the chosen event. */
   tell() {
     const { chosen, lanes, outages } = this.app
     const brokers = lanes.names.filter((name) => /^broker-\d+$/.test(name))

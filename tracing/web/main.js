@@ -1,4 +1,4 @@
-// The page: what is chosen, the keys, the address. The parts that draw ask this one.
+// The page's state: the chosen event, the filter, the address. The parts that draw read it here.
 
 import { happensBefore } from './causes.js'
 import { Lanes, outagesOf, shortName } from './diagram.js'
@@ -62,7 +62,7 @@ class App {
     document.documentElement.dataset.ready = 'yes'
   }
 
-  /** Makes a run the one that is looked at. */
+  /** Makes a run the current one. */
   use(store) {
     this.store = store
     this.overview = store.overview
@@ -267,9 +267,9 @@ class App {
     return this.goToTime(Number(time[1]) * { us: 1, ms: 1e3, s: 1e6, min: 6e7 }[time[2]])
   }
 
-  // -- a simulation that runs ------------------------------------------------------------------
+  // -- a running simulation --------------------------------------------------------------------
 
-  /** Takes what a run behind the page has added, and shows the event where it stands. */
+  /** Loads the events that a running simulation has added, and shows an event. */
   async grow(seq) {
     const { store } = this
     await store.reopen()
@@ -292,7 +292,7 @@ class App {
     if (`#${hash}` !== location.hash) history.replaceState(null, '', `#${hash}`)
   }
 
-  /** Shows what an address names; by then the page may have written another over it. */
+  /** Shows the event, filter and tab in an address, which `location` may no longer have. */
   async readAddress(address = location.href) {
     clearTimeout(this.addressTimer)
     const hash = new URLSearchParams(new URL(address).hash.slice(1))
@@ -380,6 +380,6 @@ function openPage() {
   })
 }
 
-// The page's worker has the same script.
+// The page's worker runs the same script.
 if (typeof document === 'undefined') serveScans()
 else openPage()

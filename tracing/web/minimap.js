@@ -1,4 +1,4 @@
-// The whole run in one strip: how busy it was, who led each partition, faults, and what is in view.
+// The whole run in one strip: density of events, leaders of partitions, faults, the chosen event.
 
 import { brokerColour, colours, sharpen } from './dom.js'
 import { formatTime } from './text.js'
@@ -6,7 +6,7 @@ import { formatTime } from './text.js'
 const BUSY_PX = 18
 const BANDS_MAX = 6
 const BAND_PX = 6
-/** Stands for the leader of a partition whose topic is deleted. */
+/** Stands for the leader of a partition whose topic is deleted or being deleted. */
 const DELETED = -1
 const MARK_COLOURS = {
   crash: 'bad',
@@ -55,7 +55,7 @@ export class Minimap {
     this.app.goToTime(this.timeAt(event.offsetX))
   }
 
-  /** What lies below the pointer, as the box's title. */
+  /** Describes what is below the pointer in the box's title. */
   hover(event) {
     const at = this.timeAt(event.offsetX)
     const reach = (this.spanUs / this.width) * 4

@@ -1,11 +1,11 @@
-// Reads MessagePack: the bodies of a trace's chunks and snapshots. Cut bytes are extension 1.
+// Reads MessagePack, as in the bodies of chunks and snapshots. Truncated bytes are extension 1.
 
 const TEXT = new TextDecoder('utf-8', { fatal: true })
 const LAX = new TextDecoder()
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** Bytes as text where they are text, else hexadecimal. */
+/** Bytes as text if they are printable UTF-8, else in hexadecimal. */
 export function bytesText(bytes) {
   let isAscii = true
   for (const byte of bytes) {

@@ -1,4 +1,4 @@
-// What is known of the chosen event: its payload, why it happened, what it led to, the state.
+// The panels about the chosen event: its payload, its causes, its effects, the state after it.
 
 import { effects, why } from './causes.js'
 import { byId, el } from './dom.js'
@@ -8,7 +8,7 @@ const DEPTH_MAX = 12
 const STATE_MAX = 600
 const TABS = ['Event', 'Why', 'Effects', 'State']
 
-/** A value with its parts below it, open where they are few. */
+/** A value with its parts below it, expanded if they are few. */
 function tree(name, value, depth = 0) {
   const isParts =
     value !== null && typeof value === 'object' && !('head' in value && 'length' in value)
@@ -158,7 +158,7 @@ export class Panels {
     return parts
   }
 
-  /** What differs in the other run's event. */
+  /** A table of the differences from the other run's event. */
   difference(event, other) {
     const rows = []
     const add = (name, left, right) => {

@@ -1,5 +1,5 @@
 // The partitions after the chosen event: every replica's log with its end and high watermark, and
-// how they grew over the run.
+// their growth over the run.
 
 import { brokerColour, colours, el, sharpen } from './dom.js'
 import { formatCount } from './text.js'
@@ -18,8 +18,8 @@ function json(text) {
   }
 }
 
-/** The partitions that there are, with their replicas as the brokers have them and those assigned
-    in ZooKeeper. First come those that are told first, as the ones with the most records. */
+/** The partitions that exist, with the replicas that brokers have and those assigned in ZooKeeper.
+    Partitions named in `toldFirst` come first. */
 export function partitionsOf(state, toldFirst = []) {
   const found = new Map()
   const deleted = new Set()
@@ -188,7 +188,7 @@ export class Partitions {
     const x = (us) => ((us - firstUs) / (buckets * widthUs)) * width
     for (const [i, [, us, leader]] of (overview.bands[name] ?? []).entries()) {
       const next = overview.bands[name][i + 1]
-      if (leader === -1) continue // deleted: nobody misses a leader
+      if (leader === -1) continue // the topic is deleted, so that no leader is missing
       context.fillStyle = leader === null ? colours().bad : brokerColour(leader)
       context.globalAlpha = leader === null ? 0.35 : 0.22
       context.fillRect(x(us), 0, (next ? x(next[1]) : width) - x(us), height)

@@ -1,4 +1,4 @@
-// What an answer with an error goes back to: the state for which its broker had to refuse.
+// Finds the cause of an error answer: the state because of which the broker refused the request.
 // As in tracing/reading/refusals.py, which says more.
 
 const DECIDED_BY = {
@@ -30,7 +30,7 @@ function* errorsOf(value, depth = 0) {
   for (const item of Object.values(value)) yield* errorsOf(item, depth + 1)
 }
 
-/** The event for which a request was answered with an error; null if nothing tells. */
+/** The event because of which a request was answered with an error; null if unknown. */
 export async function decidedBy(store, answer, request) {
   for (const [error, partition] of errorsOf(answer.fields)) {
     if (error === STALE_CONTROLLER) return newerController(store, request)
@@ -60,7 +60,7 @@ async function lastMatching(store, pattern, answer) {
   return found
 }
 
-/** The first request at the same broker from a controller with a greater epoch. */
+/** The first message with a greater controller epoch that reached the same broker. */
 async function newerController(store, request) {
   const own = request.epochs?.[0] ?? null
   if (own === null) return null

@@ -1,4 +1,4 @@
-// Which events the rows of the list show: all, those of a filter, or those of two runs in pairs.
+// Maps rows of the list to events: all events, those that pass a filter, or pairs of two runs.
 
 /** Rows of one run. */
 export class Rows {
@@ -33,8 +33,8 @@ export class Rows {
   }
 }
 
-/** Rows of two runs: equal ones up to the first difference, then stretches that both have or that
- *  stand on the two sides of a difference, then both tails. */
+/** Rows of two runs: equal events up to the first difference, then stretches that both share or
+ *  that are the two sides of a difference, then both tails. */
 export class PairRows {
   constructor(left, right, comparison) {
     this.left = left

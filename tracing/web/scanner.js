@@ -1,5 +1,5 @@
-// The look through a whole trace. It is done by a worker, with a memory of its own: a million
-// events leave much to be collected, and the page must not wait for that.
+// Searches a whole trace in a worker, which has its own heap: a million events make much garbage,
+// and the page must not pause while it is collected.
 
 import { byId } from './dom.js'
 import { compileFilter, scan } from './filter.js'
@@ -8,7 +8,7 @@ import { inflate, packedBytes, Store } from './store.js'
 const TOLD_EVERY_MS = 100
 const CHUNKS_KEPT_BY_WORKER = 4
 
-/** The page's side: hands parts of the trace to the worker, and takes what it has found. */
+/** The page's side: passes parts of the trace to the worker, and receives its findings. */
 export class Scanner {
   constructor(store) {
     this.store = store
@@ -37,21 +37,21 @@ export class Scanner {
     }
   }
 
-  /** Ends what is looked for; whoever waits for it goes on. */
+  /** Ends the current search and resolves its promise. */
   cancel() {
     this.round++
     this.tell = null
     this.end?.()
   }
 
-  /** The trace has changed: what the worker knows of it is no longer true. */
+  /** Discards the worker with all it has read, as the trace has changed. */
   forget() {
     this.cancel()
     this.worker?.terminate()
     this.worker = null
   }
 
-  /** Calls `found(places, share)` again and again until all is looked at. */
+  /** Calls `found(places, share)` repeatedly until the whole trace is searched. */
   filter(text, found) {
     return this.ask({ text }, (data) => {
       found(data.places, data.share)
@@ -59,7 +59,7 @@ export class Scanner {
     })
   }
 
-  /** The place of the next event, or of the one before, for which an expression holds; or null. */
+  /** The place of the next or previous event that passes a filter; null if there is none. */
   async next(text, place, direction) {
     let found = null
     await this.ask({ text, place, direction }, (data) => {
@@ -84,7 +84,7 @@ export class Scanner {
   }
 }
 
-/** The worker's side of the parts of a trace: it asks the page for them. */
+/** The parts of a trace in the worker, which requests them from the page. */
 class AskedParts {
   constructor() {
     this.asked = new Map()
@@ -108,7 +108,7 @@ class AskedParts {
   }
 }
 
-/** What the worker does. */
+/** Answers the page's searches, in the worker. */
 export function serveScans() {
   const parts = new AskedParts()
   let opened = null

@@ -1,4 +1,4 @@
-// A trace in memory: its index is there at once, its chunks are decoded when they are looked at.
+// A trace in memory: its index is read at once, its chunks are decoded on demand.
 
 import { unpack } from './msgpack.js'
 import { nameFields } from './text.js'
@@ -19,7 +19,7 @@ const EPOCHS = 8,
   WHY = 11,
   OP = 12
 
-/** One event. What it holds is named when somebody asks. */
+/** One event. The names of its fields and paths are looked up on demand. */
 export class TraceEvent {
   constructor(raw, store) {
     this.raw = raw
@@ -55,7 +55,7 @@ export class TraceEvent {
   }
 }
 
-/** Whether a little-endian bit set holds a number. */
+/** Whether a little-endian bit set contains a number. */
 function inBits(bits, number) {
   return ((bits[number >> 3] ?? 0) >> (number & 7)) & 1
 }
@@ -68,7 +68,7 @@ function fromBase64(text) {
   return bytes
 }
 
-/** The bytes of a part, which lies in a page as base64. */
+/** The bytes of a part, which is base64 if it comes from the page itself. */
 export function packedBytes(packed) {
   return typeof packed === 'string' ? fromBase64(packed) : packed
 }
@@ -78,7 +78,7 @@ export async function inflate(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer())
 }
 
-/** Packed parts that lie in the document itself, each a script element with base64 of gzip. */
+/** Packed parts in the document itself, each a script element with gzip in base64. */
 export class EmbeddedParts {
   constructor(name) {
     this.name = name
@@ -113,7 +113,7 @@ export class Store {
     return JSON.parse(new TextDecoder().decode(await this.parts.read(part)))
   }
 
-  /** Takes the index of a run that has gone on; what has not changed stays decoded. */
+  /** Reads the index of a run that has gone on; unchanged chunks stay decoded. */
   async reopen() {
     const before = this.chunks
     const { generation } = this
@@ -200,7 +200,8 @@ export class Store {
     return (await this.chunk(index))[place - this.chunks[index].place] ?? null
   }
 
-  /** Place of the last event whose number is at most `seq`; exact where chunks have no holes. */
+  /** Place of the last event whose number is at most `seq`. If numbers have gaps, as in a part of a
+   *  trace, it is exact only in a decoded chunk. */
   placeOf(seq) {
     const index = this.chunkOfSeq(seq)
     const chunk = this.chunks[index]
@@ -214,7 +215,7 @@ export class Store {
     return chunk.place + place
   }
 
-  /** The event with a number, or null: a part of a trace lacks some. */
+  /** The event with a number; null if a part of a trace lacks it. */
   async bySeq(seq) {
     if (seq === null || seq < 0 || !this.chunks.length) return null
     await this.chunk(this.chunkOfSeq(seq))
@@ -267,7 +268,7 @@ export class Store {
     return entries
   }
 
-  /** The state after an event: path to [value, number of the event that gave it]. */
+  /** The state after an event: path to [value, number of the event that set it]. */
   async stateAt(seq) {
     let before = -1
     const values = new Map()

@@ -1,4 +1,4 @@
-// An event in words: its fields by name, the line that tells it, times.
+// An event as text: its fields by name, its line in the list, its time.
 
 export const ARROWS = {
   send: '→',
@@ -10,10 +10,10 @@ export const ARROWS = {
   stop: '−',
 }
 const ROOTS = new Set(['start', 'step', 'fault', 'crash', 'restart'])
-// Operations that no application asks for: a client begins them because of what it was told.
+// Operations that no application requests: a client begins them in reaction to a message.
 const OF_ITS_OWN_ACCORD = new Set(['join_group', 'heartbeat', 'find_coordinator', 'offset_fetch'])
 
-/** Whether a chain of causes ends here. */
+/** Whether a chain of causes ends at an event. */
 export function isRoot(event) {
   if (event.kind !== 'client_invoke') return ROOTS.has(event.kind)
   return event.cause === null || !OF_ITS_OWN_ACCORD.has(event.type)
@@ -42,7 +42,7 @@ export function formatCount(number) {
   return number.toLocaleString('en')
 }
 
-/** Names the values of a payload, by the fields and shapes that the trace has for its type. */
+/** Names the values of a payload by the fields and shapes in the trace's schema. */
 export function nameFields(store, type, payload) {
   const fields = Object.hasOwn(store.schema, type) ? store.schema[type] : null
   const named = {}
@@ -86,7 +86,7 @@ function isEmpty(value, name) {
   return typeof value === 'object' && Object.keys(value).length === 0
 }
 
-/** A value in one word. */
+/** A value as a short text. */
 export function word(value) {
   let text
   if (Array.isArray(value)) {
@@ -119,7 +119,7 @@ function entry(item) {
   return words.length ? `${label}(${words.join(' ')})` : label
 }
 
-/** What is worth a glance, on one line. */
+/** The most telling fields of an event, on one line. */
 export function summary(event) {
   if (event.line !== undefined) return event.line
   const words = []
@@ -137,12 +137,12 @@ export function summary(event) {
   return event.line
 }
 
-/** The name of an actor without what all clients of a workload share. */
+/** The name of an actor without the prefix of a workload's clients. */
 export function shortActor(name) {
   return name.replace(/^workload-1-/, '')
 }
 
-/** Who acts, and with whom. */
+/** The actor of an event and its peer. */
 export function whoText(event) {
   const peer = event.peer ? ` ${ARROWS[event.kind] ?? '·'} ${shortActor(event.peer)}` : ''
   return shortActor(event.actor) + peer

@@ -1,4 +1,5 @@
-// What came together with a cause: requests that waited in vain, topics that a controller found.
+// Events with two causes: waits in vain, and partitions that a new controller sets up.
+// As in tracing/reading/waits.py, which says more.
 
 const ASKS_ZOOKEEPER = 'ClientPacket'
 const CAME_MAX = 4000
@@ -7,10 +8,10 @@ const TOPICS = '/znodes/brokers/topics/'
 const WAITED = 'Waited'
 const WAITS_MAX = 8
 
-/** Whether a message asks, so that it answers nothing. */
+/** Whether a message is a request, and so no answer. */
 export const isAsked = ({ type }) => type === ASKS_ZOOKEEPER || Boolean(type?.endsWith('Request'))
 
-/** The first event of a range for which something holds; no chunk is read that cannot have it. */
+/** The first event of a range that passes a test; chunks that cannot have one are not read. */
 async function firstOf(store, start, stop, holds, about = {}) {
   for (let index = store.chunkOfSeq(start); index < store.chunks.length; index++) {
     if (store.chunks[index].first >= stop) break
@@ -22,7 +23,8 @@ async function firstOf(store, start, stop, holds, about = {}) {
   return null
 }
 
-/** Seq of the event at which a wait in vain began; null if it is none, or not in this slice. */
+/** Seq of the event at which a wait in vain began; null if the event is no such wait, or its
+ *  beginning is not in the trace. */
 function begunAt(store, event) {
   if (event.kind !== 'expire' || event.type !== WAITED) return null
   const begun = event.fields.request
@@ -30,7 +32,7 @@ function begunAt(store, event) {
   return isHere ? begun : null
 }
 
-/** The request that an actor sent to the one it waited for, when it was handling an event. */
+/** The request that an actor sent to the peer it waited for, caused by an event. */
 function sentThen(store, wait, begun) {
   const stop = Math.min(begun + SENT_MAX, wait.seq)
   return firstOf(
@@ -46,7 +48,8 @@ function sentThen(store, wait, begun) {
   )
 }
 
-/** For whom the one waited that somebody waited for. His patience may end a little later. */
+/** The peer's own wait in vain because of the request that an actor waited for. It may end a little
+ *  later than the actor's. */
 async function waitOfPeer(store, wait, begun) {
   const sent = await sentThen(store, wait, begun)
   if (!sent) return null
@@ -57,7 +60,7 @@ async function waitOfPeer(store, wait, begun) {
   return firstOf(store, came.seq + 1, wait.seq + CAME_MAX, isHis, { kind: 'expire' })
 }
 
-/** For each wait in vain among events: the request that waited, or what began it. */
+/** For each wait in vain among events, the request that waited, or the event that began it. */
 export async function requestsThatWaited(store, events) {
   const found = []
   for (const event of events) {
@@ -68,8 +71,8 @@ export async function requestsThatWaited(store, events) {
   return found
 }
 
-/** For a wait for somebody who was well: his own wait in vain for somebody else, because of the
- *  same request. */
+/** The last wait in a chain of waits that one request caused: an actor that waits in vain for a
+ *  healthy peer does so because the peer waits in vain for a third. */
 export async function waitedInTurn(store, event) {
   let inner = event
   for (let met = 0; met < WAITS_MAX; met++) {
@@ -82,7 +85,8 @@ export async function waitedInTurn(store, event) {
   return inner === event ? null : inner
 }
 
-/** Who made the topics that a controller found at its start, for partitions that it set up. */
+/** The events that created the topics whose partitions are set up in a chain of causes, unless they
+ *  are in the chain themselves. */
 export async function topicsFound(store, chain) {
   const seqs = new Set(chain.map((event) => event.seq))
   const topics = new Map()
