@@ -1,1 +1,1 @@
-"""The control API, what a cluster can do over HTTP and JSON, and the live page over it."""
+"""The control API, which controls a cluster over HTTP and JSON, and the live page that uses it."""

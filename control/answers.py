@@ -17,13 +17,13 @@ from .operation import NotReady, Operation
 def json_response(
     value: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A value as JSON."""
+    """Return a response with a value as JSON."""
     data = json.dumps(value, default=str).encode()
     return Response(data, status, headers, media_type="application/json")
 
 
 def answer_to_error(error: Exception, operation: Operation) -> Response:
-    """The response to an error; its status says whether caller or cluster is at fault."""
+    """Return the response to an error; its status tells misuse from a refusal by the cluster."""
     status, value = _told(error, operation)
     return json_response(value, status)
 

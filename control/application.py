@@ -26,11 +26,11 @@ from .streams import Streams
 T = TypeVar("T")
 
 _LOOKS_MAX = 2
-"""Threads that look at the cluster for a GET at the same time: each takes time from the cluster."""
+"""Maximum number of concurrent threads for GET requests: each takes time from the cluster."""
 
 
 class Application:
-    """The application of one server; ``close`` ends its streams."""
+    """The application of one server; setting ``closing`` ends its streams."""
 
     def __init__(self, served: ServedCluster) -> None:
         self.served = served
@@ -41,7 +41,7 @@ class Application:
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in OPERATIONS:
             by_path.setdefault(operation.path, {})[operation.method] = operation
-        # A group's id may hold any character.
+        # A group id may contain any character, even a slash.
         routes = [
             Route(path.replace("{group}", "{group:path}"), _Resource(self, ways))
             for path, ways in by_path.items()
@@ -53,10 +53,10 @@ class Application:
             Starlette(routes=routes, exception_handlers={HTTPException: _not_found})
         )
 
-    # -- doing ---------------------------------------------------------------------------------
+    # -- performing ----------------------------------------------------------------------------
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """Return what a function gives that may wait for the cluster, in a thread of its own."""
+        """Run a function that may wait for the cluster in its own thread; return its result."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -90,7 +90,7 @@ class Application:
     async def perform(
         self, operation: Operation, path: Mapping[str, str], given: bytes | Mapping[str, str]
     ) -> Response:
-        """Do what was asked, with a body or with the parameters of a query."""
+        """Perform an operation, with a body or with the parameters of a query."""
 
         def run() -> Response:
             try:
@@ -168,7 +168,7 @@ def _wrong_method(request: Request, allowed: list[str]) -> Refused:
 
 
 class _Fixed:
-    """An answer that is always the same, to GET only."""
+    """A constant response, to GET and HEAD only."""
 
     def __init__(self, path: str, response: Response) -> None:
         self._path = path
@@ -183,7 +183,7 @@ class _Fixed:
 
 
 class _WithoutFinalSlash:
-    """``/topics/`` is ``/topics``."""
+    """Strips final slashes, so that ``/topics/`` is ``/topics``."""
 
     def __init__(self, asgi: ASGIApp) -> None:
         self._asgi = asgi

@@ -1,4 +1,4 @@
-"""Bodies of requests: limits of size and time, and how they are parsed."""
+"""Bodies of requests: limits on their size and time, and their parsing."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..protocol.errors import UsageError
 
 BODY_BYTES_MAX = 1_500_000
 _BRACKETS_MAX = 50_000
-"""Arrays and objects in a body. They take much memory and time, and while one body is read no
-other thread runs."""
+"""Maximum number of arrays and objects in a body. They take much memory and time, and no other
+thread runs while a body is parsed."""
 BODIES_BYTES_MAX = 20_000_000
-"""Of all requests together."""
+"""Maximum number of bytes in the bodies of all requests together."""
 BODY_S_MAX = 30.0
-"""The time that a body may take to come."""
+"""Time in seconds within which a body must arrive."""
 _DRAIN_S = 1.0
 
 
 class NoObject(UsageError):
-    """A body that is not a JSON object."""
+    """Raised for a body that is not a JSON object."""
 
 
 class Refused(Exception):
-    """A request that is answered with an error before anything is done."""
+    """Raised for a request that is refused before its operation runs."""
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
@@ -41,11 +41,12 @@ class Bodies:
 
     def __init__(self) -> None:
         self._parsing = threading.Lock()
-        """One body at a time, as each may take much memory."""
+        """Held while a body is parsed: one at a time, as each may take much memory."""
         self._held_bytes = 0
 
     async def read(self, request: Request) -> bytes:
-        """The whole body; ``Refused`` for one that is too long, too slow, or one too many."""
+        """Read a whole body; raise ``Refused`` if it is too long or too slow, or if all bodies
+        together are too long."""
         raw = bytearray()
         promised = request.headers.get("content-length", "0")
         try:
@@ -74,13 +75,16 @@ class Bodies:
         self._held_bytes += size
 
     def read_object(self, raw: bytes) -> dict[str, Any]:
-        """The JSON object of a body, empty when there is none; raises ``NoObject`` otherwise."""
+        """Parse a body as a JSON object; an empty body gives an empty object.
+
+        Raises ``NoObject`` for any other body.
+        """
         with self._parsing:
             return _read_object(raw)
 
 
 def _read_object(raw: bytes) -> dict[str, Any]:
-    """The JSON object of a body, empty when there is none; raises ``NoObject`` otherwise."""
+    """Parse a body as a JSON object; raise ``NoObject`` if it is not one."""
     if raw.count(b"[") + raw.count(b"{") > _BRACKETS_MAX:
         raise NoObject(f"a body may have at most {_BRACKETS_MAX} arrays and objects")
     try:
@@ -97,9 +101,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 async def _drain(request: Request) -> None:
-    """Take what is left of a body: closing before would reset the connection, answer and all."""
+    """Read the rest of a body: closing with unread data would reset the connection, and the client
+    would lose the answer."""
     if "expect" in request.headers:
-        return  # it waits for leave to send its body
+        return  # the client waits for 100 Continue before it sends the body
     try:
         async with asyncio.timeout(_DRAIN_S):
             async for _ in request.stream():

@@ -1,4 +1,4 @@
-"""Operations on brokers, on the controller, and on leaders."""
+"""Operations on brokers, the controller, and leaders."""
 
 from __future__ import annotations
 

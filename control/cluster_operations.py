@@ -1,4 +1,4 @@
-"""Operations on the cluster as a whole: how it is, waiting for it, emptying it, its events."""
+"""Operations on the cluster as a whole: its state, waiting for it, resetting it, its events."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The whole cluster at one moment, as JSON: what the page shows.
+"""The state of the whole cluster as JSON, which the page shows.
 
-It is read in slices, between which the cluster goes on: with many partitions no slice takes long.
+The state is read in slices, between which the cluster keeps running, so that even with many
+partitions no slice holds it up for long.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
     from .operation import ServedCluster
 
 _SLICE = 500
-"""Partitions that are read without a pause."""
+"""Number of partitions in a slice."""
 
 
 class Leadership(NamedTuple):
-    """Leader and replicas of a partition, as the controller decided."""
+    """Leader and replicas of a partition, as decided by the controller."""
 
     leader: int
-    """-1 without one."""
+    """Broker id of the leader; -1 if there is none."""
     leader_epoch: int
     isr: tuple[int, ...]
     partition_epoch: int
@@ -41,7 +42,8 @@ def _slices(keys: list[TopicPartition]) -> Iterator[list[TopicPartition]]:
 
 
 def _of_controller(running: RunningCluster) -> dict[TopicPartition, Leadership]:
-    """Return what the active controller knows; empty without one, and while a new one loads."""
+    """Return the partitions of the active controller; empty if there is none, or if it is still
+    loading."""
     controller = running.active_controller()
     if controller is None:
         return {}
@@ -79,7 +81,7 @@ def _of_controller(running: RunningCluster) -> dict[TopicPartition, Leadership]:
 
 
 def _of_brokers(running: RunningCluster) -> dict[TopicPartition, Leadership]:
-    """The newest that living brokers heard."""
+    """Return the partitions in the metadata of live brokers, the newest state of each."""
     known: dict[TopicPartition, Leadership] = {}
     for broker in running.living_brokers():
         cache = broker.metadata_cache
@@ -99,14 +101,14 @@ def _of_brokers(running: RunningCluster) -> dict[TopicPartition, Leadership]:
 
 
 def partitions(cluster: Cluster) -> dict[TopicPartition, Leadership]:
-    """Every partition with its leader and replicas, by name."""
+    """Return every partition with its leader and replicas, sorted by name."""
     running = cluster.running
     known = _of_controller(running) or _of_brokers(running)
     return {key: known[key] for key in sorted(known)}
 
 
 def replica_offsets(cluster: Cluster) -> dict[int, dict[TopicPartition, tuple[int, int]]]:
-    """High watermark and log end of every replica that is online, by broker."""
+    """Return high watermark and log end offset of every online replica, by broker."""
     running = cluster.running
     found: dict[int, dict[TopicPartition, tuple[int, int]]] = {}
     for broker in running.living_brokers():
@@ -131,7 +133,7 @@ def _hosted(broker: Broker) -> list[TopicPartition]:
 
 
 def brokers(cluster: Cluster) -> list[dict[str, Any]]:
-    """Every broker with how it is."""
+    """Return every broker with its state."""
     handles = [cluster.broker(broker_id) for broker_id in cluster.broker_ids]
     processes = cluster.running.processes
     return [
@@ -151,7 +153,7 @@ def brokers(cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def zookeepers(cluster: Cluster) -> list[dict[str, Any]]:
-    """Every ZooKeeper server with how it is."""
+    """Return every ZooKeeper server with its state."""
     return [
         {
             "id": server_id,
@@ -165,7 +167,7 @@ def zookeepers(cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def controller(cluster: Cluster) -> dict[str, Any]:
-    """The active controller; nulls without one."""
+    """Return id and epoch of the active controller; None for both if there is none."""
     active = cluster.running.active_controller()
     return {
         "id": None if active is None else active.broker_id,
@@ -174,7 +176,7 @@ def controller(cluster: Cluster) -> dict[str, Any]:
 
 
 def memory(cluster: Cluster) -> dict[str, int] | None:
-    """Memory that records take and may take, in bytes; None without a bound."""
+    """Return the memory that records use and may use, in bytes; None without a bound."""
     bound = cluster.memory
     if bound is None:
         return None
@@ -186,7 +188,7 @@ def memory(cluster: Cluster) -> dict[str, int] | None:
 
 
 def overview(cluster: Cluster) -> dict[str, Any]:
-    """Return what the cluster is, without its topics."""
+    """Return the state of the cluster without its topics."""
     return {
         "kafka_version": cluster.kafka_version,
         "bootstrap_servers": cluster.bootstrap_servers,
@@ -200,7 +202,7 @@ def overview(cluster: Cluster) -> dict[str, Any]:
 
 
 def whole_state(served: ServedCluster) -> dict[str, Any]:
-    """The overview, the faults at work, and every partition with the offsets of its replicas."""
+    """Return the overview, the active faults, and every partition with its replicas' offsets."""
     cluster = served.cluster
     offsets = replica_offsets(cluster)
     topics: dict[str, list[dict[str, Any]]] = {}

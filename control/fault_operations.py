@@ -1,4 +1,4 @@
-"""Operations that set faults to work and end them: links, messages kept back, injected answers."""
+"""Operations that start and end faults: of links, held messages, and injected responses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FILTER = (
 
 
 def network(served: ServedCluster) -> dict[str, Any]:
-    """The rules of the network that are in force."""
+    """Return the rules of the network that are in force."""
     rules = served.cluster.network.rules
 
     def by_link(values: dict[tuple[str, str], Any], name: str) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def network(served: ServedCluster) -> dict[str, Any]:
 
 
 def faults(served: ServedCluster) -> dict[str, Any]:
-    """Everything that is at work: rules, holds, injections, and all of it in words."""
+    """Return all active faults in words, with the network's rules, the holds and injections."""
     return {
         "at_work": [
             {**fault._asdict(), "endings": [ending._asdict() for ending in fault.endings]}
@@ -68,11 +68,11 @@ def faults(served: ServedCluster) -> dict[str, Any]:
     }
 
 
-# -- messages kept back ------------------------------------------------------------------------
+# -- held messages -----------------------------------------------------------------------------
 
 
 def message_filter(served: ServedCluster, arguments: dict[str, Any]) -> MessageFilter:
-    """The messages that the fields of a body, or of a query, mean."""
+    """Return the filter of messages that the fields of a body or query specify."""
     messages = tuple(arguments.get("messages", ()))
     ends = [arguments.get(name) for name in ("source", "target")]
     source, target = (
@@ -91,7 +91,7 @@ def _shown_hold(number: int, order: Order[Hold]) -> dict[str, Any]:
 
 
 def shown_message(delivery: Delivery) -> dict[str, Any]:
-    """A message in few words."""
+    """Return a short description of a message."""
     return {
         "message": type(delivery.message).__name__,
         "source": delivery.sender.name,
@@ -118,7 +118,7 @@ def _release_all(served: ServedCluster, _arguments: dict[str, Any]) -> int:
     return served.cluster.network.release()
 
 
-# -- injected answers --------------------------------------------------------------------------
+# -- injected responses ------------------------------------------------------------------------
 
 
 def _inject(served: ServedCluster, arguments: Arguments) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The faults that are at work, in words, each with what ends it."""
+"""The active faults in words, each with the requests that end it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
     from .operation import Order, ServedCluster
 
 _CUTS_TOLD = 20
-"""Cut links that have entries of their own."""
+"""Maximum number of cut links with an entry of their own."""
 
 
 class Ending(NamedTuple):
     """A request to this API that ends a fault."""
 
     title: str
-    """Of a button, such as ``Heal``."""
+    """Title of a button, such as ``Heal``."""
     method: str
     path: str
     body: Mapping[str, Any] = {}
 
 
 class Fault(NamedTuple):
-    """Something that is not as it should be, because somebody asked for it."""
+    """A fault that was requested and is still active."""
 
     text: str
     endings: tuple[Ending, ...] = ()
     detail: str = ""
-    """Its state now, such as the number of messages held back."""
+    """Current state of the fault, such as the number of held messages."""
 
 
 def faults_at_work(served: ServedCluster) -> Iterator[Fault]:
-    """Everything that was set to work and goes on: brokers, links, messages, answers."""
+    """Yield all active faults of brokers, links, messages and responses."""
     running = served.cluster.running
     for broker_id, process in running.processes.items():
         at = f"/brokers/{broker_id}"
@@ -61,7 +61,7 @@ def faults_at_work(served: ServedCluster) -> Iterator[Fault]:
 
 
 def isolated(rules: NetworkRules, machines: list[str]) -> list[str]:
-    """The machines that no message of another one reaches, nor the other way round."""
+    """Return the machines whose links with all other machines are cut, in both directions."""
     cuts = frozenset(rules.cuts)
     if len(cuts) < len(machines):
         return []

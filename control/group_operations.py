@@ -1,4 +1,4 @@
-"""Operations on consumer groups and transactions, asked of the brokers that coordinate them."""
+"""Operations on consumer groups and transactions, through the brokers that coordinate them."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 _GROUPS, _TRANSACTIONS = Section("groups"), Section("transactions")
 _TIMEOUT_MS = 2000.0
-"""The time that one broker may take; one that is cut off does not answer at all."""
+"""Timeout in milliseconds of a request to one broker; a broker that is cut off never answers."""
 
 
 def _ask(cluster: Cluster, name: str, request: Any) -> Any:
-    """A broker's answer; None if there is none in time."""
+    """Send a request to a broker; return the response, or None if there is none in time."""
     running = cluster.running
 
     async def ask() -> Any:
@@ -63,7 +63,7 @@ def _ask(cluster: Cluster, name: str, request: Any) -> Any:
 
 
 def _coordinators(cluster: Cluster) -> list[str]:
-    """Names of the brokers that can answer."""
+    """Return the names of the brokers that are alive and not paused."""
     processes = cluster.running.processes.values()
     return [p.name for p in processes if p.is_alive and not p.process.paused]
 
@@ -72,7 +72,7 @@ def _coordinators(cluster: Cluster) -> list[str]:
 
 
 def _all_groups(cluster: Cluster, wanted: str | None = None) -> list[dict[str, Any]]:
-    """Every group, or one, with its members, its committed offsets and their lag."""
+    """Return every group, or one, with its members, its committed offsets and their lag."""
     found: dict[str, dict[str, Any]] = {}
     high_watermarks = _high_watermarks(cluster)
     for name in _coordinators(cluster):
@@ -91,7 +91,7 @@ def _all_groups(cluster: Cluster, wanted: str | None = None) -> list[dict[str, A
 def _described(
     cluster: Cluster, coordinator: str, groups: list[ListedGroup]
 ) -> Iterator[dict[str, Any]]:
-    """Groups and their members, each asked for by the protocol that it speaks."""
+    """Yield groups with their members, described with the API of each group's protocol."""
     consumer = tuple(g.group_id for g in groups if g.group_type == CONSUMER_PROTOCOL)
     classic = tuple(g.group_id for g in groups if g.group_type != CONSUMER_PROTOCOL)
     ways: tuple[tuple[Any, Callable[[Any, str], dict[str, Any]]], ...] = (
@@ -161,7 +161,7 @@ def _shown(
 
 
 def assigned_partitions(data: bytes) -> list[list[Any]] | None:
-    """(topic, partition) pairs of a consumer's assignment; None for what is none."""
+    """Return the (topic, partition) pairs of a consumer's assignment; None if it is malformed."""
     try:
         return [[topic, number] for topic, number in decode_assignment(data)]
     except ClientError:
@@ -258,7 +258,7 @@ def _to_reset(
         if not committed:
             raise UsageError(f"group {arguments['group']!r} has no offsets; name a topic")
         return committed
-    cluster.partition(topic, number or 0)  # says what is wrong with one that is not there
+    cluster.partition(topic, number or 0)  # raises a helpful error if it does not exist
     known = [key for key in cluster_state.partitions(cluster) if key.topic == topic]
     return known if number is None else [TopicPartition(topic, number)]
 

@@ -1,4 +1,4 @@
-"""Guards that keep strangers and slow clients away from the control API."""
+"""Guards that protect the control API from foreign web pages and slow clients."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..testing.foreign_pages import refusal
 
 CONNECTIONS_MAX = 100
 IDLE_S_MAX = 15.0
-"""The time for which a connection may be open without a request."""
+"""Time in seconds for which a connection may be open without a request."""
 _PART_S = 1.0
 SEND_S_MAX = 30.0
-"""The time that a part of an answer may wait for its reader."""
+"""Time in seconds for which a part of a response may wait for the client to read."""
 
 
 def _is_visit(scope: Scope) -> bool:
-    """Return whether a browser asks for the page, to show it in a tab."""
+    """Return whether a browser navigates to the page, rather than fetches it from another one."""
     if scope["path"] != "/" or scope["method"] not in ("GET", "HEAD"):
         return False
     return Headers(scope=scope).get("sec-fetch-mode", "navigate") == "navigate"
 
 
 class Guard:
-    """Refuses requests of foreign pages, and gives up on clients that do not read."""
+    """Refuses requests from foreign pages, and abandons clients that do not read."""
 
     def __init__(self, asgi: ASGIApp, own_hosts: frozenset[str]) -> None:
         self._asgi = asgi
@@ -67,7 +67,7 @@ class Guard:
         try:
             await self._asgi(scope, receive, send_in_time)
         except OSError:
-            return  # it went away
+            return  # the client has disconnected
 
 
 _BUSY = (
@@ -78,7 +78,7 @@ _BUSY = (
 
 
 class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 with a limit to connections, and to the time one is open without a request."""
+    """HTTP/1.1 with limits on the number of connections and on their time without a request."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -102,7 +102,7 @@ class GuardedProtocol(H11Protocol):
             super().data_received(data)
 
     def _check(self) -> None:
-        """Close a connection whose request has not come since the last check."""
+        """Close the connection if it has had no request since the last check."""
         if self.transport.is_closing():
             return
         is_idle = self.cycle is None or self.cycle.response_complete
@@ -113,7 +113,7 @@ class GuardedProtocol(H11Protocol):
         self.loop.call_later(IDLE_S_MAX, self._check)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer as JSON what is no HTTP, too."""
+        """Answer malformed HTTP with JSON, like other errors."""
         data = json.dumps({"error": msg}).encode()
         answer = (
             b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
@@ -122,8 +122,11 @@ class GuardedProtocol(H11Protocol):
         self._part(self.transport, answer)
 
     def _part(self, transport: Any, answer: bytes) -> None:
-        """Answer, and close when the client had time to read: what it still sends would reset
-        the connection, answer and all."""
+        """Answer, and close once the client had time to read.
+
+        Closing at once, while the client still sends, would reset the connection before the client
+        has read the answer.
+        """
         self._is_parting = True
         transport.write(answer)
         transport.write_eof()

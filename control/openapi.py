@@ -1,4 +1,4 @@
-"""The OpenAPI document of the control API, written from the table of operations."""
+"""The OpenAPI document of the control API, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _RESPONSES = {
 
 
 def openapi() -> dict[str, Any]:
-    """The OpenAPI 3.1 document of the control API."""
+    """Return the OpenAPI 3.1 document of the control API."""
     paths: dict[str, Any] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _entry(operation)
@@ -74,7 +74,7 @@ def openapi() -> dict[str, Any]:
 
 
 def entries() -> list[Entry]:
-    """The operations in words, for the page of the API."""
+    """Return descriptions of the operations, for the page of the API."""
     return [
         Entry(
             operation.tag,
@@ -97,7 +97,7 @@ def _in_words(parameter: Parameter) -> str:
 
 
 def operation_id(operation: Operation) -> str:
-    """A name for generated clients, such as ``post_brokers_broker_kill``."""
+    """Return a name for generated clients, such as ``post_brokers_broker_kill``."""
     words = re.findall(r"[a-z_]+", operation.path)
     return "_".join([operation.method.lower(), *words])
 
@@ -140,7 +140,7 @@ def _schema(parameter: Parameter) -> dict[str, Any]:
 
 
 def _outside(parameter: Parameter, place: str) -> dict[str, Any]:
-    """A parameter that stands in the path or in the query."""
+    """Return the entry of a parameter in the path or the query."""
     return {
         "name": parameter.name,
         "in": place,

@@ -1,4 +1,4 @@
-"""An operation of the control API, and the state it works on."""
+"""The definition of an operation of the control API, and the state on which operations work."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PATH_KINDS = {
     "injection": COUNT,
     "hold": COUNT,
 }
-"""Parts of paths; any other is a string."""
+"""Kinds of parameters in paths; all other parameters are strings."""
 
 
 class JsonContext(Context):
-    """Values in the bodies of requests. Brokers and topics are looked up when the thing is done."""
+    """Reads values in request bodies, without checking that brokers and topics exist."""
 
     has_text_keys = True
 
@@ -42,7 +42,7 @@ class JsonContext(Context):
 
 
 def _beginning(value: Any) -> Any:
-    """Return what may be shown of a value, which may be of any size."""
+    """Truncate a value of any size to what a message may show."""
     if isinstance(value, str):
         return value[: SHOWN_CHARACTERS + 1]
     if isinstance(value, list):
@@ -57,7 +57,7 @@ JSON = JsonContext()
 
 
 class NotReady(Exception):
-    """The cluster does not serve now; ``state`` says how it is."""
+    """Raised while the cluster does not serve; ``state`` describes its state."""
 
     def __init__(self, state: Mapping[str, Any]) -> None:
         super().__init__("the cluster does not serve now")
@@ -65,7 +65,7 @@ class NotReady(Exception):
 
 
 class Numbered(Generic[T]):
-    """Standing orders given over HTTP, by the ids that the answers named."""
+    """Injections or holds that were requested over HTTP, by id."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -73,17 +73,17 @@ class Numbered(Generic[T]):
         self._orders: dict[int, T] = {}
 
     def add(self, order: T) -> int:
-        """Keep an order; gives its id."""
+        """Keep an order and return its new id."""
         number = next(self._ids)
         self._orders[number] = order
         return number
 
     def put(self, number: int, order: T) -> None:
-        """Keep an order that has an id already."""
+        """Keep an order that already has an id."""
         self._orders[number] = order
 
     def get(self, number: int) -> T:
-        """An order by its id; ``UsageError`` names those there are."""
+        """Return an order by its id; raise ``UsageError`` with the known ids if there is none."""
         try:
             return self._orders[number]
         except KeyError:
@@ -104,7 +104,7 @@ class Numbered(Generic[T]):
 
 @dataclass(frozen=True)
 class Order(Generic[T]):
-    """An injection or a hold, with what was asked for."""
+    """An injection or hold, with the request that started it."""
 
     at_work: T
     asked: Mapping[str, Any]
@@ -112,7 +112,7 @@ class Order(Generic[T]):
 
 @dataclass(frozen=True)
 class ServedCluster:
-    """The cluster that is served, and what was ordered over HTTP so far."""
+    """The served cluster, with its event feed and the injections and holds requested over HTTP."""
 
     cluster: Cluster
     feed: EventFeed
@@ -121,7 +121,7 @@ class ServedCluster:
 
 
 class Arguments(dict[str, Any]):
-    """The values of a request, read; ``given`` has them as they were written."""
+    """The parsed values of a request; ``given`` has the original values."""
 
     given: Mapping[str, Any] = MappingProxyType({})
 
@@ -131,22 +131,22 @@ Run = Callable[[ServedCluster, Arguments], Any]
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation over HTTP."""
+    """An operation of the control API."""
 
     method: str
     path: str
-    """Path with ``{name}`` for parts that are parameters."""
+    """Path, with ``{name}`` for each parameter in it."""
     tag: str
     summary: str
     run: Run
     parameters: tuple[Parameter, ...] = ()
-    """Fields of the body; those of GET and DELETE stand in the query."""
+    """Fields of the body, or for GET and DELETE parameters of the query."""
     gives: str = "null"
-    """The answer, in words."""
+    """Description of the answer."""
     is_stream: bool = False
-    """Whether the answer is a stream of events that does not end."""
+    """True if the answer is an endless stream of events."""
     gives_bytes: bool = False
-    """Whether the answer is bytes as they are, not JSON."""
+    """True if the answer is raw bytes instead of JSON."""
 
     @property
     def takes_body(self) -> bool:
@@ -154,14 +154,14 @@ class Operation:
 
     @property
     def in_path(self) -> list[Parameter]:
-        """The path's parameters, in order."""
+        """Parameters in the path, in order."""
         names = [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
         return [required(name, PATH_KINDS.get(name, STRING)) for name in names]
 
     def read(self, path: Mapping[str, str], given: Mapping[str, Any]) -> Arguments:
-        """The values of the path, and those of a body or of a query, which are texts.
+        """Read the values of the path and of a body or query; those of path and query are texts.
 
-        Raises ``BadArgument`` naming the one at fault.
+        Raises ``BadArgument`` with the name of the invalid parameter.
         """
         values = given
         if not self.takes_body:

@@ -1,9 +1,9 @@
-"""The control API: what ``Cluster`` can do, as HTTP and JSON, for tests in any language.
+"""The control API: the methods of ``Cluster`` over HTTP and JSON, for tests in any language.
 
-One table of operations feeds the routes of the application and the OpenAPI document at
-``/openapi.json``. Bodies are JSON objects; an answer is a JSON value. Errors: 400 for misuse, 409
-with Kafka's error code for what the cluster refused, 404 for an unknown path, 405 for the wrong
-method.
+The routes of the application and the OpenAPI document at ``/openapi.json`` both derive from one
+table of operations. Bodies are JSON objects; an answer is a JSON value. Errors are 400 for misuse,
+409 with Kafka's error code for requests that the cluster refused, 404 for an unknown path, and 405
+for the wrong method.
 """
 
 from __future__ import annotations

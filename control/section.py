@@ -1,4 +1,4 @@
-"""Operations by section of the document, those that are actions of scenarios and stories, too."""
+"""Construction of operations by section, including those that perform an action of scenarios."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _made_by(method: str) -> _Maker:
 
 @frozen
 class Section:
-    """The maker of operations under one tag; see ``Operation`` for their arguments."""
+    """Makes operations with one tag; see ``Operation`` for the arguments."""
 
     tag: str
 
@@ -43,10 +43,10 @@ class Section:
         names: Mapping[str, str] | None = None,
         run: Run | None = None,
     ) -> Operation:
-        """An operation that is an action, with its summary and its parameters.
+        """Return an operation that performs an action, with its summary and parameters.
 
-        The path may name some of these, as scenario files do; ``names`` are those that this API
-        has for others. ``run`` does it where there is more to do than the action.
+        Parameters in the path have their names in scenario files; ``names`` maps others to their
+        names in this API. ``run`` replaces the plain call of the action.
         """
         action = ACTIONS[name]
         called = {one.name: _name(one, path, names or {}) for one in action.parameters}

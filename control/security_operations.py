@@ -1,4 +1,4 @@
-"""Operations on security: what clients outside of Python need to come in over mutual TLS."""
+"""Operations on security: client certificates for mutual TLS, and ACLs."""
 
 from __future__ import annotations
 

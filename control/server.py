@@ -1,4 +1,4 @@
-"""Serves the control API and the page of a cluster."""
+"""The server of the control API and the page of a cluster."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _CLOSE_S = 5
 class ControlServer:
     """Serves the control API of a cluster in an event loop and a thread of its own.
 
-    Nothing that a client of it does keeps the cluster's own loop busy. Raises ``UsageError`` for a
-    number that is no port and without the extra ``control``, and ``AddressUnavailable`` for a port
-    in use.
+    So clients of the API do not keep the cluster's own loop busy. Raises ``UsageError`` for an
+    invalid port number or if the extra ``control`` is not installed, and ``AddressUnavailable`` for
+    a port in use.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ControlServer:
         host: str = "127.0.0.1",
         feed: EventFeed | None = None,
     ) -> None:
-        """``feed`` is one that has been started already; it stays open when the server closes."""
+        """``feed`` must have been started, and stays open when the server closes."""
         if not 0 <= port <= 65535:
             raise UsageError(f"the control port must be between 0 and 65535, not {port}")
         try:
@@ -83,7 +83,7 @@ class ControlServer:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def close(self) -> None:
-        """End every stream and connection, and let the port go."""
+        """End every stream and connection, and release the port."""
         if self._own_feed is not None:
             self._own_feed.close()
         self._thread.call(self._application.closing.set)

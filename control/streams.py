@@ -1,4 +1,4 @@
-"""Streams of server-sent events: what happens in the cluster, and the messages in it."""
+"""Streams of server-sent events: the cluster's events, and the messages in its network."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .watching.events import EventQueue
 
 STREAMS_MAX = 20
 _HEARTBEAT_S = 10.0
-"""A stream on which nothing happens shows this often that it lives."""
+"""Interval in seconds of heartbeats on a stream without events."""
 
 
 class Streams:
-    """The streams that are open; ``closing`` ends them, ``in_thread`` runs what may block."""
+    """The open streams; ``closing`` ends them, and ``in_thread`` runs calls that may block."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Streams:
         self._count = 0
 
     async def open(self, operation: Operation, request: Request) -> Response:
-        """Server-sent events, until the caller goes away or the server is closed."""
+        """Return a stream of events, which ends when the client or the server closes it."""
         if self._count >= STREAMS_MAX:
             raise Refused(503, f"there are {STREAMS_MAX} streams already; try again later")
         try:
@@ -114,7 +114,7 @@ class Streams:
             try:
                 stop()
             except UsageError:
-                return  # the cluster has been stopped
+                return  # the cluster was stopped
 
         return subscription, end
 

@@ -47,7 +47,7 @@ def _shown(view: PartitionView) -> dict[str, Any]:
 
 def _topic(served: ServedCluster, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     cluster, topic = served.cluster, arguments["topic"]
-    first = cluster.partition(topic, 0)  # says what is wrong with a name that is none
+    first = cluster.partition(topic, 0)  # raises a helpful error for an unknown topic
     brokers = cluster.running.living_brokers()
     count = max((b.metadata_cache.partition_count(topic) for b in brokers), default=1)
     return [_shown(first), *(_shown(cluster.partition(topic, n)) for n in range(1, count))]

@@ -1,4 +1,4 @@
-"""Operations on ZooKeeper: its tree, its servers, the sessions of brokers."""
+"""Operations on ZooKeeper: its tree, its servers, and the sessions of brokers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The page of a cluster for people: plain HTML, styles and scripts, and how they are served."""
+"""The web page of a cluster: plain HTML, styles and scripts, and the code that serves them."""

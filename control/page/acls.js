@@ -1,4 +1,4 @@
-// The ACLs of a cluster that has an authorizer.
+// The ACLs of a cluster with an authorizer.
 
 import { h, heading, table } from './dom.js'
 
@@ -30,7 +30,7 @@ function row(acl) {
   )
 }
 
-/** Every ACL. */
+/** Describes the section of ACLs. */
 export function acls(found) {
   return [
     heading('ACLs', found.has_authorizer ? found.acls.length : undefined),

@@ -1,8 +1,8 @@
-// The brokers and the ZooKeeper servers, each with its buttons.
+// The brokers and ZooKeeper servers, each with its buttons.
 
 import { h, heading } from './dom.js'
 
-/** The machines that no message of another one reaches, nor the other way round. */
+/** Returns the machines whose links with all other machines are cut, in both directions. */
 export function isolated(faults) {
   const cuts = new Set(faults.cuts.map((cut) => cut.join(' ')))
   const others = (name) => faults.machines.filter((other) => other !== name)
@@ -118,7 +118,7 @@ function zookeeper(shown, cutOff, button) {
   )
 }
 
-/** Every broker and ZooKeeper server. */
+/** Describes the section of brokers and ZooKeeper servers. */
 export function brokers(state, button) {
   const cutOff = isolated(state.faults)
   const up = state.brokers.filter((shown) => shown.is_alive).length

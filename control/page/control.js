@@ -1,11 +1,11 @@
-// Asks the control API, and follows its events.
+// Sends requests to the control API, and follows its events.
 
-/** The value that the control API answers; raises an Error with its words. */
+/** Returns the control API's answer to a GET; throws an Error with its message. */
 export async function ask(path, signal) {
   return answered(await fetch(path, { signal, cache: 'no-store' }))
 }
 
-/** Let the control API do something. */
+/** Sends a request that changes something, and returns the answer. */
 export async function order(method, path, body = {}) {
   const init = { method, headers: {} }
   if (method !== 'DELETE') {
@@ -24,8 +24,8 @@ async function answered(response) {
 const AGAIN_MS = 1000
 
 /**
- * Follows the events for good. `heard` gets each event once, `connected` whether there is a stream.
- * Another process at the same address begins to count anew: then `begun` is called.
+ * Follows the events forever. `heard` is called with each event once, `connected` with the state of
+ * the connection, and `begun` when another process at the same address restarts the event ids.
  */
 export function follow({ heard, connected, begun }) {
   let last = 0

@@ -1,6 +1,6 @@
-// Builds elements and brings what is shown up to date without losing focus, scroll or open details.
+// Builds elements and updates them in place, without losing focus, scroll position or open details.
 
-/** A description of an element. Text among the children is shown as it is, never read as HTML. */
+/** Describes an element. Text among the children is shown literally, never parsed as HTML. */
 export function h(tag, attributes, ...children) {
   return {
     tag,
@@ -9,14 +9,14 @@ export function h(tag, attributes, ...children) {
   }
 }
 
-/** What there is to show: neither nothing nor false; 0 and the empty text are shown. */
+/** Drops null, undefined and false from the children; 0 and the empty text are kept. */
 function present(children) {
   return children
     .flat(Infinity)
     .filter((child) => child !== null && child !== undefined && child !== false)
 }
 
-/** Makes the children of an element those that are described; elements that fit are kept. */
+/** Updates the children of an element to match descriptions; elements that fit are reused. */
 export function show(parent, ...described) {
   const wanted = present(described)
   const keyed = new Map()
@@ -64,7 +64,7 @@ function update(node, child) {
     if (before[name] !== value) set(node, name, value)
   node.shownAttributes = child.attributes
   show(node, ...child.children)
-  // What is chosen must be there first.
+  // The value can only be set once its option exists.
   if (child.tag === 'select' && node.value !== child.attributes.value)
     node.value = child.attributes.value
 }
@@ -80,7 +80,7 @@ function set(node, name, value) {
   else node.setAttribute(name, value === true ? '' : value)
 }
 
-/** The heading of a section with how many things there are, and what can be done to all of them. */
+/** Describes the heading of a section, with a count and the actions on the whole section. */
 export function heading(text, count, ...actions) {
   return h(
     'div',
@@ -91,7 +91,7 @@ export function heading(text, count, ...actions) {
   )
 }
 
-/** A table in a frame of its own, which scrolls where the table is wider than the screen. */
+/** Describes a table in a frame, which scrolls if the table is wider than the screen. */
 export function table(label, titles, rows) {
   const head = h(
     'thead',

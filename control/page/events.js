@@ -1,4 +1,4 @@
-// What happened: a line for each event, newest first, and elections and ISR changes over time.
+// The events: a line for each, newest first, and a timeline of elections and ISR changes.
 
 import { h, heading } from './dom.js'
 
@@ -17,7 +17,7 @@ const time = new Intl.DateTimeFormat('en-GB', {
   fractionalSecondDigits: 3,
 })
 
-/** The newest events. */
+/** Describes the section of the newest events. */
 export function events(kept) {
   const shown = kept.slice(-SHOWN_MAX).reverse()
   const line = (event, index) =>
@@ -67,7 +67,7 @@ function mark(event, from, span) {
   return h('i', { key: event.id, class: `mark ${kind}`, style: { left: share }, title: event.text })
 }
 
-/** Elections, ISR changes and brokers over the shortest span of time that has all that is kept. */
+/** Describes the timeline, over the shortest span of time that covers all kept events. */
 export function timeline(kept) {
   const told = kept.filter((event) => LANES.some(([type]) => type === event.type))
   const now = Date.now()

@@ -1,4 +1,4 @@
-// The faults that are at work, each with the buttons that end it.
+// The active faults, each with the buttons that end it.
 
 import { h, heading } from './dom.js'
 
@@ -13,7 +13,7 @@ function entry(fault, button) {
   )
 }
 
-/** Everything that was set to work and goes on: brokers, disks, links, messages, answers. */
+/** Describes the section of active faults of brokers, disks, links, messages and responses. */
 export function faults(state, button) {
   const atWork = state.faults.at_work
   const heals = state.faults.cuts.length || state.faults.loss || state.faults.link_losses.length

@@ -1,4 +1,4 @@
-"""The files of the page, of which the colours are those of traces, and their headers."""
+"""The files of the page and their headers; the colours are shared with the page of traces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLDER = Path(__file__).parent
 _THEME = Path(web.__file__).parent / "theme.css"
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
-    # Names of topics and clients are whatever a client chose: no script but the page's own runs.
+    # Clients choose names of topics and clients freely, so only the page's own scripts may run.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -23,12 +23,12 @@ _HEADERS = {
 
 
 def document(text: str) -> Response:
-    """A page that is made here, with the headers of the others."""
+    """Return a generated page, with the same headers as the files."""
     return Response(text, headers=_HEADERS, media_type="text/html")
 
 
 def page_responses() -> dict[str, Response]:
-    """Path to response: the document at ``/``, its styles and scripts below ``/page/``."""
+    """Return responses by path: the document at ``/``, its styles and scripts below ``/page/``."""
     found = {}
     for file in (_THEME, *sorted(_FOLDER.iterdir())):
         media_type = _MEDIA_TYPES.get(file.suffix)

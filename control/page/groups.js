@@ -45,7 +45,7 @@ function offset(entry) {
   )
 }
 
-/** What can be done to a group without members; others are told why nothing can. */
+/** Describes the actions on a group without members; for other groups, why there are none. */
 function actions(group, button) {
   if (group.members.length)
     return h('span', { class: 'quiet' }, 'in use: its offsets are its own')
@@ -101,7 +101,7 @@ function groupRow(group, button) {
   )
 }
 
-/** Every group. */
+/** Describes the section of consumer groups. */
 export function groups(found, button) {
   const titles = ['group', 'state', 'members', 'committed offsets', 'lag', 'coordinator', '']
   return [
@@ -128,7 +128,7 @@ function transactionRow(one) {
   )
 }
 
-/** Every transactional id. */
+/** Describes the section of transactional ids. */
 export function transactions(found) {
   const titles = ['transactional id', 'state', 'producer id', 'partitions', 'coordinator']
   return [

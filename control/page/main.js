@@ -1,4 +1,4 @@
-// Keeps the page what the cluster is: reads its state after every event, and once a second.
+// Keeps the page up to date: reads the cluster's state after every event, and once a second.
 
 import { acls } from './acls.js'
 import { brokers } from './brokers.js'
@@ -33,11 +33,11 @@ const now = {
 const section = (id) => document.getElementById(id)
 const noticeIds = { last: 0 }
 
-// -- orders --------------------------------------------------------------------------------------
+// -- actions -------------------------------------------------------------------------------------
 
 /**
- * A button that lets the control API do something; it waits for that before it does it again. With
- * `confirm` it asks first, and wants to be pressed again.
+ * Describes a button that sends a request to the control API, and ignores presses until it is
+ * answered. With `confirm` the button must be pressed a second time to confirm.
  */
 function button(text, label, method, path, { body = {}, kind = '', confirm = false } = {}) {
   const press = () => {
@@ -58,7 +58,7 @@ function button(text, label, method, path, { body = {}, kind = '', confirm = fal
   )
 }
 
-/** The next press of a button counts, if it comes soon. */
+/** Lets the next press of a button confirm its action, for a few seconds. */
 function arm(label) {
   now.armed = label
   draw()
@@ -75,8 +75,9 @@ function disarm() {
 const pressed = { at: 0, x: 0, y: 0, isThere: false }
 
 /**
- * Whether a click belongs to the one before it: the second of a double click on Kill finds Start.
- * A button counts only after a moment where the pointer has pressed another, or when it has moved.
+ * Returns whether a click belongs to a double click, whose second click may hit a new button: after
+ * Kill is pressed, Start appears in its place. A click counts if the pointer has moved since the
+ * last one, or if the last click and the button's appearance are at least ARMED_MS ago.
  */
 function isSecondClick(event) {
   if (event.detail === 0) return false // the keyboard
@@ -91,7 +92,7 @@ addEventListener('pointermove', ({ clientX, clientY }) => {
   if (Math.hypot(clientX - pressed.x, clientY - pressed.y) > MOVED_PX) pressed.isThere = false
 })
 
-// A key that is held down goes on pressing, whatever button has the focus by then.
+// A key that is held down would press whichever button has the focus by then.
 addEventListener('keydown', (event) => {
   if (event.repeat && event.target.matches('button')) event.preventDefault()
 })
@@ -113,7 +114,7 @@ async function act(label, method, path, body, then = () => {}) {
   }
 }
 
-/** What an election answered for partitions it did not elect; null without any. */
+/** Returns the errors of the partitions that an election refused; null if there are none. */
 function refusals(value) {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return null
   const failed = Object.entries(value).filter(
@@ -135,11 +136,11 @@ function notify(label, text, isError = false) {
   }, NOTICE_MS)
 }
 
-// -- looking -------------------------------------------------------------------------------------
+// -- reading the state ---------------------------------------------------------------------------
 
 const looking = { isOn: false, again: false, timer: null, rest: LOOK_MS }
 
-/** Read the state now; what comes meanwhile makes it read once more. */
+/** Reads the state now; a call during a read makes it read once more. */
 async function look() {
   if (looking.isOn) {
     looking.again = true
@@ -157,7 +158,7 @@ async function look() {
   }
   looking.isOn = false
   draw()
-  // A cluster with many partitions takes longer to read: it shall have time for other things.
+  // With many partitions a read takes longer; the pause grows to leave the cluster time.
   looking.rest = Math.max(LOOK_MS, 5 * (performance.now() - began))
   lookIn(looking.again ? SOON_MS : looking.rest)
 }
@@ -167,7 +168,7 @@ function lookIn(delay) {
   looking.timer = setTimeout(() => (document.hidden ? lookIn(LOOK_MS) : look()), delay)
 }
 
-/** Groups and transactions are asked of the brokers, which may take a while when one is cut off. */
+/** Reads groups, transactions and ACLs, for which a broker that is cut off causes a delay. */
 async function lookAtCoordinators() {
   const began = performance.now()
   if (!document.hidden) {
@@ -177,7 +178,7 @@ async function lookAtCoordinators() {
       now.acls = await ask('/acls')
       draw()
     } catch {
-      // The next look may succeed; the header tells when there is no connection.
+      // The next read may succeed; the header shows when there is no connection.
     }
   }
   setTimeout(lookAtCoordinators, Math.max(LOOK_MS, 5 * (performance.now() - began)))
@@ -288,7 +289,7 @@ function draw() {
   show(section('transactions'), transactions(now.transactions))
   show(section('acls'), acls(now.acls))
   show(section('events'), events(now.events))
-  // A button that was pressed may give way to another, such as Kill to Start.
+  // A pressed button may have been replaced by another, such as Kill by Start.
   if (focused && !focused.isConnected && home?.isConnected) home.querySelector('button')?.focus()
 }
 

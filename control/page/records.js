@@ -1,4 +1,4 @@
-// The records of one partition, newest first, page by page; and a form that appends one.
+// The records of one partition, newest first and in pages, and a form that appends a record.
 
 import { ask } from './control.js'
 import { h, heading, table } from './dom.js'
@@ -21,7 +21,7 @@ function hex(bytes) {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
 }
 
-/** Bytes in a form: as text where they are UTF-8, else in hexadecimal; JSON with its lines. */
+/** Formats bytes as text, indented JSON or hexadecimal; bytes that are not UTF-8 as the last. */
 export function shownAs(form, bytes) {
   if (form === 'hex') return hex(bytes)
   let text
@@ -39,7 +39,7 @@ export function shownAs(form, bytes) {
   return text
 }
 
-/** The records that are looked at; `changed` is called when there is something new to draw. */
+/** The records on display; `changed` is called when they must be drawn again. */
 export class Records {
   constructor(changed) {
     this.changed = changed
@@ -75,7 +75,7 @@ export class Records {
     return `/topics/${topic}/${this.partition}/page?limit=${limit}${query}`
   }
 
-  /** Read a page: the newest without a query. */
+  /** Reads a page; the newest if the query is empty. */
   async read(query) {
     this.query = query
     const asked = (this.asked += 1)
@@ -92,7 +92,7 @@ export class Records {
     this.changed()
   }
 
-  /** Read the whole of a record that was cut. */
+  /** Reads the whole of a record that was truncated. */
   async readWhole(offset) {
     try {
       const one = await ask(this.path(`&offset=${offset}&shown_bytes=${WHOLE_BYTES}`, 1))
@@ -103,7 +103,7 @@ export class Records {
     this.changed()
   }
 
-  /** Look again where the newest page is shown and there are newer records. */
+  /** Reads the newest page again if it is shown and there are newer records. */
   follow(state) {
     const partition = state.topics[this.topic]?.[this.partition]
     const ends = Object.values(partition?.offsets ?? {}).map((pair) => pair[1])
@@ -353,7 +353,7 @@ function form(records, act) {
   )
 }
 
-/** What is looked at; nothing while no topic is. */
+/** Describes the section of records; empty if no topic is open. */
 export function recordsOf(records, state, act) {
   const { topic, page, error } = records
   if (topic === null) return []

@@ -27,18 +27,18 @@ _HEAD = """<!doctype html>
 
 
 class Entry(NamedTuple):
-    """An operation, in words."""
+    """The description of an operation."""
 
     tag: str
     method: str
     path: str
     meaning: str
     parameters: tuple[tuple[str, str], ...]
-    """Names with what they mean."""
+    """Names of the parameters, with their meanings."""
 
 
 def reference_page(entries: Iterable[Entry]) -> str:
-    """The document at ``/api``."""
+    """Return the document at ``/api``."""
     by_tag = sorted(entries, key=attrgetter("tag"))
     sections = (_section(tag, found) for tag, found in groupby(by_tag, attrgetter("tag")))
     return f"{_HEAD}{''.join(sections)}</main>\n</body>\n</html>\n"

@@ -1,4 +1,4 @@
-// Topics: every partition with its leader, its ISR, and the log of each replica.
+// The topics: every partition with its leader, its ISR, and the log of each replica.
 
 import { h, heading, table } from './dom.js'
 
@@ -15,7 +15,7 @@ function condition(partition) {
   return 'whole'
 }
 
-/** The log of a replica as the stories draw it: a bar to its end, a line at its high watermark. */
+/** Draws the log of a replica as in stories: a bar to its end, a line at its high watermark. */
 function replica(topic, partition, id, longest) {
   const offsets = partition.offsets[id]
   const isLeader = partition.leader === id
@@ -128,7 +128,7 @@ function row(topic, partition, view, button) {
   )
 }
 
-/** Fields that make a topic. */
+/** Describes the form that creates a topic. */
 function newTopic(act) {
   const field = (label, attributes) =>
     h('input', { key: label, 'aria-label': label, placeholder: label, ...attributes })
@@ -211,7 +211,7 @@ function topicDetails(topic, partitions, isOpen, view, button) {
   )
 }
 
-/** Every topic whose name has the words of the filter; internal topics stand last, closed. */
+/** Describes the topics whose names contain the filter; internal topics come last, closed. */
 export function topics(state, view, button, act) {
   const names = Object.keys(state.topics)
   const isInternal = (name) => name.startsWith('__')

@@ -1,1 +1,1 @@
-"""The feed of a served cluster's events, which looks and listeners tell."""
+"""The feed of a served cluster's events, found by polling its state and observing its clients."""

@@ -1,4 +1,4 @@
-"""Events of clients, as the brokers' listeners tell them: refusals, new topics, connections."""
+"""Events of clients, as observed by the brokers' listeners: refusals, new topics, connections."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ _USUAL = frozenset(
         ErrorCode.STALE_MEMBER_EPOCH,
     }
 )
-"""Errors with which Kafka tells clients how to go on: these meet them in every working cluster."""
+"""Errors that clients meet in every working cluster, and that tell them how to proceed."""
 _ASKING = frozenset({MetadataRequest, CreateTopicsRequest, FindCoordinatorRequest, SplitRequest})
-"""Requests that may have topics made."""
+"""Requests that may cause the creation of topics."""
 _REPEATED_S = 10.0
-"""A refusal that was told is counted for so long before it is told again."""
+"""Time in seconds for which repetitions of a refusal are only counted, before the next event."""
 _ASKED_S = 30.0
-"""A topic that is new was made for who asked for it within this time."""
+"""Time in seconds for which a request for a topic may explain the creation of the topic."""
 _KEPT_MAX = 1000
 
 
 class Clients:
-    """A ``ClientObserver`` that makes events of what clients ask and are told."""
+    """A ``ClientObserver`` that publishes events about clients' requests and their errors."""
 
     def __init__(self, publish: Callable[[Event], None], *, with_details: bool) -> None:
-        """``with_details`` also tells of connections and of errors that are usual."""
+        """``with_details`` adds events for connections and for usual errors."""
         self._publish = publish
         self._with_details = with_details
         self._asked: dict[str, tuple[float, str, str]] = {}
-        """By topic: when which client asked for it, and with which API."""
+        """First recent request for each topic, as (time, API, client id)."""
         self._refused: dict[tuple[Any, ...], tuple[float, int, Event]] = {}
-        """Refusals told lately, with the time, and how many times each has come again since."""
+        """Refusals published recently, as (time, number of repetitions since, event)."""
 
-    # Called by the connections, on the loop's thread.
+    # Called by connections, on the event loop's thread.
 
     def connected(self, broker_id: int, connection: str) -> None:
         self._tell_connection("opened", broker_id, connection)
@@ -70,7 +70,7 @@ class Clients:
             for topic in requested_topics(one):
                 now_s, known = time.monotonic(), self._asked.get(topic)
                 if known is not None and now_s - known[0] < _ASKED_S:
-                    continue  # the first of several has it made
+                    continue  # the first request causes the creation
                 if len(self._asked) >= _KEPT_MAX:
                     self._asked.clear()
                 self._asked[topic] = (now_s, _api(one), header.client_id)
@@ -119,10 +119,10 @@ class Clients:
                 }
             )
 
-    # Called by the feed.
+    # Called by the feed, on its own thread.
 
     def who_asked_for(self, topic: str) -> Event:
-        """Return what is known of who had a topic made, as fields of an event."""
+        """Return the request that caused the creation of a topic, as fields of an event."""
         found = self._asked.pop(topic, None)
         if found is None or time.monotonic() - found[0] > _ASKED_S:
             return {}
@@ -131,12 +131,12 @@ class Clients:
         return {"api": api, "client_id": client_id, "is_automatic": is_automatic}
 
     def repeated(self) -> Iterator[Event]:
-        """Give the refusals that came again and again, each with how often."""
+        """Yield refusals that were repeated, each with the number of repetitions."""
         now_s = time.monotonic()
         for key, (told_s, count, event) in list(self._refused.items()):
             if now_s - told_s < _REPEATED_S:
                 continue
-            # What was counted meanwhile on the loop's thread is in what ``pop`` gives.
+            # ``pop`` also returns repetitions counted meanwhile on the event loop's thread.
             _, count, event = self._refused.pop(key, (told_s, count, event))
             if count:
                 again = {**event, "count": count, "seconds": now_s - told_s}
@@ -153,7 +153,7 @@ def _api(request: Any) -> str:
 
 
 def observe_clients(cluster: Cluster, observer: Clients | None) -> None:
-    """Tell an observer of the clients of all brokers from now on; None ends it."""
+    """Let an observer observe the clients of all brokers from now on; None ends this."""
     for process in cluster.running.processes.values():
         observe = getattr(process.spec.listener, "observe", None)
         if observe is not None:

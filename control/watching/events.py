@@ -1,8 +1,8 @@
 """The cluster's events as a stream: elections, ISR changes, brokers, groups, clients.
 
-The cluster is looked at some twenty times a second. What changed in between is one event: its
-leader epoch and partition epoch count how many decisions there were. Listeners tell what clients
-are refused. The page, streams and the log of a server read this one feed.
+The cluster's state is polled about twenty times a second. Several changes between two looks are one
+event, whose leader epoch and partition epoch show the number of decisions. Refusals of clients'
+requests come from the listeners. The page, the streams and the log of a server all read this feed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from ...testing.memory_bound import Deleted
 
 KEPT = 500
-"""Events that are kept for who asks later."""
+"""Number of events that are kept for later subscribers."""
 _MEMORY_S = 5.0
-"""Records that go all the time are told of this often."""
+"""Minimum interval in seconds of events about records deleted to save memory."""
 QUEUED_MAX = 5000
-"""Events that wait for a reader; who reads no faster loses the rest and is told so."""
+"""Maximum number of events queued for a reader. Further events are lost, which the reader learns
+from an event ``lost``."""
 
 
 class EventQueue:
-    """Events on their way to one reader; ``wake`` is called when there are some."""
+    """The queue of events for one reader; ``wake`` is called when events arrive."""
 
     def __init__(self, wake: Callable[[], object]) -> None:
         self._wake = wake
@@ -47,7 +48,7 @@ class EventQueue:
         self._wake()
 
     def take(self) -> list[Event]:
-        """The events that came; an event ``lost`` says how many found no room."""
+        """Take the queued events, followed by an event ``lost`` if the queue was full."""
         events = list(self._events)
         for _ in events:
             self._events.popleft()
@@ -59,10 +60,10 @@ class EventQueue:
 
 
 class EventFeed:
-    """Looks at a cluster in a thread of its own, and tells subscribers what changed."""
+    """Polls a cluster in a thread of its own, and publishes changes to subscribers."""
 
     def __init__(self, cluster: Cluster, *, with_details: bool = False) -> None:
-        """``with_details`` also tells of connections, and of errors that clients meet usually."""
+        """``with_details`` adds events for connections and for usual errors of clients."""
         self._cluster = cluster
         self._lock = threading.Lock()
         self._subscriptions: list[EventQueue] = []
@@ -70,7 +71,7 @@ class EventFeed:
         self._last_id = 0
         self._ending = threading.Event()
         self._clients = Clients(self.publish, with_details=with_details)
-        self._memory_s = 0.0  # when records that went were told of last
+        self._memory_s = 0.0  # time of the last event about deleted records
         self._went: list[Deleted] = []
         self._faults: Callable[[], Iterable[str]] = tuple
         self._known_faults: dict[str, None] = {}
@@ -78,7 +79,7 @@ class EventFeed:
         self._thread = threading.Thread(target=self._run, name="fakekafka-events", daemon=True)
 
     def start(self) -> None:
-        """Look for the first time: what changes from now on is told."""
+        """Take the first look, and publish changes from now on."""
         self._comparison = Comparison(Look(self._cluster, with_groups=True))
         observe_clients(self._cluster, self._clients)
         if self._cluster.memory is not None:
@@ -86,7 +87,7 @@ class EventFeed:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop looking; subscribers get no further event."""
+        """Stop polling; subscribers get no further events after the last look."""
         self._ending.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -94,11 +95,11 @@ class EventFeed:
                 observe_clients(self._cluster, None)
 
     def watch_faults(self, faults: Callable[[], Iterable[str]]) -> None:
-        """Tell of faults that begin and end; the function gives those at work, in words."""
+        """Publish faults that begin or end; the function returns the active faults in words."""
         self._faults = faults
 
     def publish(self, event: Event) -> None:
-        """Number an event, keep it, and hand it to every subscriber; ``text`` has its words."""
+        """Number an event, describe it in ``text``, keep it, and queue it for every subscriber."""
         with self._lock:
             self._last_id += 1
             numbered = {"id": self._last_id, "at_ms": int(time.time() * 1000), **event}
@@ -109,7 +110,7 @@ class EventFeed:
                 subscription.put(numbered)
 
     def subscribe(self, wake: Callable[[], object], since: int | None = None) -> EventQueue:
-        """Get every event from now on, and before these the kept ones after ``since``."""
+        """Return a queue of every event from now on, preceded by kept events after ``since``."""
         subscription = EventQueue(wake)
         with self._lock:
             for event in self._kept:
@@ -135,7 +136,7 @@ class EventFeed:
             look = Look(self._cluster, with_groups=with_groups)
             events = list(self._comparison.changes(look))
             faults = dict.fromkeys(self._faults())
-        except FakeKafkaError:  # it is being stopped
+        except FakeKafkaError:  # the cluster is being stopped
             return
         for event in events:
             if event["type"] == "topic" and event["change"] == "created":
@@ -150,7 +151,7 @@ class EventFeed:
             self.publish(self._memory_event(went))
 
     def _memory_event(self, went: list[Deleted]) -> Event:
-        """Tell of the records that went since the last such event, together."""
+        """Return one event about all records deleted since the last event of this kind."""
         assert self._cluster.memory is not None
         starts = {str(name): start for one in went for name, start in one.log_starts.items()}
         return {

@@ -1,4 +1,4 @@
-"""Changes of a cluster, found by looking at it again and again."""
+"""Changes of a cluster, found by comparing snapshots of its state (looks)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ if TYPE_CHECKING:
     from ...testing.cluster import Cluster
 
 INTERVAL_S = 0.05
-"""Time between two looks."""
+"""Time in seconds between two looks."""
 GROUPS_EVERY = 4
-"""Groups are looked at in one look of so many."""
+"""Only every fourth look includes the groups."""
 _GONE_S = 0.5
-"""So long a topic is missed before it counts as deleted: a new controller forgets all topics
-before it reads them again."""
+"""Time in seconds after which missing topics count as deleted if the controller knows no topic at
+all: a new controller starts without topics before it loads them."""
 _GROUP_GONE_S = 2.0
-"""The same of a group, which another coordinator may be loading."""
+"""Time in seconds after which a missing group counts as gone: another coordinator may be loading
+the group."""
 _SHUTTING_DOWN = ("pending_controlled_shutdown", "shutting_down")
 
 Event = dict[str, Any]
 
 
 class GroupLook(NamedTuple):
-    """A group as its coordinator has it."""
+    """The state of a group in its coordinator."""
 
     state: str
     generation: int
@@ -55,7 +56,7 @@ def _groups_of(broker: Broker) -> list[tuple[str, GroupLook]]:
 
 
 class Look:
-    """The state that is compared from one look at the cluster to the next."""
+    """A snapshot of the cluster's state, to be compared with the next one."""
 
     def __init__(self, cluster: Cluster, *, with_groups: bool = False) -> None:
         running = cluster.running
@@ -81,7 +82,7 @@ class Look:
             for server_id, process in running.zookeepers.items()
         }
         self.groups: dict[str, GroupLook] | None = None
-        """None if nobody looked at them."""
+        """Groups by id; None if this look does not include them."""
         if with_groups:
             self.groups = {}
             for broker in running.living_brokers():
@@ -89,7 +90,7 @@ class Look:
                 self.groups.update(running.in_process(broker.process, read))
 
     def replicas(self, key: TopicPartition) -> tuple[int, ...]:
-        """The replicas of a partition as the controller has them now; empty without one."""
+        """Return the replicas of a partition from the active controller; empty if there is none."""
         running = self._cluster.running
         controller = running.active_controller()
         if controller is None:
@@ -102,7 +103,7 @@ class Look:
 
 
 class Comparison:
-    """Finds what changed; partitions are remembered while no controller knows them."""
+    """Finds changes between looks; partitions are remembered while no controller knows them."""
 
     def __init__(self, first: Look) -> None:
         self._last = first
@@ -112,7 +113,7 @@ class Comparison:
         self._groups_missing_since: dict[str, int] = {}
 
     def changes(self, look: Look) -> Iterator[Event]:
-        """Return what differs from the previous look."""
+        """Yield an event for each difference from the previous look."""
         last, self._last = self._last, look
         for kind, name, before, now in (
             ("broker", "broker", last.brokers, look.brokers),
@@ -150,7 +151,7 @@ class Comparison:
             yield {"type": "topic", "topic": topic, "change": "created", "partitions": count}
 
     def _deletions(self, look: Look) -> Iterator[Event]:
-        """Topics that are gone. A new controller forgets all before it reads them again."""
+        """Yield an event for each topic that is gone; see ``_GONE_S`` for new controllers."""
         if len(self._partitions) == len(look.partitions or ()) and not self._missing_since:
             return
         gone = {key.topic for key in self._partitions} - look.topics
@@ -197,7 +198,7 @@ def _leadership_changes(
         "isr": list(now.isr),
     }
     has_new_isr = sorted(before.isr) != sorted(now.isr)
-    # With the ISR the controller raises the epoch of a leader that stays.
+    # When the controller changes the ISR, it raises the epoch even if the leader stays.
     is_elected_again = before.leader_epoch != now.leader_epoch and not has_new_isr
     if before.leader != now.leader or is_elected_again:
         was = before.leader if before.leader >= 0 else None
@@ -214,7 +215,7 @@ def _leadership_changes(
 
 
 def _reason(key: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr, look: Look) -> str | None:
-    """Why there was an election, as far as it can be seen from outside."""
+    """Return the reason for an election, as far as it can be inferred from outside."""
     if now.leader < 0:
         return "no replica in sync is alive"
     if now.leader != before.leader and now.leader not in before.isr:

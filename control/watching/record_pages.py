@@ -1,4 +1,4 @@
-"""Pages of a partition's records, newest first, read without decoding the records around them."""
+"""Pages of a partition's records, newest first, for which only the batches shown are decoded."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 LIMIT, LIMIT_MAX = 50, 500
 SHOWN_BYTES, SHOWN_BYTES_MAX = 4096, 1 << 20
 _BATCHES_MAX = 5000
-"""Batches that are looked through for one page: those of a compacted log may be empty."""
+"""Maximum number of batches read for one page: batches of a compacted log may be empty."""
 _PAGE_BYTES = 8 << 20
 
 
 class Wanted(NamedTuple):
-    """The place of a page: before an offset, from an offset on, or from a time on; else at the
-    end."""
+    """The requested page: before an offset, from an offset on, from a timestamp on, or by default
+    at the end of the log."""
 
     limit: int = LIMIT
     before: int | None = None
@@ -36,19 +36,19 @@ class Wanted(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """Batches of a log that have the records of a page, and the marks of the log."""
+    """The batches with the records of a page, and the offsets of the log."""
 
     batches: list[RecordBatch]
-    """In their order."""
+    """Batches in the order of the log."""
     log_start_offset: int
     high_watermark: int
     log_end_offset: int
     first: int
-    """No record below counts."""
+    """Lowest offset that the page may contain."""
     before: int
-    """No record from here on counts."""
+    """End of the offsets that the page may contain, exclusive."""
     is_forward: bool
-    """Whether the page begins at ``first`` and not at the newest."""
+    """True if the page starts at ``first``, False if it ends at ``before``."""
 
 
 def _take(wanted: Wanted, log: Log) -> Batches:
@@ -98,7 +98,7 @@ def _backwards(log: Log, start: int, before: int, limit: int) -> list[RecordBatc
 
 
 def _encoded(data: bytes | None, left: int) -> tuple[str | None, int]:
-    """The first bytes in base64, and how many there are of all."""
+    """Return the first ``left`` bytes in base64, and the total number of bytes."""
     if data is None:
         return None, 0
     return base64.b64encode(data[:left]).decode(), len(data)
@@ -129,9 +129,9 @@ def record_page(
     replica: int | None = None,
     shown_bytes: int = SHOWN_BYTES,
 ) -> dict[str, Any]:
-    """A page of records as JSON, newest first, with where the pages around it are.
+    """Return a page of records as JSON, newest first, with the offsets of the adjacent pages.
 
-    Raises ``UsageError`` for a partition that is not there, ``NotThereYet`` without a leader.
+    Raises ``UsageError`` for an unknown partition, ``NotThereYet`` if it has no leader.
     """
     view = cluster.partition(key.topic, key.partition)
     broker_id = view.leader if replica is None else replica

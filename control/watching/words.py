@@ -1,4 +1,4 @@
-"""Events in words, for the page and for the log of a server."""
+"""Descriptions of events in words, for the page and for the log of a server."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ _WORDS: dict[str, Callable[[Event], str]] = {
 
 
 def words(event: Event) -> str:
-    """Return what happened, in one line; values that clients chose are in it as they are."""
+    """Describe an event in one line; values that clients chose are included unescaped."""
     tell = _WORDS.get(event["type"])
     return str(event["type"]) if tell is None else tell(event)
 
 
 def level(event: Event) -> str:
-    """The level of an event: ``debug``, ``info``, ``warning`` or ``error``."""
+    """Return the level of an event: ``debug``, ``info``, ``warning`` or ``error``."""
     kind = event["type"]
     if kind == "election" and event["leader"] is None:
         return ERROR

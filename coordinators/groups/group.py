@@ -334,7 +334,7 @@ class Group:
         self._maybe_prepare(reason + _told(request.reason))
 
     def _join_again(self, request: JoinGroupRequest, reply: JoinReply) -> None:
-        """Handle the JoinGroup of a known member, which rebalances or whose metadata changed."""
+        """Handle the JoinGroup of a known member, which must rejoin or has new metadata."""
         member_id = request.member_id
         error = self.member_error(member_id, request.group_instance_id)
         is_static = request.group_instance_id is not None

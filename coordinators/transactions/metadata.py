@@ -89,7 +89,7 @@ class TransactionMetadata:
         self.pending_state: TransactionState | None = None
         """Target state of the transition being written, which excludes other transitions."""
         self.partitions: dict[TopicPartition, None] = dict.fromkeys(partitions)
-        """Partitions of the transaction; once it is decided, those without acknowledged marker."""
+        """Partitions of the transaction; once decided, only those whose marker is outstanding."""
         self.start_ms: int = start_ms
         self.began_ms: int = start_ms
         """``start_ms`` on the runtime's clock, by which the transaction times out."""

@@ -198,7 +198,7 @@ def _client_claims(finding: Finding) -> None:
 
 
 def unavailability(kafka_version: str) -> Finding:
-    """7: the partition accepts no writes until the new leader has taken over; measured here.
+    """7: the partition accepts no writes until the new leader has taken over; measure how long.
 
     The gaps are the longest times without an acknowledgement: for the partition whose leader moves
     (orders), for one that broker 2 only follows, and for one without a replica on broker 2.
