@@ -1,15 +1,15 @@
-"""The notice of a public name that is about to go
+"""The decorator that marks a public name as deprecated
 (docs/reference/api.md#what-is-public-and-for-how-long).
 
-The reason names what to use instead, and ends with the release in which the name goes::
+The reason names the replacement, and ends with the release that removes the deprecated name::
 
     @property
     @deprecated("at_ms is called time_ms now; the old name goes in fakekafka 0.4")
     def at_ms(self) -> int:
         return self.time_ms
 
-A call warns at the line that makes it, and type checkers tell it without a call (PEP 702). They
-read the reason as it stands there, so it has to be a literal.
+A call emits a warning at the line of the caller, and type checkers report each use (PEP 702). They
+read the reason from the source, so it must be a literal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
 
     def deprecated(reason: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Make a function tell its caller by a ``DeprecationWarning``."""
+        """Make a function emit a ``DeprecationWarning`` when called."""
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)

@@ -1,9 +1,9 @@
-"""The methods of messages and settings: copies of one function for each number of fields.
+"""Decorators for messages and settings: a faster replacement for the standard dataclasses.
 
-The standard library writes, compiles and runs the source of each method of each dataclass. For the
-hundreds of messages of all APIs this takes longer than the start of a cluster. Here the source is
-compiled once for each number of fields, and a class gets a copy with the names of its fields in it.
-Such a method is as fast as a compiled one, since it is the same bytecode.
+The standard library generates, compiles and executes the source of each method of each dataclass.
+For the hundreds of messages of all APIs, this takes longer than the start of a cluster. This module
+compiles the source only once for each number of fields, and gives each class a copy of the bytecode
+with the names of its fields. Such a method is as fast as one of a standard dataclass.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _templates: dict[tuple[str, int, str, bool], CodeType] = {}
 
 
 class _ReadToLearn:
-    """A class attribute that is read to learn the fields of a class."""
+    """A descriptor that computes a class attribute when the attribute is read."""
 
     __slots__ = ("_read",)
 
@@ -48,21 +48,21 @@ class _ReadToLearn:
 def message(cls: type[T]) -> type[T]:
     """Declare a message: an immutable dataclass with slots.
 
-    Type checkers see a frozen dataclass. At run time it is a plain one, because a frozen
-    ``__init__`` costs four times as much and messages are the hottest objects of a simulation.
+    Type checkers treat it as a frozen dataclass. At run time it is not frozen, because a frozen
+    ``__init__`` takes four times as long, and a simulation creates messages all the time.
     """
     return declared(cls, is_frozen=False)  # type: ignore[no-any-return]
 
 
 @dataclass_transform(frozen_default=True)
 def frozen(cls: type[T]) -> type[T]:
-    """Declare settings or a finding: a dataclass with slots, frozen at run time too."""
+    """Declare settings or a finding: a dataclass with slots that is also frozen at run time."""
     return declared(cls, is_frozen=True)  # type: ignore[no-any-return]
 
 
 @dataclass_transform(frozen_default=True)
 def frozen_as(kinds: Mapping[str, str]) -> Callable[[type[T]], type[T]]:
-    """``frozen`` for a class in a compiled module, with its annotations."""
+    """Return ``frozen`` for a class of a compiled module, whose annotations are ``kinds``."""
 
     def with_annotations(cls: type[T]) -> type[T]:
         cls.__annotations__ = dict(kinds)
@@ -73,16 +73,15 @@ def frozen_as(kinds: Mapping[str, str]) -> Callable[[type[T]], type[T]]:
 
 @dataclass_transform(eq_default=False)
 def assembled(cls: type[T]) -> type[T]:
-    """Declare an object that is put together from its fields, which may change; it equals itself
-    alone."""
+    """Declare a mutable object whose constructor takes its fields; compared by identity."""
     return declared(cls, is_frozen=False, is_value=False)  # type: ignore[no-any-return]
 
 
 def declared(cls: Any, is_frozen: bool, is_value: bool = True) -> Any:
-    """The class with the methods of a dataclass and, if it is one of values, with slots; what is no
-    value equals itself alone.
+    """Return the class with the methods of a dataclass.
 
-    It calls ``__post_init__`` where there is one; it knows no ``field()`` and no ``KW_ONLY``.
+    A class of values also gets slots; other classes are compared by identity. ``__post_init__`` is
+    called if it exists; ``field()`` and ``KW_ONLY`` are not supported.
     """
     namespace = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
     namespace |= {"__annotations__": cls.__annotations__, "__qualname__": cls.__qualname__}
@@ -108,8 +107,10 @@ def declared(cls: Any, is_frozen: bool, is_value: bool = True) -> Any:
 
 
 def adopted(cls: Any, kinds: Mapping[str, str], defaults: Mapping[str, Any]) -> None:
-    """Make a class that has the methods of a message already known as a dataclass: it is one that
-    was compiled. ``kinds`` are its annotations."""
+    """Make a compiled class, which already has the methods of a message, known as a dataclass.
+
+    ``kinds`` are its annotations.
+    """
     known = {
         "__annotations__": dict(kinds),
         "__match_args__": tuple(kinds),
@@ -124,11 +125,11 @@ def adopted(cls: Any, kinds: Mapping[str, str], defaults: Mapping[str, Any]) -> 
 
 
 def _learn_later(cls: Any, namespace: Mapping[str, Any], bases: Any = None) -> None:
-    """Have the standard library say what it knows of a dataclass when it is asked for that."""
+    """Defer the standard library's work on a dataclass until its fields or parameters are read."""
 
     def learn() -> None:
-        # From a copy, since the standard library changes the class that it is given: so it does no
-        # harm if two threads come here at once.
+        # The standard library modifies the class it is given. It gets a copy, so that two threads
+        # may do this at the same time.
         copy = _class(cls, namespace, bases)
         made = vars(dataclass(init=False, repr=False, eq=False)(copy))
         cls.__dataclass_fields__ = made["__dataclass_fields__"]
@@ -147,12 +148,12 @@ def _learn_later(cls: Any, namespace: Mapping[str, Any], bases: Any = None) -> N
 
 
 def field_names(cls: Any) -> tuple[str, ...]:
-    """The names of a declared class's fields, in the order of its constructor."""
+    """Return the names of a declared class's fields, in the order of its constructor."""
     return cls.__match_args__  # type: ignore[no-any-return]
 
 
 def reader_of_fields(cls: Any, names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that gives the values of the fields of an instance, which are these."""
+    """Return a function that returns an instance's values of the fields ``names``."""
     compiled = vars(cls).get("field_values")
     return _copy("field_values", names, cls.__qualname__) if compiled is None else compiled
 
@@ -164,7 +165,7 @@ def methods(
     is_frozen: bool = False,
     has_post_init: bool = False,
 ) -> dict[str, Any]:
-    """The methods of a class with these fields."""
+    """Return the methods of a class with these fields, by name."""
     needed = [name for name in names if name not in defaults]
     if list(names[: len(needed)]) != needed:
         raise TypeError(f"a field without default follows one with a default in {qualname}")
@@ -187,7 +188,10 @@ def _first_hash(self: Any) -> int:
 
 
 def _finished(method: str, first: object, owner: type[Any]) -> Any:
-    """Make this method of the class that declares it; most messages are never compared."""
+    """Create a method on its first call, as most messages are never compared or hashed.
+
+    It is set on the class that declares the fields.
+    """
     for cls in owner.__mro__:
         if vars(cls).get(method) is first:
             break
@@ -203,7 +207,7 @@ def _copy(
     assignment: str = _PLAIN,
     has_post_init: bool = False,
 ) -> FunctionType:
-    """The method for a class with these fields."""
+    """Return a method for a class with these fields."""
     template = _template(method, len(names), assignment, has_post_init)
     renamed = {f"f{number}": name for number, name in enumerate(names)}
     code = template.replace(
@@ -236,14 +240,14 @@ def _template(method: str, count: int, assignment: str, has_post_init: bool) -> 
 
 
 def _defaults(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of a base, as its constructor has them."""
+    """Return the defaults of a base class's fields, from its constructor."""
     names = namespace.get("__match_args__", ())
     values = getattr(namespace.get("__init__"), "__defaults__", None) or ()
     return dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
 def _class(like: type[Any], namespace: Mapping[str, Any], bases: Any = None) -> Any:
-    """A class of the same name, of the same kind and with the same bases or with others."""
+    """Return a class with the name, the metaclass and, by default, the bases of ``like``."""
     kind: Any = type(like)
     return kind(like.__name__, like.__bases__ if bases is None else bases, dict(namespace))
 
@@ -254,7 +258,7 @@ def _shown(self: Any) -> str:
 
 
 def _parts(self: Any) -> tuple[Any, ...]:
-    """Return what a copy is made of: the class and its fields."""
+    """Return the class and the field values, from which pickle and copy create an instance."""
     return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 

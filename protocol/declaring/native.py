@@ -1,4 +1,4 @@
-"""Words to the compiler about a class; nothing where there is none."""
+"""Hints about classes to the compiler mypyc, without an effect in interpreted code."""
 
 from __future__ import annotations
 
@@ -14,5 +14,7 @@ else:
 
 
 class WeaklyReferable:
-    """Base of compiled classes to whose objects weak references exist, as Pykka keeps one to each
-    actor. The compiler takes that from the base alone, and only of one that is not compiled."""
+    """Base of compiled classes whose objects can be weakly referenced, as Pykka does with actors.
+
+    The compiler supports this only by inheritance from a class that is not compiled.
+    """

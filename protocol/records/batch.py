@@ -1,7 +1,7 @@
-"""Record batches of message format v2: read, build, and the view of one stored batch.
+"""Record batches of message format v2: building them, and views of stored ones.
 
-A log hands out views of its bytes: followers store the very same bytes. The records inside stay
-opaque until they are asked for (docs/kafka/log.md#batches, Kafka's ``DefaultRecordBatch``).
+A log returns views of its bytes, and followers store the same bytes. The records in a batch are not
+decoded until requested (docs/kafka/log.md#batches, Kafka's ``DefaultRecordBatch``).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from .format import (
 
 
 class RecordBatch:
-    """View of one stored batch; every replica that holds it shares the bytes. Never changed."""
+    """An immutable view of one stored batch; all replicas with the batch share the bytes."""
 
     __slots__ = ("base_offset", "data", "last_offset", "summary")
 
@@ -60,16 +60,16 @@ class RecordBatch:
         self.data: bytes = data
         self.base_offset: int = base_offset
         self.last_offset: int = last_offset
-        """Kept by compaction even when the last records vanish."""
+        """Last offset of the batch; compaction keeps it even if it removes the last records."""
         self.summary: tuple[int, int, int, int, Any] | None = summary
-        """What a log that copies the batch needs of the header, as the leader read it, so that
-        it need not be read again: leader epoch, maximum timestamp, producer id, producer epoch
-        and what the producer state remembers. None unless it came plainly from a client just
-        now; control and transactional batches have none."""
+        """Values that the leader read from the header, so that logs that copy the batch need not
+        parse it again: leader epoch, maximum timestamp, producer id, producer epoch, and the entry
+        for the producer state. None unless the leader has just appended the batch on its fast path,
+        which control and transactional batches never take."""
 
     @classmethod
     def of(cls, data: bytes) -> RecordBatch:
-        """The view of exactly one whole batch; its header is trusted."""
+        """Return a view of ``data``, which holds exactly one batch with a valid header."""
         base_offset, last_delta = OFFSETS.unpack_from(data)
         return cls(data, base_offset, base_offset + last_delta)
 
@@ -115,7 +115,7 @@ class RecordBatch:
 
     @property
     def last_sequence(self) -> int:
-        """Wraps from 2147483647 to 0; -1 without a sequence."""
+        """Sequence number of the last record, wrapped from 2147483647 to 0; -1 if there is none."""
         first = self.base_sequence
         if first == NO_SEQUENCE:
             return NO_SEQUENCE
@@ -144,12 +144,12 @@ class RecordBatch:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """Time from which compaction may drop the tombstones or the marker inside; None if not set
-        yet."""
+        """Time in milliseconds from which compaction may remove the batch's tombstones or marker;
+        None if not set yet."""
         return self.base_timestamp if self.data[22] & DELETE_HORIZON_BIT else None
 
     def is_intact(self) -> bool:
-        """Return whether size and checksum of the bytes are right."""
+        """Return True if the size and the checksum of the bytes are correct."""
         data = self.data
         return (
             len(data) >= HEADER_SIZE
@@ -158,9 +158,9 @@ class RecordBatch:
         )
 
     def records(self) -> list[Record]:
-        """Decode the records, decompressing where needed; none if the batch counts none.
+        """Decode the records, decompressing them if needed; empty if the record count is 0.
 
-        Raises ``MalformedRecords`` when the bytes under the checksum are not records.
+        Raises ``MalformedRecords`` if the bytes are not valid records.
         """
         data = self.data
         if not (count := self.record_count):
@@ -179,7 +179,7 @@ class RecordBatch:
         )
 
     def without_records_below(self, offset: int) -> RecordBatch:
-        """The rest of the batch, from an offset that lies in it."""
+        """Return a batch without the records below an offset within this batch."""
         data = build_batch(
             [record for record in self.records() if record.offset >= offset],
             offset,
@@ -192,7 +192,7 @@ class RecordBatch:
         return RecordBatch.of(data)
 
     def control_marker(self) -> ControlMarker | None:
-        """The transaction marker of a control batch; None if it is of another kind."""
+        """Return the transaction marker of a control batch; None for other control records."""
         records = self.records()
         if not records or records[0].key is None or len(records[0].key) < 4:
             return None
@@ -220,10 +220,10 @@ class RecordBatch:
 
 
 class PartialBatch(RecordBatch):
-    """The first bytes of a batch, cut off where the limit of a fetch was reached.
+    """The first bytes of a batch, truncated at the size limit of a fetch.
 
-    It stands last in a fetch response, counts against the limits and is sent. Whoever reads the
-    response drops it and fetches the batch again.
+    A partial batch is the last one in a fetch response, counts towards the limits and is sent. The
+    reader of the response discards it and fetches the batch again.
     """
 
     __slots__ = ()
@@ -233,7 +233,7 @@ class PartialBatch(RecordBatch):
 
     @property
     def partition_leader_epoch(self) -> int:
-        return -1  # the bytes may end before it
+        return -1  # the bytes may end before this field
 
     def records(self) -> list[Record]:
         return []
@@ -243,11 +243,8 @@ class PartialBatch(RecordBatch):
 
 
 def whole_batches(batches: tuple[RecordBatch, ...]) -> tuple[RecordBatch, ...]:
-    """Return the batches of a fetch response without one that is cut off at its end."""
+    """Return the batches of a fetch response without a partial one at the end."""
     return batches[:-1] if batches and isinstance(batches[-1], PartialBatch) else batches
-
-
-# -- reading ------------------------------------------------------------------------------------
 
 
 # -- building ---------------------------------------------------------------------------------
@@ -270,9 +267,10 @@ def build_batch(
 ) -> bytes:
     """Encode one batch; the records' offsets are absolute, at or after ``base_offset``.
 
-    ``max_timestamp`` overrides what the records say (with LOG_APPEND_TIME it is the time of all);
-    ``last_offset`` keeps an offset whose record compaction removed; ``delete_horizon_ms`` takes
-    the place of the base timestamp and sets its bit (KIP-534). No records, no codec.
+    ``max_timestamp`` overrides the maximum of the records' timestamps (with LOG_APPEND_TIME it is
+    the timestamp of all records). ``last_offset`` preserves an offset whose record compaction
+    removed. ``delete_horizon_ms`` replaces the base timestamp and sets its bit (KIP-534). A batch
+    without records has no codec.
     """
     codec = codecs.CODEC_IDS[compression] if isinstance(compression, str) else compression
     if delete_horizon_ms is not None:
@@ -315,7 +313,7 @@ def build_batch(
 def build_control_marker(
     producer_id: int, producer_epoch: int, is_commit: bool, coordinator_epoch: int, timestamp: int
 ) -> bytes:
-    """The batch that ends a transaction on one partition."""
+    """Encode the control batch that ends a transaction on one partition."""
     record = Record(
         0,
         timestamp,
@@ -332,7 +330,7 @@ def build_control_marker(
 
 
 def with_timestamps(data: Readable, timestamp_type: int, max_timestamp: int) -> bytes:
-    """The same batch with timestamp type and maximum set and the checksum computed anew."""
+    """Return a copy of a batch with another timestamp type and maximum, and a new checksum."""
     patched = bytearray(data)
     if timestamp_type == LOG_APPEND_TIME:
         patched[22] |= TIMESTAMP_TYPE_BIT

@@ -1,7 +1,7 @@
-"""The checksum of batches, CRC-32C.
+"""CRC-32C, the checksum of batches.
 
-The package ``crc32c`` reads its metadata and prepares a command line when it is imported. That
-takes longer than all modules of ``protocol``, so its extension module is loaded without it.
+On import, the package ``crc32c`` reads its metadata and prepares a command line. That takes longer
+than importing all modules of ``protocol``, so only its extension module is loaded.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def _function() -> Any:
             extension = module_from_spec(spec)
             spec.loader.exec_module(extension)
             return extension.crc32c
-    import crc32c  # loaded already, or not laid out as expected
+    import crc32c  # already imported, or its files are not laid out as expected
 
     return crc32c.crc32c
 
 
 crc32c: Callable[..., int] = _function()
-"""``crc32c(data, start=0)``."""
+"""The checksum function, ``crc32c(data, start=0)``."""

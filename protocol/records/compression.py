@@ -1,10 +1,10 @@
-"""The compression codecs of record batches, in the framings Kafka's Java client writes and reads.
+"""The compression codecs of record batches, in the framings that Kafka's Java client uses.
 
-cramjam does the work; this module knows the framings: snappy travels in xerial blocks, lz4 in
-frames of independent 64 KB blocks without checksums (docs/kafka/log.md#batches).
+cramjam compresses and decompresses; this module handles the framings: snappy in xerial blocks, lz4
+in frames of independent 64 KB blocks without checksums (docs/kafka/log.md#batches).
 
-A few bytes can stand for a thousand times as many, so that nothing is decompressed before it is
-known that the result stays within a limit, or else only into room that ends there.
+A few bytes can expand to a thousand times as many. Data is therefore decompressed only if the
+result is known to stay within a limit, or else piecemeal or into a buffer of that size.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_SIZE = 32 * 1024
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
-# version 1, independent blocks, nothing else; blocks of at most 64 KB; the header's checksum
+# flags: version 1, independent blocks; blocks of at most 64 KB; the checksum of the header
 _LZ4_HEADER = _LZ4_MAGIC + b"\x60\x40\x82"
 _LZ4_BLOCK_SIZE = 64 * 1024
 _LZ4_STORED = 0x80000000
 _LZ4_BLOCK_MAX_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 
 DECOMPRESSED_BYTES_MAX = 100 * 1024 * 1024
-"""What no batch may exceed: uncompressed it would not fit into a request either."""
+"""Maximum decompressed size of a batch; uncompressed, it could not exceed a request's limit."""
 _GZIP_RATIO_MAX = 1032
-"""Deflate says at most 258 bytes in two bits."""
+"""Maximum compression ratio of deflate, which encodes at most 258 bytes in two bits."""
 _GZIP_INPUT_BYTES = 16384
 _STREAM_CHUNK_BYTES = 1 << 20
 _GZIP_WINDOW_BITS = 31
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-"""Behind a byte 0x50 to 0x5f."""
+"""End of a skippable frame's magic number, after a first byte of 0x50 to 0x5f."""
 _ZSTD_BLOCK_MAX_SIZE = 128 * 1024
 _ZSTD_RAW, _ZSTD_RLE = 0, 1
 _ZSTD_DICTIONARY_ID_SIZES = (0, 1, 2, 4)
@@ -56,18 +56,18 @@ Readable = bytes | bytearray | memoryview
 
 
 class CorruptPayload(ValueError):
-    """Compressed data that its codec cannot read."""
+    """A codec cannot decompress the data."""
 
 
 class PayloadTooLarge(CorruptPayload):
-    """Compressed data that stands for more bytes, or for more messages, than allowed."""
+    """Compressed data would expand to more bytes, or to more messages, than allowed."""
 
     def __init__(self, codec: int, limit: int, unit: str = "bytes") -> None:
         super().__init__(f"{CODEC_NAMES[codec]} data of more than {limit} {unit} when decompressed")
 
 
 def compress(codec: int, data: Readable) -> bytes:
-    """Compress as Kafka's Java producer would; the codec must be one of the five."""
+    """Compress as Kafka's Java producer does; raises ``ValueError`` for an unknown codec."""
     if codec == NONE:
         return bytes(data)
     if codec == GZIP:
@@ -86,8 +86,8 @@ def decompress(
 ) -> bytes:
     """Decompress the payload of a batch (or of a wrapper message of ``magic`` 0 or 1).
 
-    Raises ``PayloadTooLarge`` when the result would have more than ``limit`` bytes and
-    ``CorruptPayload`` when the codec cannot read the data or does not exist.
+    Raises ``PayloadTooLarge`` if the result would have more than ``limit`` bytes, and
+    ``CorruptPayload`` if the codec cannot read the data or does not exist.
     """
     try:
         if codec == NONE:
@@ -97,7 +97,7 @@ def decompress(
         if codec == SNAPPY:
             return _decompress_snappy(bytes(data), limit)
         if codec == LZ4:
-            # Producers of magic 0 wrote a wrong header checksum: read those frames by hand.
+            # Producers of magic 0 wrote a wrong header checksum, which is not checked here.
             if magic == 0:
                 return _decompress_lz4_unchecked(bytes(data), limit)
             if _lz4_size_max(data) > limit:
@@ -125,10 +125,10 @@ def _decompress_gzip(data: Readable, limit: int) -> bytes:
     out = bytearray()
     view = memoryview(data)
     position = 0
-    while position < len(view):  # one member after the other
+    while position < len(view):  # for each member of the gzip data
         member = zlib.decompressobj(_GZIP_WINDOW_BITS)
         while not member.eof:
-            # What is left of its input is copied each time: it must be little.
+            # zlib copies the unconsumed input each time, so the input is kept short.
             given = view[position : position + _GZIP_INPUT_BYTES]
             chunk = member.decompress(given, _STREAM_CHUNK_BYTES)
             taken = len(given) - len(member.unconsumed_tail) - len(member.unused_data)
@@ -142,7 +142,7 @@ def _decompress_gzip(data: Readable, limit: int) -> bytes:
 
 
 def _decompress_into(codec: int, data: Readable, limit: int) -> bytes:
-    """Decompress what may exceed the limit by what its blocks could hold: into room for that."""
+    """Decompress data that might exceed the limit, into a buffer of ``limit`` bytes."""
     frames = cramjam.lz4 if codec == LZ4 else cramjam.zstd
     room = bytearray(limit)
     try:
@@ -155,7 +155,7 @@ def _decompress_into(codec: int, data: Readable, limit: int) -> bytes:
 
 
 def _lz4_size_max(data: Readable) -> int:
-    """The most that an lz4 frame can hold, by its blocks' sizes; 0 for what is none."""
+    """Return the maximum decompressed size of an lz4 frame's blocks; 0 if it is not a frame."""
     if bytes(data[:4]) != _LZ4_MAGIC or len(data) < 7:
         return 0
     flags = data[4]
@@ -174,7 +174,10 @@ def _lz4_size_max(data: Readable) -> int:
 
 
 def _zstd_size_max(data: Readable) -> int:
-    """The most that zstd frames can hold, by their blocks; raises ``IndexError`` when cut off."""
+    """Return the maximum decompressed size of zstd frames, from the headers of their blocks.
+
+    Raises ``IndexError`` if the data is truncated.
+    """
     position = total = 0
     while position < len(data):
         magic = bytes(data[position : position + 4])
@@ -182,7 +185,7 @@ def _zstd_size_max(data: Readable) -> int:
             position += 8 + int.from_bytes(data[position + 4 : position + 8], "little")
             continue
         if magic != _ZSTD_MAGIC:
-            return total  # the codec says what is wrong
+            return total  # the codec will raise the error
         descriptor = data[position + 4]
         is_single_segment = descriptor & 0x20
         position += 5 + (0 if is_single_segment else 1)
@@ -209,7 +212,7 @@ def _compress_xerial(data: Readable) -> bytes:
 
 
 def _decompress_snappy(data: bytes, limit: int) -> bytes:
-    if not data.startswith(_XERIAL_MAGIC):  # some clients write one raw block
+    if not data.startswith(_XERIAL_MAGIC):  # some clients write a single raw block
         return _decompress_snappy_block(data, limit, limit)
     if len(data) < len(_XERIAL_HEADER):
         raise CorruptPayload("cannot decompress snappy data: its header is cut off")
@@ -229,7 +232,7 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
 
 
 def _decompress_snappy_block(block: bytes, left: int, limit: int) -> bytes:
-    """Decompress one raw block, which says its length first."""
+    """Decompress one raw block, which begins with its decompressed length."""
     if cramjam.snappy.decompress_raw_len(block) > left:
         raise PayloadTooLarge(SNAPPY, limit)
     return bytes(cramjam.snappy.decompress_raw(block))

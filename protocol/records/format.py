@@ -1,6 +1,6 @@
-"""Message format v2 byte by byte: constants, header layout, the encoding of single records.
+"""Message format v2 byte by byte: constants, the header's layout, and the encoding of records.
 
-``record_batch`` builds and reads whole batches with it (docs/kafka/log.md#batches).
+The module ``batch`` builds and reads whole batches with it (docs/kafka/log.md#batches).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from .checksum import crc32c
 MAGIC = 2
 HEADER_SIZE = 61
 LENGTH_OVERHEAD = 12
-"""Bytes before those that the batch length field counts."""
+"""Number of bytes at the start of a batch that its length field does not count."""
 MINIMUM_LENGTH = HEADER_SIZE - LENGTH_OVERHEAD
 CRC_START = 21
-"""The checksum covers everything from the attributes on."""
+"""Position of the attributes, where the bytes covered by the checksum begin."""
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 """baseOffset, length, leaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
 maxTimestamp, producerId, producerEpoch, baseSequence, recordCount."""
 PREFIX = struct.Struct(">qii")
-"""baseOffset, length, leaderEpoch: what a leader rewrites; not under the checksum."""
+"""baseOffset, length, leaderEpoch: the fields that a leader sets, not covered by the checksum."""
 BODY_HEADER = struct.Struct(">hiqqqhii")
 LARGEST_SMALL_VALUE = 55
-"""Bytes of a value with which all numbers of its record fit into one byte each."""
+"""Maximum size in bytes of a value for which each length in its record is encoded in one byte."""
 EPOCH = struct.Struct(">i")
 SHORT = struct.Struct(">h")
 LONG = struct.Struct(">q")
@@ -35,7 +35,7 @@ CRC = struct.Struct(">I")
 OFFSETS = struct.Struct(">q15xi")
 """Base offset and last offset delta."""
 PRODUCER_FIELDS = struct.Struct(">qqhi")
-"""From byte 35: maximum timestamp, producer id, producer epoch, base sequence."""
+"""The fields from byte 35: maximum timestamp, producer id, producer epoch, base sequence."""
 CONTROL_KEY = struct.Struct(">hh")
 CONTROL_VALUE = struct.Struct(">hi")
 
@@ -59,15 +59,15 @@ _new_tuple = tuple.__new__
 
 
 class CorruptBatch(ValueError):
-    """Bytes that are no batch: a size that does not fit, a wrong checksum, an unknown magic."""
+    """Bytes are not a valid batch: impossible size, wrong checksum or unknown magic."""
 
 
 class MalformedRecords(ValueError):
-    """A batch whose checksum holds but whose records cannot be read."""
+    """The checksum of a batch is correct, but its records cannot be decoded."""
 
 
 class Record(NamedTuple):
-    """A record as its reader sees it."""
+    """A decoded record, with absolute offset and timestamp."""
 
     offset: int
     timestamp: int
@@ -77,14 +77,14 @@ class Record(NamedTuple):
 
 
 class ControlMarker(NamedTuple):
-    """Content of the one record of a control batch (docs/kafka/log.md#batches)."""
+    """The content of a control batch's single record (docs/kafka/log.md#batches)."""
 
     is_commit: bool
     coordinator_epoch: int
 
 
 def add_sequence(sequence: int, increment: int) -> int:
-    """``sequence + increment`` with Kafka's wrap from 2147483647 to 0."""
+    """Return ``sequence + increment``, wrapped from 2147483647 to 0 as Kafka does."""
     total = sequence + increment
     return total if total <= SEQUENCE_MAX else total - SEQUENCE_MAX - 1
 
@@ -93,12 +93,16 @@ def add_sequence(sequence: int, increment: int) -> int:
 
 
 INT_SHIFT_MAX = 28
-"""Of the fifth byte, the last one a varint of 32 bits may have."""
+"""Shift of the fifth byte, the last byte of a 32-bit varint."""
 LONG_SHIFT_MAX = 63
+"""Shift of the tenth byte, the last byte of a 64-bit varint."""
 
 
 def read_varint(data: Readable, position: int, shift_max: int = LONG_SHIFT_MAX) -> tuple[int, int]:
-    """A number and the position behind it; ``MalformedRecords`` if it has too many bytes."""
+    """Read a zig-zag varint; return the number and the position after it.
+
+    Raises ``MalformedRecords`` if the number has too many bytes.
+    """
     shift = 0
     value = 0
     while True:
@@ -120,9 +124,9 @@ def decode_records(
     base_timestamp: int,
     append_time: int | None = None,
 ) -> list[Record]:
-    """Decode ``count`` records from ``body`` (already decompressed) at ``position``.
+    """Decode ``count`` records from the decompressed ``body``, beginning at ``position``.
 
-    Raises ``MalformedRecords`` unless they fill the body exactly.
+    Raises ``MalformedRecords`` unless the records end exactly at the end of the body.
     """
     found = []
     try:
@@ -141,9 +145,9 @@ def decode_records(
 def _decode_record(
     body: Readable, position: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> tuple[Record, int]:
-    """Decode one record, and return it and the position after it.
+    """Decode one record; return it and the position after it.
 
-    Varints of one byte are read in place.
+    One-byte varints are decoded inline, for speed.
     """
     byte = body[position]
     if byte < 0x80:
@@ -175,7 +179,7 @@ def _decode_record(
     if position != end:
         raise MalformedRecords(f"a record of {size} bytes ends {end - position} bytes early")
     time = base_timestamp + timestamp if append_time is None else append_time
-    # Without the call of ``Record``: made for every record.
+    # Calling ``Record`` itself would be slower, and this runs for every record.
     return _new_tuple(Record, (base_offset + delta, time, key, value, headers)), end
 
 
@@ -223,7 +227,7 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def encoded_varint(value: int) -> bytes:
-    """A zig-zag varint on its own."""
+    """Return a number encoded as a zig-zag varint."""
     out = bytearray()
     write_varint(out, value)
     return bytes(out)
@@ -231,7 +235,7 @@ def encoded_varint(value: int) -> bytes:
 
 @functools.lru_cache(1 << 14)
 def head_of_only_record(value_size: int) -> bytes:
-    """Return the bytes before the value of a batch's only record, without key and headers."""
+    """Return the bytes before the value in a batch's only record, which has no key or headers."""
     size_of_value = encoded_varint(value_size)
     return encoded_varint(value_size + 5 + len(size_of_value)) + b"\x00\x00\x00\x01" + size_of_value
 
@@ -241,7 +245,7 @@ def write_record(out: bytearray, record: Record, offset_delta: int, time_delta: 
     if key is None and value is not None and not record.headers:
         size = len(value)
         if size <= LARGEST_SMALL_VALUE and 0 <= time_delta < 8192 and 0 <= offset_delta < 8192:
-            # Most records of a simulation: time and offset take a byte or two, the rest one.
+            # Most records of a simulation: both deltas take one or two bytes, other numbers one.
             time, offset = time_delta << 1, offset_delta << 1
             if offset < 128:
                 if time < 128:
@@ -300,7 +304,7 @@ def assemble(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """A batch of ``count`` records that are encoded, and compressed, already."""
+    """Return a batch of ``count`` records; ``body`` holds them encoded and compressed."""
     covered = (
         BODY_HEADER.pack(
             attributes,

@@ -1,7 +1,7 @@
-"""Message sets of the formats v0 and v1: read for up-conversion, written for old consumers.
+"""Message sets of formats v0 and v1: parsed for up-conversion, built for old consumers.
 
-A set is a row of entries (offset, size, message); a compressed message wraps a set of its own
-(docs/kafka/log.md#batches). Nothing of this is stored: logs hold batches of format v2.
+A message set is a sequence of (offset, size, message) entries; a compressed message wraps a message
+set (docs/kafka/log.md#batches). Message sets are not stored, as logs hold batches of format v2.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _LONG_INT = struct.Struct(">qi")
 _START_OF_MESSAGE = struct.Struct(">qiI")
 _KEYLESS_V0 = struct.Struct(">bbii")
 _KEYLESS_V1 = struct.Struct(">bbqii")
-"""Magic, attributes, in v1 the timestamp, -1 for no key, and the size of the value."""
+"""Magic, attributes, in v1 the timestamp, -1 for no key, and the size of the value in bytes."""
 _KEYED_V0 = struct.Struct(">bbi")
 _KEYED_V1 = struct.Struct(">bbqi")
 
 
 class LegacyMessage(NamedTuple):
-    """A message, or a wrapper around compressed messages."""
+    """A message, or a wrapper message around compressed messages."""
 
     offset: int
     magic: int
     attributes: int
     timestamp: int
-    """-1 in format v0."""
+    """Timestamp in milliseconds; -1 in format v0."""
     key: bytes | None
     value: bytes | None
     size: int
-    """Bytes of the entry, offset and size fields included."""
+    """Size of the entry in bytes, including its offset and size fields."""
 
     @property
     def compression(self) -> int:
@@ -57,7 +57,10 @@ class LegacyMessage(NamedTuple):
 
 
 def parse_message(records: Readable, position: int) -> LegacyMessage | None:
-    """The entry at a position; None if it is cut off. Raises ``CorruptBatch``."""
+    """Parse the entry at a position; None if it is truncated.
+
+    Raises ``CorruptBatch`` if the entry is invalid.
+    """
     total = len(records)
     if total - position < _ENTRY.size:
         return None
@@ -99,7 +102,10 @@ def parse_message(records: Readable, position: int) -> LegacyMessage | None:
 
 
 def unwrap(message: LegacyMessage) -> list[LegacyMessage]:
-    """The messages inside a compressed one, with absolute offsets; ``[message]`` if it is none."""
+    """Return the messages in a compressed message, with absolute offsets.
+
+    For an uncompressed message, return ``[message]``.
+    """
     inner = list(messages_in(message))
     if not message.compression or message.magic == 0 or not inner:
         return inner
@@ -108,9 +114,9 @@ def unwrap(message: LegacyMessage) -> list[LegacyMessage]:
 
 
 def messages_in(message: LegacyMessage) -> Iterator[LegacyMessage]:
-    """The messages inside a compressed one, one by one, with the offsets written in them.
+    """Yield the messages in a compressed message, with their offsets as written.
 
-    What is not compressed is inside itself. Raises ``MalformedRecords`` for what cannot be read.
+    An uncompressed message yields itself. Raises ``MalformedRecords`` for an invalid message set.
     """
     if not message.compression:
         yield message
@@ -129,10 +135,10 @@ def payload_of(
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
     messages_max: int | None = None,
 ) -> bytes:
-    """The message set inside a compressed message.
+    """Return the message set in a compressed message.
 
-    Raises ``PayloadTooLarge`` when it would have more than ``decompressed_bytes_max`` bytes or
-    ``messages_max`` messages, ``MalformedRecords`` when it cannot be decompressed.
+    Raises ``PayloadTooLarge`` if it would have more than ``decompressed_bytes_max`` bytes or
+    ``messages_max`` messages, and ``MalformedRecords`` if it cannot be decompressed.
     """
     codec, packed = message.compression, message.value or b""
     try:
@@ -147,7 +153,10 @@ def payload_of(
 
 
 def parse_inside(payload: bytes, position: int) -> LegacyMessage:
-    """The message at a position of what another wraps; raises ``MalformedRecords``."""
+    """Parse the message at a position of a decompressed message set.
+
+    Raises ``MalformedRecords`` if the message is invalid or truncated.
+    """
     try:
         found = parse_message(payload, position)
     except CorruptBatch as error:
@@ -158,8 +167,10 @@ def parse_inside(payload: bytes, position: int) -> LegacyMessage:
 
 
 def _holds_more(payload: bytes, messages_max: int) -> bool:
-    """Return whether a message set has more entries than that, by their sizes alone: each message
-    that is read takes hundreds of bytes."""
+    """Return True if a message set has more than ``messages_max`` entries.
+
+    Only sizes are read, as each parsed message takes hundreds of bytes of memory.
+    """
     position = count = 0
     last = len(payload) - _ENTRY.size
     while position <= last and count <= messages_max:
@@ -189,19 +200,19 @@ def build_message(
 
 
 class OldMessages(RecordBatch):
-    """A message set of an old format in the place of a batch, in answers to old consumers.
+    """A message set of an old format, used in place of a batch in responses to old consumers.
 
-    Only its bytes and offsets have a meaning; ``last_offset`` is that of the batches converted.
+    Only its bytes and offsets are meaningful. ``last_offset`` is that of the converted batches.
     """
 
     __slots__ = ()
 
     @property
     def partition_leader_epoch(self) -> int:
-        return -1  # these formats have none
+        return -1  # the old formats have no leader epoch
 
     def records(self) -> list[Record]:
-        """Decode the whole messages; one cut off at the end is left out."""
+        """Decode the messages, without a truncated one at the end."""
         found = []
         position = 0
         while (message := parse_message(self.data, position)) is not None:
@@ -211,12 +222,12 @@ class OldMessages(RecordBatch):
 
 
 def down_converted_batch(batch: RecordBatch, magic: int, from_offset: int) -> tuple[bytes, int]:
-    """The batch in an old format, and how many bytes it was before it was compressed.
+    """Return a batch in an old format, and its number of bytes before compression.
 
-    As Kafka's ``RecordsUtil.downConvert``: uncompressed messages begin exactly at ``from_offset``,
-    a compressed batch stays whole. Control batches and headers do not exist in these formats and
-    are left out. Raises ``ValueError`` for zstd, which no consumer of them can read,
-    ``MalformedRecords`` for what cannot be read.
+    As in Kafka's ``RecordsUtil.downConvert``, uncompressed messages begin exactly at
+    ``from_offset``, and a compressed batch remains whole. Control batches and headers do not exist
+    in the old formats and are omitted. Raises ``ValueError`` for zstd, which no consumer of old
+    formats can decompress, and ``MalformedRecords`` for records that cannot be decoded.
     """
     if batch.is_control:
         return b"", 0
@@ -238,10 +249,10 @@ def down_converted_batch(batch: RecordBatch, magic: int, from_offset: int) -> tu
 def _messages_of(
     batch: RecordBatch, magic: int, kind: int, base: int, from_offset: int = 0
 ) -> tuple[bytearray, int]:
-    """The records of a batch as messages, from an offset on, and the offset of the last.
+    """Return a batch's records from an offset on as messages, and the offset of the last one.
 
-    Their offsets count from ``base``; from the first one's if that is -1. Records are not decoded:
-    a fetch brings hundreds of thousands of them.
+    Offsets are written relative to ``base`` or, if it is -1, to the first offset. No ``Record`` is
+    created, as a fetch may return hundreds of thousands of records.
     """
     body, position = body_of(batch)
     base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
@@ -270,7 +281,7 @@ def _messages_of(
 
 
 def _with_key(magic: int, kind: int, timestamp: int, key: bytes, size: int) -> bytes:
-    """A message up to its value, of which ``size`` tells."""
+    """Return a message with a key, up to its value, which has ``size`` bytes (-1 for null)."""
     if magic:
         start = _KEYED_V1.pack(1, kind, timestamp, len(key))
     else:

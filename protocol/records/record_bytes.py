@@ -1,11 +1,11 @@
-"""The records of a batch as bytes: what concerns many of them is done without decoding them.
+"""Operations on the encoded records of a batch, without creating a ``Record`` for each.
 
-The leader has looked through produced records before (``replication/log/record_walk.py``), so that
-``renumbered`` trusts their sizes. A decoded record costs several times as much, and thousands of
-them keep the garbage collector busy as well.
+Creating records takes several times as long, and thousands of them burden the garbage collector.
+``renumbered`` trusts the sizes of produced records, as the leader has validated them before
+(``replication/log/record_walk.py``).
 
-``marks`` and ``contents`` both spell out how a record begins. A function for it would cost each
-record a call: ``marks`` took 15 % longer.
+``marks`` and ``contents`` repeat the code that parses the start of a record. Moving it into a
+function would cost a call per record: ``marks`` took 15 % longer.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .format import HEADER_SIZE, MalformedRecords, encoded_varint, read_varint, 
 def body_of(
     batch: RecordBatch, decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX
 ) -> tuple[bytes, int]:
-    """The bytes with the batch's records, decompressed, and where the first begins.
+    """Return the bytes with a batch's decompressed records, and the position of the first record.
 
-    Raises ``MalformedRecords`` for what cannot be decompressed.
+    Raises ``MalformedRecords`` if the records cannot be decompressed.
     """
     codec = batch.compression
     if not codec:
@@ -35,9 +35,9 @@ def body_of(
 
 
 def marks(body: bytes, position: int, count: int) -> Iterator[tuple[int, int, bool]]:
-    """Timestamp delta and offset delta of each record, and whether it has a key.
+    """Yield (timestamp delta, offset delta, True if the record has a key) for each record.
 
-    Raises ``MalformedRecords`` where there are fewer records, or one does not end in the batch.
+    Raises ``MalformedRecords`` if there are fewer records, or if one exceeds the batch.
     """
     limit = len(body)
     try:
@@ -73,9 +73,9 @@ def marks(body: bytes, position: int, count: int) -> Iterator[tuple[int, int, bo
 def contents(
     body: bytes, position: int, count: int
 ) -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
-    """Timestamp delta, offset delta, key and value of each record; headers are passed over.
+    """Yield (timestamp delta, offset delta, key, value) for each record; headers are skipped.
 
-    Raises ``MalformedRecords`` where there are fewer records, or where more bytes follow them.
+    Raises ``MalformedRecords`` if there are fewer records, or if more bytes follow them.
     """
     try:
         for _ in range(count):
@@ -132,10 +132,10 @@ def contents(
 
 
 def renumbered(body: bytes, position: int, count: int, earlier_ms: int = 0) -> bytearray:
-    """The same records with the offset deltas 0, 1, 2 and so on, and timestamp deltas that are less
-    by ``earlier_ms``.
+    """Return the records with offset deltas 0, 1, 2 and so on, and with ``earlier_ms`` subtracted
+    from their timestamp deltas.
 
-    Raises ``MalformedRecords`` where one of these does not fit into 64 bits any more.
+    Raises ``MalformedRecords`` if a timestamp delta no longer fits into 64 bits.
     """
     out = bytearray()
     for index in range(count):
@@ -148,7 +148,7 @@ def renumbered(body: bytes, position: int, count: int, earlier_ms: int = 0) -> b
             size, position = read_varint(body, begin)
         start = position
         end = start + size
-        time_at = position = position + 1  # behind the attributes
+        time_at = position = position + 1  # after the attributes
         while body[position] > 127:
             position += 1
         position += 1
@@ -185,7 +185,7 @@ def _offset_delta(index: int) -> bytes:
 
 
 def encoded_delta(delta: int) -> bytes:
-    """A timestamp delta; raises ``MalformedRecords`` if it does not fit into 64 bits."""
+    """Encode a timestamp delta; raises ``MalformedRecords`` if it does not fit into 64 bits."""
     if not -(1 << 63) <= delta < 1 << 63:
         raise MalformedRecords("a timestamp delta does not fit into 64 bits")
     return encoded_varint(delta)

@@ -1,5 +1,5 @@
-"""Batches of one record and of small records: most of what a simulation sends, so made in few
-steps."""
+"""Fast encoders for batches of one record and of small records, the most frequent ones in a
+simulation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .format import (
 )
 
 _START = struct.Struct(">qiiBI")
-"""baseOffset, length, leaderEpoch, magic, crc: all before what the checksum covers."""
+"""baseOffset, length, leaderEpoch, magic, crc: the fields not covered by the checksum."""
 _DELTA_END = 8192
-"""Differences of time and offset below it take one byte or two."""
+"""Timestamp and offset deltas below this are encoded in one or two bytes."""
 _pack_6 = struct.Struct("6B").pack
 _pack_7 = struct.Struct("7B").pack
 _pack_8 = struct.Struct("8B").pack
@@ -36,7 +36,7 @@ def build_batch_of_one(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """``build_batch`` of one uncompressed record without key and headers, in fewer steps.
+    """Encode a batch of one uncompressed record without key and headers, as ``build_batch`` would.
 
     ``producer_id``, ``producer_epoch`` and ``base_sequence`` are -1 without idempotence.
     """
@@ -56,17 +56,18 @@ def build_batch_of_small(
     producer_epoch: int,
     base_sequence: int,
 ) -> bytes | None:
-    """``build_batch`` of uncompressed small records without headers; None if they are not that.
+    """Encode a batch of small records, uncompressed and without headers, as ``build_batch`` would.
 
-    ``records`` are (key, value, timestamp, anything); small ones have no key and a short value,
-    and their times ascend and lie within seconds of the first.
+    ``records`` are (key, value, timestamp, anything) tuples. They are small if they have no key and
+    a short value, and if their timestamps ascend and lie within seconds of the first. Return None
+    if they are not small.
     """
     base_timestamp = records[0][2]
     timestamp = previous = base_timestamp
     if base_timestamp < 0 or len(records) > _DELTA_END:
         return None
     parts = []
-    offset = 0  # here and below: what is encoded, twice the number
+    offset = 0  # zig-zag encoded, as is ``time`` below: twice the delta
     for key, value, timestamp, _ in records:
         if key is not None or value is None or timestamp < previous:
             return None
@@ -91,7 +92,7 @@ def build_batch_of_small(
         parts.append(head + value)
         offset += 2
     count = len(parts)
-    parts.append(b"")  # a zero byte after the last one too: it has no headers
+    parts.append(b"")  # so that join adds the header count, a zero byte, to the last record too
     covered = BODY_HEADER.pack(
         0, count - 1, base_timestamp, timestamp, producer_id, producer_epoch, base_sequence, count
     ) + b"\x00".join(parts)

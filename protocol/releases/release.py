@@ -1,4 +1,4 @@
-"""The releases of Kafka that can be emulated, and the question whether one has a change yet."""
+"""The releases of Kafka that can be emulated, and whether a release includes a given change."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ _EXACTLY: Mapping[str, str] = {
     "3.8": "3.8.1",
     "3.9": "3.9.1",
 }
-"""The name of a release to the release itself: the last one with bug fixes."""
+"""Name of a version -> the release that it stands for, the last bug-fix release of its line."""
 _OTHER_NAMES: Mapping[str, str] = {"0.10.1": "0.10", "0.11": "0.11.0"}
 
 KAFKA_VERSIONS = tuple(_EXACTLY)
 """All releases that can be emulated, oldest first."""
 JUDGED_VERSIONS = ("0.10", "1.1", "2.8", "3.9")
-"""Those that are compared with real brokers. What the others do follows from the release of each
-flag, and from what their brokers advertise and declare."""
+"""Versions whose behaviour is compared with real brokers. The behaviour of the others is derived
+from the release of each flag, and from the APIs and configurations that their brokers report."""
 DEFAULT_KAFKA_VERSION = "3.9"
 
 
 class Release:
-    """A release. It is asked for each change that Kafka made: does it have that one yet?
+    """A release of Kafka, which can tell for each change whether the release includes it.
 
-    Releases are given as in ``"2.4"`` or, where a bug fix brought the change, ``"2.0.1"``. What
-    follows them is where the change comes from: a KIP, an issue (``KAFKA-6082``) or a pull request
-    (``PR 10550``) of Kafka. It is for readers and for the documents.
+    The release of a change is given as ``"2.4"`` or, if it is a bug-fix release, as ``"2.0.1"``.
+    The arguments after it are the sources of the change: KIPs, issues (``KAFKA-6082``) or pull
+    requests (``PR 10550``) of Kafka. Sources are for readers and for the documents only.
     """
 
     __slots__ = ("_number", "exactly", "name")
 
     def __init__(self, kafka_version: str) -> None:
-        """Raises ``UsageError`` for a version that is not emulated."""
+        """Raise ``UsageError`` if the version is not emulated."""
         name = _OTHER_NAMES.get(kafka_version, kafka_version)
         exactly = _EXACTLY.get(name)
         if exactly is None:
@@ -70,15 +70,18 @@ class Release:
         self._number = _number(exactly)
 
     def since(self, first: str, *_sources: str) -> bool:
-        """Return True for the first release with a change and for all later ones."""
+        """Return True if this release is ``first``, the first release with a change, or later."""
         return self._number >= _number(first)
 
     def before(self, first: str, *_sources: str) -> bool:
-        """Return True for releases older than the first one with a change."""
+        """Return True if this release is older than ``first``, the first release with a change."""
         return self._number < _number(first)
 
     def steps(self, at_first: T, later: Mapping[str, T], *_sources: str) -> T:
-        """Return a value that changed in some releases; ``later`` has them, oldest first."""
+        """Return this release's value of something that changed in several releases.
+
+        ``later`` maps the releases with a change, oldest first, to their values.
+        """
         value = at_first
         for first, changed in later.items():
             if self._number >= _number(first):
@@ -87,7 +90,7 @@ class Release:
 
 
 def _right(kafka_version: str) -> str:
-    """Say what to write instead of a version that is not emulated."""
+    """Return the part of an error message that names valid versions."""
     for name, exactly in _EXACTLY.items():
         is_of_line = kafka_version.startswith(exactly.rpartition(".")[0] + ".")
         if is_of_line:

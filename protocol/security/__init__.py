@@ -1,1 +1,1 @@
-"""Clients and what they may do: values and messages."""
+"""Authentication, authorization and quotas of clients: values and messages."""

@@ -1,5 +1,5 @@
-"""Access control lists: who may, or may not, do what to which resources; and the messages about
-them (KIP-140, KIP-290).
+"""Access control lists, which allow or deny operations on resources to principals, and the messages
+about them (KIP-140, KIP-290).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ EVERYBODY = "User:*"
 
 
 class ResourceType(IntEnum):
-    """Kinds of resources, by Kafka's names."""
+    """Types of resources, by Kafka's names."""
 
     UNKNOWN = 0
     ANY = 1
@@ -28,18 +28,18 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """Ways in which a name stands for resources."""
+    """Ways in which the name in an ACL matches resources."""
 
     UNKNOWN = 0
     ANY = 1
     MATCH = 2
-    """In filters: every pattern that stands for the name."""
+    """In filters only: any pattern that matches the name."""
     LITERAL = 3
     PREFIXED = 4
 
 
 class AclOperation(IntEnum):
-    """Operations, by Kafka's names."""
+    """Operations on resources, by Kafka's names."""
 
     UNKNOWN = 0
     ANY = 1
@@ -59,7 +59,7 @@ class AclOperation(IntEnum):
 
 
 class Permission(IntEnum):
-    """The effect of an ACL: it allows or denies."""
+    """The effect of an ACL: to allow or to deny."""
 
     UNKNOWN = 0
     ANY = 1
@@ -76,12 +76,12 @@ OPERATIONS: dict[ResourceType, tuple[AclOperation, ...]] = {
     ResourceType.DELEGATION_TOKEN: (AclOperation.DESCRIBE,),
     ResourceType.USER: (AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
 }
-"""The operations there are on resources of a type."""
+"""The operations that exist for each type of resource."""
 
 
 @message
 class Resource:
-    """A pattern: one resource, all of a type (``*``), or those whose names begin with it."""
+    """A resource pattern, which matches one name, all resources of a type (``*``), or a prefix."""
 
     type: ResourceType
     name: str
@@ -104,7 +104,8 @@ class Acl:
 
 @message
 class AclFilter:
-    """None, ``ANY`` and, of patterns, ``MATCH`` stand for several."""
+    """A filter of ACLs. None and ``ANY`` match all values of a field; for ``MATCH`` see
+    ``PatternType``."""
 
     resource_type: ResourceType = ResourceType.ANY
     resource_name: str | None = None

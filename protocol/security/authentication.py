@@ -1,4 +1,4 @@
-"""Messages with which clients prove who they are, and those about their SCRAM credentials."""
+"""Messages for SASL authentication, and for the administration of SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
 class SaslHandshakeResponse:
     error: ErrorCode
     mechanisms: tuple[str, ...] = ()
-    """Those that are enabled."""
+    """The enabled mechanisms."""
 
 
 @message
@@ -34,7 +34,7 @@ class SaslAuthenticateResponse:
 @message
 class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsResponse"]):
     users: tuple[str, ...] | None
-    """None and none ask for all users."""
+    """Users to describe; None or empty for all users."""
 
 
 @message
@@ -43,7 +43,7 @@ class UserScramCredentials:
     error: ErrorCode
     error_message: str | None = None
     credentials: tuple[tuple[int, int], ...] = ()
-    """(number of the mechanism, iterations)"""
+    """(number of the mechanism, iterations) pairs."""
 
 
 @message
@@ -65,11 +65,11 @@ class ScramUpsertion:
 @message
 class AlterUserScramCredentialsRequest(Request["AlterUserScramCredentialsResponse"]):
     deletions: tuple[tuple[str, int], ...] = ()
-    """(user, number of the mechanism)"""
+    """(user, number of the mechanism) pairs."""
     upsertions: tuple[ScramUpsertion, ...] = ()
 
 
 @message
 class AlterUserScramCredentialsResponse:
     results: tuple[tuple[str, ErrorCode, str | None], ...]
-    """(user, error, message)"""
+    """(user, error, message) triples."""

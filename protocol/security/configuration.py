@@ -1,9 +1,8 @@
-"""Listeners of a cluster and their users, as plain values.
+"""The listeners, users and security rules of a cluster, as plain values.
 
-Kafka spreads this over ``listeners``, ``listener.security.protocol.map``, ``sasl.*``, ``ssl.*``,
-JAAS files and key stores. Here the listeners, the passwords and the keys of tokens are fields;
-whatever else has a name in Kafka's configuration stands in a broker's configuration under that
-name.
+Kafka spreads them over ``listeners``, ``listener.security.protocol.map``, ``sasl.*``, ``ssl.*``,
+JAAS files and key stores. Here, listeners, passwords and the keys of tokens are fields. All other
+security configurations of Kafka are set in the configuration of brokers under Kafka's names.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ CLIENT_AUTH = ("none", "requested", "required")
 ANONYMOUS = "User:ANONYMOUS"
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 SIMPLE_ACL_AUTHORIZER = "kafka.security.auth.SimpleAclAuthorizer"
-"""The authorizer's name before 2.4."""
+"""Class name of the authorizer before 2.4."""
 
 
 def _require(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -44,18 +43,18 @@ def _require(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 @frozen
 class ListenerSpec:
-    """A listener that every broker has."""
+    """A listener of every broker in a cluster."""
 
     name: str
-    """Such as ``CLIENTS``; clients are told the brokers' addresses on the listener they use."""
+    """Name, such as ``CLIENTS``. Clients get the brokers' addresses for the listener they use."""
     protocol: str = ""
-    """``PLAINTEXT``, ``SSL``, ``SASL_PLAINTEXT`` or ``SASL_SSL``; empty: the listener's name."""
+    """``PLAINTEXT``, ``SSL``, ``SASL_PLAINTEXT`` or ``SASL_SSL``; empty for the listener's name."""
     ports: tuple[int, ...] = ()
-    """A port for each broker, 0 for a free one; empty takes free ones."""
+    """A port for each broker, 0 for any free port; empty for free ports on all brokers."""
     mechanisms: tuple[str, ...] | None = None
-    """SASL mechanisms of this listener; None takes ``sasl.enabled.mechanisms``."""
+    """SASL mechanisms of this listener; None for ``sasl.enabled.mechanisms``."""
     client_auth: str | None = None
-    """``none``, ``requested`` or ``required``; None takes ``ssl.client.auth``."""
+    """``none``, ``requested`` or ``required``; None for ``ssl.client.auth``."""
 
     def __post_init__(self) -> None:
         if not self.name or not all(letter.isalnum() or letter in "_-" for letter in self.name):
@@ -70,7 +69,7 @@ class ListenerSpec:
 
     @classmethod
     def parse(cls, text: str) -> ListenerSpec:
-        """Read ``NAME``, ``NAME:PROTOCOL`` or ``NAME:PROTOCOL:PORT,PORT``."""
+        """Parse ``NAME``, ``NAME:PROTOCOL`` or ``NAME:PROTOCOL:PORT,PORT``."""
         name, _, rest = text.partition(":")
         protocol, _, ports = rest.partition(":")
         if not all(port.strip().isdigit() for port in ports.split(",") if ports):
@@ -89,35 +88,35 @@ class ListenerSpec:
 
 @dataclass(frozen=True, slots=True)
 class SecurityConfig:
-    """Listeners, users and rules of a cluster; ``Cluster(security=...)``."""
+    """The listeners, users and security rules of a cluster, for ``Cluster(security=...)``."""
 
     listeners: tuple[ListenerSpec, ...] = (ListenerSpec(PLAINTEXT),)
-    """The first one is what ``bootstrap_servers`` names."""
+    """Listeners of every broker; ``bootstrap_servers`` has the addresses of the first one."""
     users: Mapping[str, str] = field(default_factory=dict)
-    """Name to password, for PLAIN and for every SCRAM mechanism that is enabled."""
+    """User names to passwords, for PLAIN and for all enabled SCRAM mechanisms."""
     mechanisms: tuple[str, ...] = MECHANISMS
-    """``sasl.enabled.mechanisms``, where the emulated release has them."""
+    """``sasl.enabled.mechanisms``; mechanisms unknown to the emulated release are ignored."""
     client_auth: str = "none"
     """``ssl.client.auth``"""
     principal_mapping_rules: str = "DEFAULT"
     """``ssl.principal.mapping.rules``"""
     authorizer: bool = False
-    """Whether ACLs decide who may do what (``authorizer.class.name``)."""
+    """True to authorize requests by ACLs (``authorizer.class.name``)."""
     super_users: tuple[str, ...] = ()
     """``super.users``, such as ``User:admin``."""
     allow_everyone_if_no_acl_found: bool = False
     """``allow.everyone.if.no.acl.found``"""
     token_keys: Any = None
-    """A JSON Web Key Set, as a dictionary or its JSON, that OAUTHBEARER tokens must be signed with;
-    None: they are unsecured."""
+    """JSON Web Key Set, as a dictionary or JSON text, that verifies the signatures of OAUTHBEARER
+    tokens; None for unsecured tokens."""
     token_issuer: str | None = None
-    """The issuer that signed tokens must name; None: any."""
+    """Issuer required in signed tokens; None for any issuer."""
     token_audience: tuple[str, ...] = ()
-    """Audiences of which a signed token must name one; empty: any."""
+    """Audiences, one of which is required in signed tokens; empty for any audience."""
     token_scope: tuple[str, ...] = ()
-    """Scopes that an unsecured token must have."""
+    """Scopes required in unsecured tokens."""
     delegation_token_key: str | None = None
-    """``delegation.token.master.key``; None: there are no delegation tokens."""
+    """``delegation.token.master.key``; None to disable delegation tokens."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "listeners", _listeners(self.listeners))
@@ -137,7 +136,8 @@ class SecurityConfig:
 
     @classmethod
     def of(cls, value: Any) -> SecurityConfig:
-        """The configuration that a user wrote: itself, its fields, or listeners in one string."""
+        """Return a configuration given as such, as a mapping of its fields, or as a string of
+        listeners."""
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
@@ -154,7 +154,7 @@ class SecurityConfig:
         return any(listener.uses_tls for listener in self.listeners)
 
     def broker_config(self, is_acl_authorizer: bool, has_tokens: bool) -> dict[str, str]:
-        """Return the configuration it gives a broker, by Kafka's names."""
+        """Return the corresponding configurations of a broker, by Kafka's names."""
         values: dict[str, str] = {}
         if any(listener.uses_sasl for listener in self.listeners):
             values["sasl.enabled.mechanisms"] = ",".join(self.mechanisms)
@@ -176,7 +176,7 @@ class SecurityConfig:
 
 
 def _words(name: str, value: Any) -> tuple[str, ...]:
-    """Several strings; a single one is not its letters."""
+    """Return a tuple of strings, given as an iterable or as a single string."""
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, Iterable) or not all(isinstance(item, str) for item in value):
@@ -185,7 +185,7 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _listener(value: Any) -> Any:
-    """A listener as it may be written: a spec, a string, or the fields of a spec."""
+    """Convert a listener that is given as a string or as a mapping of fields to a spec."""
     if isinstance(value, str):
         return ListenerSpec.parse(value)
     if isinstance(value, Mapping):
@@ -202,7 +202,7 @@ def _of_fields(cls: type[T], value: Mapping[str, Any], words: str) -> T:
 
 
 def _listeners(value: Any) -> tuple[ListenerSpec, ...]:
-    """Listeners as they may be written: specs, strings, or a mapping of name to protocol."""
+    """Convert listeners to specs; given as specs, strings, or a mapping of names to protocols."""
     if isinstance(value, Mapping):
         return tuple(ListenerSpec(name, protocol) for name, protocol in value.items())
     if isinstance(value, str):

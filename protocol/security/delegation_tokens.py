@@ -16,7 +16,7 @@ class DelegationToken:
     issued_at_ms: int
     expires_at_ms: int
     ends_at_ms: int
-    """It cannot be renewed beyond."""
+    """Time in milliseconds beyond which the token cannot be renewed."""
     hmac: bytes = b""
 
 
@@ -25,7 +25,7 @@ class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
     renewers: tuple[str, ...]
     max_lifetime_ms: int = -1
     owner: str | None = None
-    """None: who asks."""
+    """Principal that will own the token; None for the requester."""
 
 
 @message
@@ -50,7 +50,7 @@ class RenewDelegationTokenResponse:
 class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"]):
     hmac: bytes
     period_ms: int
-    """Below 0: at once."""
+    """Milliseconds until the token expires; below 0 the token expires immediately."""
 
 
 @message
@@ -62,7 +62,7 @@ class ExpireDelegationTokenResponse:
 @message
 class DescribeDelegationTokenRequest(Request["DescribeDelegationTokenResponse"]):
     owners: tuple[str, ...] | None
-    """None asks for the tokens of all."""
+    """Owners of the tokens to describe; None for all owners."""
 
 
 @message

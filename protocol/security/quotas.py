@@ -1,4 +1,4 @@
-"""Quotas of users, clients and addresses, and the messages about them (KIP-546)."""
+"""Quotas of users, clients and IP addresses, and the messages about them (KIP-546)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENT_QUOTAS: dict[str, type] = {
     REQUEST_PERCENTAGE: float,
     CONTROLLER_MUTATION_RATE: float,
 }
-"""Name to the kind of its value, for users and clients."""
+"""Names of quotas of users and clients -> types of their values."""
 IP_QUOTAS: dict[str, type] = {CONNECTION_CREATION_RATE: int}
 
 EXACT = 0
@@ -28,7 +28,7 @@ DEFAULT = 1
 ANY = 2
 
 Entity = tuple[tuple[str, str | None], ...]
-"""(type, name) pairs; a name of None is the default of the type."""
+"""(type, name) pairs; the name None stands for the default entity of a type."""
 
 
 @message
@@ -43,7 +43,7 @@ class QuotaFilterComponent:
 class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
     components: tuple[QuotaFilterComponent, ...]
     is_strict: bool = False
-    """Whether entities with other types than those of the components are left out."""
+    """True to exclude entities that have types other than the types of the components."""
 
 
 @message
@@ -51,14 +51,14 @@ class DescribeClientQuotasResponse:
     error: ErrorCode
     error_message: str | None = None
     entries: tuple[tuple[Entity, tuple[tuple[str, float], ...]], ...] = ()
-    """(entity, (name, value) pairs)"""
+    """(entity, (name, value) pairs) for each matching entity."""
 
 
 @message
 class QuotaAlteration:
     entity: Entity
     changes: tuple[tuple[str, float | None], ...]
-    """(name, value); None removes."""
+    """(name, value) pairs; the value None removes a quota."""
 
 
 @message

@@ -1,4 +1,4 @@
-"""SCRAM credentials: how they come from a password and how Kafka keeps them (RFC 5802, KIP-84).
+"""SCRAM credentials: their derivation from passwords, and Kafka's text format (RFC 5802, KIP-84).
 
 Kafka: ``ScramFormatter``, ``ScramCredentialUtils``.
 """
@@ -12,12 +12,12 @@ import hmac
 from ..values import message
 
 ITERATIONS_MIN = 4096
-"""Fewer are refused, for both mechanisms."""
+"""Minimum number of iterations, for both mechanisms."""
 ITERATIONS_MAX = 16384
-"""More are refused when credentials are altered (KIP-554)."""
+"""Maximum number of iterations when credentials are altered (KIP-554)."""
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISM_NUMBERS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-"""As requests name them."""
+"""Numbers of mechanisms in requests -> their names."""
 
 
 @message
@@ -37,7 +37,7 @@ def mac(mechanism: str, key: bytes, text: bytes) -> bytes:
 
 
 def credential(mechanism: str, salt: bytes, salted: bytes, iterations: int) -> ScramCredential:
-    """The credential of a salted password."""
+    """Derive the credential from a salted password."""
     client_key = mac(mechanism, salted, b"Client Key")
     stored_key = hashlib.new(HASHES[mechanism], client_key).digest()
     return ScramCredential(salt, stored_key, mac(mechanism, salted, b"Server Key"), iterations)
@@ -51,7 +51,7 @@ def credential_of(
 
 
 def credential_text(value: ScramCredential) -> str:
-    """As it stands in a user's configuration."""
+    """Return a credential in the format of a user's configuration."""
     salt, stored, server = (
         base64.b64encode(part).decode() for part in (value.salt, value.stored_key, value.server_key)
     )
@@ -59,7 +59,7 @@ def credential_text(value: ScramCredential) -> str:
 
 
 def parse_credential(text: str) -> ScramCredential:
-    """Raises ``ValueError`` for what is none."""
+    """Parse a credential from a user's configuration; raises ``ValueError`` if malformed."""
     parts = dict(part.partition("=")[::2] for part in text.split(","))
     if sorted(parts) != ["iterations", "salt", "server_key", "stored_key"]:
         raise ValueError("Credentials not valid")
