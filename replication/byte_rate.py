@@ -1,4 +1,4 @@
-"""Rate of bytes per second (Kafka's ``SimpleRate``)."""
+"""A rate in bytes per second (Kafka's ``SimpleRate``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class ByteRate:
     """A rate over the last ``samples`` windows of ``window_ms`` each.
 
-    It is the sum divided by the time since the oldest window began, at least by one window.
+    The sum is divided by the time since the oldest window began, but at least by one window.
     """
 
     __slots__ = ("_samples", "_samples_max", "_window_ms")
@@ -15,10 +15,10 @@ class ByteRate:
         self._samples_max = samples
         self._window_ms = window_ms
         self._samples: list[tuple[int, int]] = []
-        """(begin, bytes), oldest first."""
+        """(start time in ms, bytes) of each window, oldest first."""
 
     def record(self, size: int, now_ms: int) -> None:
-        """Note that so many bytes passed now."""
+        """Record ``size`` bytes at ``now_ms``."""
         self._forget_old(now_ms)
         samples = self._samples
         if samples and now_ms - samples[-1][0] < self._window_ms:
@@ -28,7 +28,7 @@ class ByteRate:
             samples.append((now_ms, size))
 
     def fill(self, size: int, since_ms: int, now_ms: int) -> None:
-        """Note that so many bytes passed in each window since then, if none are known."""
+        """Record ``size`` bytes for each window since ``since_ms``, if none are recorded."""
         self._forget_old(now_ms)
         if not self._samples:
             window_ms = self._window_ms
@@ -36,11 +36,11 @@ class ByteRate:
             self._samples = [(begin, size) for begin in range(first_ms, now_ms + 1, window_ms)]
 
     def clear(self) -> None:
-        """Know of nothing that passed."""
+        """Remove all windows."""
         self._samples = []
 
     def per_second(self, now_ms: int) -> float:
-        """The rate as of now."""
+        """Return the rate as of ``now_ms``."""
         self._forget_old(now_ms)
         if not self._samples:
             return 0.0

@@ -1,4 +1,4 @@
-"""Failures of disks, and the partitions on them (docs/kafka/brokers.md#failed-disks)."""
+"""Handling of failed disks and the partitions on them (docs/kafka/brokers.md#failed-disks)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class StorageFailures:
         self._delayed = delayed
         self._fetcher_manager = fetcher_manager
         self.on_log_dir_failure: Callable[[str], object] | None = None
-        """Told each directory taken offline, once."""
+        """Called once with each directory taken offline, unless the broker process exits."""
         self.on_directory_offline: Callable[[str], object] = lambda directory: None
-        """Told each directory that is offline from now on, before the partitions in it are."""
+        """Called with each directory that goes offline, before its partitions do."""
         self.on_halt: Callable[[str], object] | None = None
-        """The broker process has to exit, with the reason: 0.10 on a position out of range
-        (docs/kafka/replica-fetchers.md#out-of-range) or on a failed disk,
-        later releases on the last of their disks."""
+        """Called with the reason when the broker process must exit: in 0.10 for a position out of
+        range (docs/kafka/replica-fetchers.md#out-of-range) or a failed disk, in later releases
+        when the last disk fails."""
 
     def on_storage_failure(self, topic_partition: TopicPartition, error: Exception) -> None:
-        """A log failed under an operation: its whole directory goes offline."""
+        """Take the whole directory offline in which an operation on a log failed."""
         partition = self._hosted.partition(topic_partition)
         log = None if partition is None else partition.log
         if log is not None:
@@ -38,10 +38,10 @@ class StorageFailures:
             self.mark_partition_offline(topic_partition)
 
     def handle_log_dir_failure(self, directory: str) -> bool:
-        """Take the partitions in a failed directory offline; whether the process ends.
+        """Take the partitions in a failed directory offline; return True if the process exits.
 
-        It ends with the last directory, and the controller hears of it by the end of the session
-        only (``LogManager.handleLogDirFailure``).
+        It exits when the last directory fails, of which the controller learns only from the
+        expired session (``LogManager.handleLogDirFailure``).
         """
         hosted = self._hosted
         disk = hosted.disk
@@ -65,13 +65,13 @@ class StorageFailures:
         return False
 
     def mark_partition_offline(self, topic_partition: TopicPartition) -> None:
-        """Serve a partition no longer until the broker restarts."""
+        """Stop serving a partition until the broker restarts."""
         self._fetcher_manager.remove_fetchers((topic_partition,))
         self._hosted.unregister(topic_partition)
         self._hosted.offline[topic_partition] = None
         self._delayed.complete_of(topic_partition)
 
     def halt(self, reason: str) -> None:
-        """Have the broker process exit."""
+        """Make the broker process exit."""
         if self.on_halt is not None:
             self.on_halt(reason)

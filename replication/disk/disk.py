@@ -1,12 +1,12 @@
-"""The disk of a broker: what survives the broker process, and what a power failure leaves.
+"""The disk of a broker, which outlives the broker process and may lose data in a power failure.
 
 A ``Disk`` holds one or several log directories. A broker process opens its logs with ``open_log``
-and ends in one of three ways: ``close`` (clean: everything flushed, marker written), ``kill`` (the
-page cache survives: everything appended is there) or ``power_off`` (only what was flushed is, and
-perhaps some bytes more).
-``MemoryDisk`` keeps all of it in memory, ``FileDisk`` in Kafka's files
-(docs/kafka/log.md#files). They say how directories and files are written; a ``LogStorage`` says
-it for one partition.
+and ends in one of three ways: ``close`` (cleanly: everything is flushed, a marker is written),
+``kill`` (the page cache survives, and with it everything appended) or ``power_off`` (only flushed
+data survives, and perhaps some more bytes).
+``MemoryDisk`` keeps everything in memory, ``FileDisk`` in Kafka's files
+(docs/kafka/log.md#files). They implement how directories and their files are written; a
+``LogStorage`` does so for one partition.
 """
 
 from __future__ import annotations
@@ -41,19 +41,20 @@ class Disk(ABC):
             raise UsageError("a disk needs at least one log directory")
         self._directories = {path: LogDirectory(path) for path in directories}
         self._storages: dict[TopicPartition, LogStorage] = {}
-        """What is stored, by partition; whether opened or not."""
+        """Storages of all partitions, whether their logs are open or not."""
         self.logs: dict[TopicPartition, Log] = {}
         """Logs opened by the running process."""
         self._futures: dict[TopicPartition, LogStorage] = {}
-        """Copies that are to replace their partition's log in another directory (KIP-113)."""
+        """Storages of future copies, which replace the log of a partition that moves to another
+        directory (KIP-113)."""
         self.future_logs: dict[TopicPartition, Log] = {}
-        """Those of them that the running process has opened."""
+        """Logs of future copies opened by the running process."""
         self._preferred: dict[TopicPartition, str] = {}
-        """Where the running process is to create logs that do not exist yet."""
+        """Directories in which the running process is to create logs that do not exist yet."""
         self._settings: dict[int, LogSettings] = {}
-        """By identity of the ``TopicConfig``, which the settings keep alive."""
+        """Settings by the ``id()`` of their ``TopicConfig``, which they keep alive."""
         self._is_up = False
-        """Whether a process uses the disk."""
+        """True while a process uses the disk."""
         self._meta: dict[str, dict[str, str]] = {path: {} for path in directories}
 
     # -- directories --------------------------------------------------------------------------
@@ -67,12 +68,12 @@ class Disk(ABC):
         return tuple(path for path, d in self._directories.items() if d.is_offline)
 
     def fail(self, directory: str | None = None) -> None:
-        """Take a log directory (the first) offline until ``repair``: its logs raise
+        """Take a log directory (by default the first) offline until ``repair``: its logs raise
         KAFKA_STORAGE_ERROR."""
         self._directory(directory).is_offline = True
 
     def repair(self, directory: str | None = None) -> None:
-        """Put a failed directory in order; a restarted broker finds its content there again."""
+        """Bring a failed directory back online; a restarted broker finds its content again."""
         self._directory(directory).is_offline = False
 
     def _directory(self, path: str | None) -> LogDirectory:
@@ -87,23 +88,23 @@ class Disk(ABC):
     def watch_expiry(
         self, watcher: Callable[[TopicPartition, Sequence[Segment]], object] | None
     ) -> None:
-        """Let a function hear of segments that retention deletes; None: nobody."""
+        """Set the function called with segments that retention deletes; None for no function."""
         for directory in self._directories.values():
             directory.on_expiry = watcher
 
     def directory_of(self, topic_partition: TopicPartition) -> str | None:
-        """The log directory a partition lies in; None if it is not stored here."""
+        """Return the log directory of a partition; None if it is not stored here."""
         storage = self._storages.get(topic_partition)
         return None if storage is None else storage.directory.path
 
     def future_directory_of(self, topic_partition: TopicPartition) -> str | None:
-        """The log directory a partition is being moved to; None if it is not."""
+        """Return the log directory to which a partition is being moved; None if it is not."""
         storage = self._futures.get(topic_partition)
         return None if storage is None else storage.directory.path
 
     def is_online(self, path: str) -> bool:
-        """Return whether a log directory can be used; ``KafkaError`` LOG_DIR_NOT_FOUND if there is
-        no such directory."""
+        """Return whether a log directory can be used. Raises ``KafkaError`` LOG_DIR_NOT_FOUND if it
+        does not exist."""
         directory = self._directories.get(path)
         if directory is None:
             raise KafkaError(
@@ -113,17 +114,17 @@ class Disk(ABC):
 
     @abstractmethod
     def volume_bytes(self, path: str) -> tuple[int, int]:
-        """Total and usable size of the volume a log directory is on; -1 where there is none."""
+        """Return the total and usable bytes of the volume of a log directory; -1 if unknown."""
 
     def stored(self, topic_partition: TopicPartition) -> LogStorage | None:
-        """Return the storage of a partition, to look at while no process uses the disk."""
+        """Return the storage of a partition, for inspection while no process uses the disk."""
         self._load_all()
         return self._storages.get(topic_partition)
 
     # -- life of a process --------------------------------------------------------------------
 
     def start(self) -> None:
-        """A process begins to use the disk; called by whatever it does first."""
+        """Begin the use of the disk by a process; every operation that needs this calls it."""
         if self._is_up:
             return
         self._is_up = True
@@ -133,11 +134,11 @@ class Disk(ABC):
 
     @abstractmethod
     def _start_directory(self, directory: LogDirectory) -> None:
-        """Read what the last process left: whether it ended cleanly, the checkpoints, the
+        """Read what the last process left: the marker of a clean shutdown, the checkpoints, the
         properties."""
 
     def close(self) -> None:
-        """End the process cleanly: flush, snapshot, checkpoint; no effect when it has ended."""
+        """End the process cleanly: flush, snapshot, checkpoint; no effect if it has ended."""
         if not self._is_up:
             return
         for log in (*self.logs.values(), *self.future_logs.values()):
@@ -153,10 +154,10 @@ class Disk(ABC):
         self._forget_process()
 
     def dispose(self) -> None:
-        """Close for good, and give the memory of all batches back.
+        """Close for good and free the memory of all batches.
 
-        Logs lie in reference cycles: without this the batches would stay until the collector
-        comes by, which it does after so many objects, however large they are.
+        Logs are part of reference cycles, so the batches would otherwise stay until the garbage
+        collector runs, which depends on the number of objects, not on their size.
         """
         storages = (*self._storages.values(), *self._futures.values())
         segments = [segment for storage in storages for segment in storage.segments]
@@ -166,10 +167,10 @@ class Disk(ABC):
 
     @abstractmethod
     def _mark_clean(self, directory: LogDirectory) -> None:
-        """Leave the marker of a clean shutdown."""
+        """Write the marker of a clean shutdown."""
 
     def kill(self) -> None:
-        """End the process at once: what it had appended stays."""
+        """End the process at once; everything it appended stays."""
         if not self._is_up:
             return
         for directory in self._directories.values():
@@ -181,11 +182,12 @@ class Disk(ABC):
         survivors: Mapping[TopicPartition, int] | None = None,
         torn: Callable[[int], int] | None = None,
     ) -> None:
-        """Cut the power: every log ends at what was flushed.
+        """Cut the power: every log loses the data that was not flushed.
 
-        ``survivors`` gives a greater end for some partitions: the operating system may have
-        written more than it was asked to. ``torn`` says for each log of how many unflushed bytes
-        how many it has written, which may end in the middle of a batch.
+        ``survivors`` gives a higher end offset for some partitions, as the operating system may
+        have written more than it was asked to. ``torn`` is called with the number of unflushed
+        bytes of each log and returns how many of them were written, which may end in the middle
+        of a batch.
         """
         self._load_all()
         if torn is not None:
@@ -212,7 +214,7 @@ class Disk(ABC):
 
     @abstractmethod
     def _load_all(self) -> None:
-        """Make sure that every storage knows its segments."""
+        """Load the segments of every storage that has not loaded them."""
 
     def _forget_process(self) -> None:
         self._release()
@@ -224,19 +226,19 @@ class Disk(ABC):
 
     @abstractmethod
     def _release(self) -> None:
-        """Release what only a running process holds: open files, and what can be read again."""
+        """Release what only a running process holds: open files, and data that can be reloaded."""
 
     # -- logs ---------------------------------------------------------------------------------
 
     def existing_partitions(self) -> list[TopicPartition]:
-        """The partitions stored in directories that are online, sorted."""
+        """Return the partitions stored in directories that are online, sorted."""
         self.start()
         return sorted(
             name for name, storage in self._storages.items() if not storage.directory.is_offline
         )
 
     def stored_topic_id(self, topic_partition: TopicPartition) -> str:
-        """The topic id of a log in a directory that is online, open or not; empty without one."""
+        """Return the topic id of a log, open or not; empty if unknown or its directory offline."""
         storage = self._storages.get(topic_partition)
         return "" if storage is None or storage.directory.is_offline else storage.topic_id
 
@@ -249,9 +251,10 @@ class Disk(ABC):
     ) -> Log:
         """Open a partition's log, recovering it, or create an empty one.
 
-        Opening it again gives the same object. A new log goes to the directory with the fewest
-        partitions. Raises ``KafkaError`` KAFKA_STORAGE_ERROR when its directory is offline, or
-        when it is not stored here, not ``is_new``, and a directory that may hold it is offline.
+        Opening it again returns the same object. A new log goes to the preferred directory, or
+        else to the one with the fewest partitions. Raises ``KafkaError`` KAFKA_STORAGE_ERROR if
+        its directory is offline, or if a log that is not ``is_new`` is not found and may be in an
+        offline directory.
         """
         log = self.logs.get(topic_partition)
         if log is not None:
@@ -283,7 +286,7 @@ class Disk(ABC):
         behaviour: Behaviour,
         start_offset: int = 0,
     ) -> Log:
-        from ..log.log import Log  # a cluster starts without any
+        from ..log.log import Log  # not needed to start a cluster
 
         storage.directory.check()
         settings = self._settings_for(config, behaviour)
@@ -293,7 +296,7 @@ class Disk(ABC):
         return log
 
     def prefer(self, topic_partition: TopicPartition, path: str) -> None:
-        """Have the log created in that directory, unless it lies or is moved there already."""
+        """Set the directory in which to create a log, unless it is in or moving to it already."""
         if path not in (
             self.directory_of(topic_partition),
             self.future_directory_of(topic_partition),
@@ -301,7 +304,7 @@ class Disk(ABC):
             self._preferred[topic_partition] = path
 
     def _directory_for(self, topic_partition: TopicPartition) -> LogDirectory:
-        """Return the directory for a new log: the one wanted, else the one with the fewest logs."""
+        """Return the directory for a new log: the preferred one, else that with the fewest logs."""
         preferred = self._directories.get(self._preferred.get(topic_partition, ""))
         if preferred is not None and not preferred.is_offline:
             return preferred
@@ -331,7 +334,7 @@ class Disk(ABC):
 
     @abstractmethod
     def _create(self, topic_partition: TopicPartition, directory: LogDirectory) -> LogStorage:
-        """The storage of a partition in a directory; what is there already is loaded later."""
+        """Return the storage of a partition in a directory; existing data is loaded later."""
 
     def _load(
         self, topic_partition: TopicPartition, storage: LogStorage, settings: LogSettings
@@ -367,10 +370,10 @@ class Disk(ABC):
     def open_future(
         self, topic_partition: TopicPartition, config: TopicConfig, path: str | None = None
     ) -> Log:
-        """Open what is to replace a partition's log, or create it in the directory ``path``.
+        """Open the future copy of a partition, or create it in the directory ``path``.
 
-        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when its directory is offline, or when it does
-        not exist and any directory is offline: it may lie there.
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR if its directory is offline, or if it does not
+        exist and may be in a directory that is offline.
         """
         log = self.future_logs.get(topic_partition)
         if log is not None:
@@ -394,12 +397,12 @@ class Disk(ABC):
     def _create_future(
         self, topic_partition: TopicPartition, directory: LogDirectory
     ) -> LogStorage:
-        """The storage of a copy that is to replace the log of a partition."""
+        """Return the storage for a new future copy of a partition."""
 
     def replace_by_future(self, topic_partition: TopicPartition) -> Log:
-        """Make the copy the partition's log and delete what it replaces.
+        """Make the future copy the partition's log and delete the log it replaces.
 
-        The checkpoints move along (Kafka: ``LogManager.replaceCurrentWithFutureLog``).
+        Checkpoint entries move too (Kafka: ``LogManager.replaceCurrentWithFutureLog``).
         """
         log = self.future_logs[topic_partition]
         storage = self._futures[topic_partition]
@@ -423,7 +426,7 @@ class Disk(ABC):
         return log
 
     def delete_future(self, topic_partition: TopicPartition) -> None:
-        """Remove what was to replace a partition's log; no effect if there is nothing."""
+        """Remove the future copy of a partition; no effect if there is none."""
         storage = self._futures.pop(topic_partition, None)
         self.future_logs.pop(topic_partition, None)
         if storage is not None and not storage.directory.is_offline:
@@ -432,7 +435,7 @@ class Disk(ABC):
     # -- checkpoints --------------------------------------------------------------------------
 
     def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """The entries of a checkpoint file, over all directories that are online."""
+        """Return the entries of a checkpoint file in all directories that are online."""
         self.start()
         found: dict[TopicPartition, int] = {}
         for directory in self._directories.values():
@@ -441,7 +444,7 @@ class Disk(ABC):
         return found
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace a checkpoint file, each partition's entry in the directory it lies in."""
+        """Replace a checkpoint file, with each partition's entry in the directory of its log."""
         self.start()
         online = [d for d in self._directories.values() if not d.is_offline]
         if len(self._directories) == 1:
@@ -464,7 +467,7 @@ class Disk(ABC):
 
     @abstractmethod
     def _save_checkpoint(self, directory: LogDirectory, name: str) -> None:
-        """Write the checkpoint file as ``directory.checkpoints`` has it."""
+        """Write the checkpoint file from ``directory.checkpoints``."""
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         return self.read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
@@ -475,8 +478,8 @@ class Disk(ABC):
     def checkpoint_log_offsets(self) -> None:
         """Write recovery points and log start offsets of the open logs (docs/kafka/log.md#files).
 
-        Log starts only where they lie above the first segment. Partitions that are stored but not
-        open keep their entries.
+        Log start offsets are written only if they are above the base of the first segment.
+        Partitions that are stored but not open keep their entries.
         """
         self._merge(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
         self._merge(
@@ -501,14 +504,14 @@ class Disk(ABC):
     # -- meta.properties ------------------------------------------------------------------------
 
     def read_meta_properties(self, directory: str | None = None) -> dict[str, str]:
-        """``broker.id``, ``cluster.id`` and so on; empty where nothing was written yet."""
+        """Return ``broker.id``, ``cluster.id`` and so on; empty if nothing was written yet."""
         self.start()
         return dict(self._meta[self._directory(directory).path])
 
     def write_meta_properties(self, values: Mapping[str, str]) -> None:
-        """Have the same properties in every directory that is online; what is there stays.
+        """Write the properties to every online directory that has different ones.
 
-        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when they cannot be written.
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR if they cannot be written.
         """
         self.start()
         for path, directory in self._directories.items():
@@ -518,4 +521,4 @@ class Disk(ABC):
 
     @abstractmethod
     def _save_meta(self, directory: LogDirectory) -> None:
-        """Write the file as ``_meta`` has it."""
+        """Write ``meta.properties`` from ``_meta``."""

@@ -1,6 +1,6 @@
-"""A broker's disk as a data directory on the real disk, in Kafka's on-disk format.
+"""A broker's disk as data directories on the real disk, in Kafka's on-disk format.
 
-Kafka's own dump tool reads the segments; a data directory outlives the Python process, which may
+Kafka's own dump tool can read the segments. The directories outlive the Python process, which may
 be killed at any moment (docs/kafka/log.md).
 """
 
@@ -48,8 +48,8 @@ _CHECKPOINTS = (
 class FileDisk(Disk):
     """Log directories on the real disk.
 
-    ``data_dir`` is the one log directory, or ``directories`` names several. ``sync=False`` leaves
-    out every fsync: faster, safe against the end of the process but not of the machine.
+    ``data_dir`` is a single log directory, ``directories`` are several. ``sync=False`` skips every
+    fsync, which is faster; data then survives a crash of the process, but not of the machine.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class FileDisk(Disk):
             match = _PARTITION_DIRECTORY.match(name)
             if match is not None:
                 found = TopicPartition(match["topic"], int(match["partition"]))
-                # Two of them: the process ended when one had just replaced the other.
+                # There are two if the process ended just after one had replaced the other.
                 self._storages.setdefault(found, self._create(found, directory))
                 continue
             match = _FUTURE_DIRECTORY.match(name)
@@ -123,7 +123,7 @@ class FileDisk(Disk):
             except CorruptCheckpoint:
                 directory.checkpoints[name] = {}
                 if name == HIGH_WATERMARK_CHECKPOINT:
-                    # Recovery points and log starts can be found again, high watermarks cannot.
+                    # Recovery points and log starts can be recovered, high watermarks cannot.
                     directory.is_offline = True
 
     def _mark_clean(self, directory: LogDirectory) -> None:
@@ -162,10 +162,10 @@ class FileDisk(Disk):
 
 
 def future_directory_name(topic_partition: TopicPartition) -> str:
-    """Directory of a copy that is to replace a partition's log in the directory it is moved to.
+    """Return the directory name of the future copy of a partition that moves between directories.
 
     Kafka puts a random number into the name (``Log.logFutureDirName``). Here it is always the same
-    one, so that runs are equal.
+    number, so that runs are reproducible.
     """
     digest = hashlib.md5(str(topic_partition).encode(), usedforsecurity=False)
     return f"{topic_partition}.{digest.hexdigest()}-future"

@@ -1,4 +1,4 @@
-"""Files of the real disk: appended to through a bounded set of handles, or replaced as a whole."""
+"""File access on the real disk: appends through a bounded set of handles, atomic replacement."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections import OrderedDict
 from ...protocol.records.format import Readable
 
 _BINARY: int = getattr(os, "O_BINARY", 0)
-"""Without it Windows turns each byte 10 that is written into two bytes."""
+"""Flag for ``os.open`` without which Windows writes each newline byte as two bytes."""
 
 
 def open_binary(path: str, flags: int) -> int:
-    """Open a file for bytes, as a descriptor; ``flags`` are those of ``os.open``."""
+    """Open a file in binary mode and return its descriptor; ``flags`` are those of ``os.open``."""
     return os.open(path, flags | _BINARY, 0o644)
 
 
 def write_all(descriptor: int, data: Readable) -> None:
-    """Write every byte, also where a signal or a nearly full disk cuts a write short."""
+    """Write every byte, even if a signal or a nearly full disk cuts a write short."""
     written = os.write(descriptor, data)
     while written < len(data):
         written += os.write(descriptor, memoryview(data)[written:])
 
 
 class FileHandles:
-    """Files open for appending; the least recently used is closed beyond ``limit``."""
+    """Files open for appending, at most ``limit``: the least recently used one is closed."""
 
     def __init__(self, limit: int = 256) -> None:
         self._limit = limit
@@ -58,7 +58,7 @@ class FileHandles:
 
 
 def write_atomically(path: str, data: bytes, sync: bool = True) -> None:
-    """Replace a file: write beside it, sync, rename."""
+    """Replace a file: write a temporary file next to it, sync and rename."""
     temporary = path + ".tmp"
     descriptor = open_binary(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
@@ -71,7 +71,7 @@ def write_atomically(path: str, data: bytes, sync: bool = True) -> None:
 
 
 def read_file(path: str) -> bytes | None:
-    """The content of a file; None if there is none."""
+    """Return the content of a file; None if the file does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()

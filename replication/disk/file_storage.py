@@ -1,8 +1,8 @@
 """One partition's directory on the real disk, in Kafka's on-disk format (docs/kafka/log.md#files).
 
-The log keeps its batches in memory as always; every change is written through to the files at
-once, without a buffer of this process, so that what was appended survives ``kill -9``. When the
-directory is read again, data below the recovery point is believed, what lies above is checked
+The log keeps its batches in memory, as with every storage; every change is also written to the
+files at once, without a buffer in this process, so that appended batches survive ``kill -9``. When
+the directory is loaded, data below the recovery point is trusted, and data above it is checked
 batch by batch (docs/kafka/log.md#restart; Kafka's ``Log.loadSegments`` and ``recoverLog``).
 """
 
@@ -55,7 +55,7 @@ _SEGMENT_SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_IN
 
 
 class FileStorage(LogStorage):
-    """The stored state of one partition in a directory of its own."""
+    """The stored state of one partition, in a directory of its own."""
 
     __slots__ = (
         "_deleted",
@@ -84,7 +84,7 @@ class FileStorage(LogStorage):
         self._dirty: dict[str, None] = {}
         """Files written since they were last synced."""
         self._deleted: list[tuple[int, str]] = []
-        """(due time, path) of renamed files of deleted segments."""
+        """(due time in ms, path) of the renamed files of deleted segments."""
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Run file operations; an I/O error takes the log directory offline."""
@@ -136,7 +136,7 @@ class FileStorage(LogStorage):
         self._guarded(run)
 
     def _finish(self, segment: Segment) -> None:
-        """End the indexes of a segment that takes no more batches."""
+        """Complete the indexes of a segment that takes no more batches."""
         stem = self._stem(segment)
         index, times = build_indexes(segment, self._index_interval_bytes, is_active=False)
         self._put_if_different(stem + INDEX_SUFFIX, index)
@@ -145,7 +145,7 @@ class FileStorage(LogStorage):
             self._handles.close(stem + suffix)
 
     def finish_active(self) -> None:
-        """End the indexes at a clean shutdown."""
+        """Complete the indexes of the active segment at a clean shutdown."""
         if self.segments:
             self._guarded(lambda: self._finish(self.segments[-1]))
 
@@ -159,7 +159,7 @@ class FileStorage(LogStorage):
         self._guarded(lambda: self._cut_files(segment))
 
     def _cut_files(self, segment: Segment) -> None:
-        """Make the files of a segment agree with what is left of it."""
+        """Make the files of a segment match the segment in memory."""
         stem = self._stem(segment)
         path = stem + LOG_SUFFIX
         if (read_size := _size(path)) != segment.size:
@@ -265,10 +265,10 @@ class FileStorage(LogStorage):
             self._cut_files(self.segments[-1])
 
     def _keep_torn(self, torn_bytes: int) -> None:
-        """Cut the files where the disk stopped, in the middle of a batch if it is so.
+        """Truncate the files where the disk stopped writing, even in the middle of a batch.
 
-        The indexes keep their entries behind the end: the next start mends them, and finds the
-        batch that is not whole.
+        The indexes keep the entries beyond the end; the next start repairs the indexes and drops
+        the torn batch.
         """
         before = list(self.segments)
         while len(self.segments) > 1 and self.segments[-1].base_offset > self.flushed_offset:
@@ -303,7 +303,7 @@ class FileStorage(LogStorage):
             self.is_loaded = True
 
     def unload(self) -> None:
-        """Forget what is in memory; the files stay."""
+        """Release the state in memory; the files stay."""
         self.is_loaded = False
         self.segments: list[Segment] = []
         self.epochs = self.epoch_starts = None
@@ -313,7 +313,7 @@ class FileStorage(LogStorage):
         self._deleted.clear()
 
     def become_current(self, topic_partition: TopicPartition) -> None:
-        """Give the directory the partition's name. Everything in it must have been flushed."""
+        """Rename the directory to that of the partition. All data in it must be flushed."""
         path = os.path.join(self.directory.path, str(topic_partition))
 
         def run() -> None:
@@ -327,9 +327,9 @@ class FileStorage(LogStorage):
         self._guarded(run)
 
     def delete(self) -> None:
-        """Remove the directory. It gets another name first: a crash leaves all of it or nothing.
+        """Remove the directory, renaming it first so that a crash leaves all of it or nothing.
 
-        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when that fails; the log directory stays online.
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR if this fails; the log directory stays online.
         """
         self._handles.close_all()
         try:
@@ -362,16 +362,16 @@ class FileStorage(LogStorage):
         self._load_segments(bases, recovery_point)
         end = self.segments[-1].next_offset if self.segments else 0
         was_clean = self.directory.was_clean
-        flushed = max(recovery_point, self.flushed_offset)  # this object may know better
+        flushed = max(recovery_point, self.flushed_offset)  # may be newer than the checkpoint
         self.flushed_offset: int = end if was_clean else min(end, flushed)
         self.has_producers = bool(self.snapshots) or any(
             data[43] < 0x80 for segment in self.segments for data in segment.stored
         )
 
     def _tidy(self) -> None:
-        """Finish or undo what a crash interrupted; files of others are left alone."""
+        """Finish or undo what a crash interrupted; leave unrelated files alone."""
         names = sorted(os.listdir(self.path))
-        files = [  # (base offset, suffix, name) of what belongs to segments
+        files = [  # (base offset, suffix, name) of the files of segments
             (int(stem), f".{suffix}", name)
             for name in names
             for stem, _, suffix in (name.partition("."),)
@@ -412,7 +412,7 @@ class FileStorage(LogStorage):
             self._cut_files(segment)
 
     def _load_segment(self, base: int, verify: bool) -> tuple[Segment, bool]:
-        """A segment with its valid batches, and whether that is all of the file."""
+        """Return a segment with its valid batches, and whether they are the whole file."""
         stem = f"{self.path}/{file_stem(base)}"
         status = os.stat(stem + LOG_SUFFIX)
         modified_ms = status.st_mtime_ns // 1_000_000
@@ -430,7 +430,7 @@ class FileStorage(LogStorage):
             segment.replace_batches(batches, modified_ms, self._index_interval_bytes)
         aborted = parse_aborted(read_file(stem + TRANSACTION_INDEX_SUFFIX) or b"")
         if aborted is None:
-            # Without snapshots the whole log is replayed, which builds the index anew.
+            # Without snapshots the whole log is replayed, which rebuilds the index.
             for offset in tuple(self.snapshots or ()):
                 self.drop_snapshot(offset)
         end = segment.next_offset
@@ -438,7 +438,7 @@ class FileStorage(LogStorage):
         return segment, valid == status.st_size
 
     def _recover_epochs(self, segment: Segment) -> None:
-        """Add the epochs of re-scanned batches that the checkpoint misses."""
+        """Add the epochs of re-scanned batches that the checkpoint lacks."""
         if self.epochs is None or self.epoch_starts is None:
             self.epochs, self.epoch_starts = [], []
         before = len(self.epochs)

@@ -1,4 +1,4 @@
-"""A broker's disk that is memory."""
+"""A broker's disk in memory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .disk import Disk
 
 
 class MemoryDisk(Disk):
-    """A disk in memory; replicas of a cluster that live in one process share their bytes.
+    """A disk in memory; the replicas of a cluster share the bytes of their batches.
 
-    Directories, storages and checkpoints are the objects that ``Disk`` holds. They stay when a
-    process ends, so there is nothing to read, write or let go of.
+    Directories, storages and checkpoints are the objects that ``Disk`` holds. They remain when a
+    broker process ends, so there is nothing to read, write or release.
     """
 
     def __init__(self, directories: Sequence[str] = ("memory-0",)) -> None:

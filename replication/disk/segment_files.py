@@ -1,6 +1,6 @@
-"""Kafka's on-disk formats of a segment: batches, offset, time and transaction index.
+"""Kafka's on-disk formats of a segment: batches, and offset, time and transaction index.
 
-Pure functions on bytes; ``FileStorage`` does the reading and writing.
+These are pure functions on bytes; ``FileStorage`` reads and writes the files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
 DELETED_DIRECTORY = "-delete"
-"""End of the name of a partition's directory while it is deleted."""
+"""Suffix of the name of a partition's directory that is being deleted."""
 
 _BATCH_START = struct.Struct(">qiibI")
 _LAST_DELTA_AT = 23
@@ -41,27 +41,27 @@ _INT = struct.Struct(">i")
 
 
 def file_stem(offset: int) -> str:
-    """Twenty digits: files sort by offset."""
+    """Return an offset as twenty digits, so that files sort by offset."""
     return f"{offset:020d}"
 
 
 def index_entry(segment: Segment, batch: RecordBatch) -> bytes:
-    """The offset index entry of the batch just appended to ``segment``."""
+    """Return the offset index entry of the batch just appended to ``segment``."""
     return _INDEX_ENTRY.pack(
         batch.last_offset - segment.base_offset, segment.size - len(batch.data)
     )
 
 
 def time_index_entry(segment: Segment) -> bytes:
-    """The time index entry for the largest timestamp so far."""
+    """Return the time index entry for the largest timestamp so far."""
     (batch,) = segment.views(segment.max_timestamp_batch, segment.max_timestamp_batch + 1)
     return _TIME_INDEX_ENTRY.pack(segment.max_timestamp, batch.last_offset - segment.base_offset)
 
 
 def build_indexes(segment: Segment, interval_bytes: int, is_active: bool) -> tuple[bytes, bytes]:
-    """Offset and time index of a whole segment, as appending its batches would write them.
+    """Return the offset and time index of a whole segment, as written by appends of its batches.
 
-    A segment that is no longer active ends its time index with its largest timestamp.
+    The time index of a segment that is not active ends with its largest timestamp.
     """
     index, times = bytearray(), bytearray()
     position = unindexed = 0
@@ -85,12 +85,15 @@ def build_indexes(segment: Segment, interval_bytes: int, is_active: bool) -> tup
 
 
 def format_aborted(entries: Iterable[AbortedEntry]) -> bytes:
-    """The content of a ``.txnindex`` file."""
+    """Return the content of a ``.txnindex`` file."""
     return b"".join(_ABORTED_ENTRY.pack(0, *entry) for entry in entries)
 
 
 def parse_aborted(data: bytes) -> list[AbortedEntry] | None:
-    """The entries of a ``.txnindex`` file; None if it is damaged beyond a torn last entry."""
+    """Return the entries of a ``.txnindex`` file; None if it is damaged.
+
+    A torn last entry is ignored.
+    """
     found: list[AbortedEntry] = []
     whole = len(data) - len(data) % _ABORTED_ENTRY.size
     for version, *fields in _ABORTED_ENTRY.iter_unpack(data[:whole]):
@@ -104,10 +107,10 @@ def parse_aborted(data: bytes) -> list[AbortedEntry] | None:
 
 
 def scan_batches(data: Readable, base_offset: int, verify: bool) -> tuple[list[RecordBatch], int]:
-    """The valid batches at the beginning of a segment file, and the bytes they take.
+    """Return the valid batches at the start of a segment file, and their size in bytes.
 
-    The first batch that is torn, of another magic, out of order or (with ``verify``) of a wrong
-    checksum ends the segment (docs/kafka/log.md#restart).
+    The scan ends at the first batch that is torn, has another magic, is out of order or (with
+    ``verify``) has a wrong checksum (docs/kafka/log.md#restart).
     """
     batches: list[RecordBatch] = []
     view = memoryview(data)
@@ -120,7 +123,7 @@ def scan_batches(data: Readable, base_offset: int, verify: bool) -> tuple[list[R
         if length < MINIMUM_LENGTH or end > total or magic != MAGIC or offset < next_offset:
             break
         if offset - base_offset > RELATIVE_OFFSET_MAX:
-            break  # no index could point to it
+            break  # no index can point to the batch
         (last_delta,) = _INT.unpack_from(view, position + _LAST_DELTA_AT)
         if last_delta < 0 or (verify and crc32c(view[position + CRC_START : end]) != checksum):
             break

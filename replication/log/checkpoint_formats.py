@@ -25,17 +25,17 @@ _VERSION = "0"
 
 
 class CorruptCheckpoint(FakeKafkaError, OSError):
-    """A checkpoint file that cannot be read: its log directory fails."""
+    """Raised for an unreadable checkpoint file; as an ``OSError`` it fails the log directory."""
 
 
 def format_offsets(offsets: Mapping[TopicPartition, int]) -> str:
-    """``topic partition offset`` lines, in the order given."""
+    """Format offsets as ``topic partition offset`` lines, in the given order."""
     lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
     return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}"
 
 
 def parse_offsets(text: str) -> dict[TopicPartition, int]:
-    """Read what ``format_offsets`` wrote; an empty file has no entries.
+    """Parse the output of ``format_offsets``; an empty file has no entries.
 
     Raises ``CorruptCheckpoint`` for an unknown version, a malformed line or a wrong count.
     """
@@ -47,13 +47,13 @@ def parse_offsets(text: str) -> dict[TopicPartition, int]:
 
 
 def format_epochs(epochs: Sequence[int], start_offsets: Sequence[int]) -> str:
-    """``epoch startOffset`` lines."""
+    """Format epochs as ``epoch startOffset`` lines."""
     lines = [f"{epoch} {offset}\n" for epoch, offset in zip(epochs, start_offsets, strict=True)]
     return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}"
 
 
 def parse_epochs(text: str) -> tuple[list[int], list[int]]:
-    """Epochs and their start offsets. Raises ``CorruptCheckpoint``."""
+    """Parse epochs and their start offsets. Raises ``CorruptCheckpoint``."""
     epochs, offsets = [], []
     for epoch, offset in _entries(text, 2):
         epochs.append(_number(epoch))
@@ -87,17 +87,17 @@ def _number(text: str) -> int:
 
 
 def format_topic_id(topic_id: str) -> str:
-    """The content of ``partition.metadata``; a topic id as 32 hexadecimal digits, with or
-    without dashes, is written as Kafka writes a Uuid."""
+    """Return the content of ``partition.metadata``; a topic id of 32 hexadecimal digits, with or
+    without dashes, is encoded like Kafka's ``Uuid``."""
     plain = topic_id.replace("-", "")
     if len(plain) == 32:
-        with suppress(ValueError):  # anything that is not hexadecimal is kept
+        with suppress(ValueError):  # an id that is not hexadecimal is kept
             topic_id = base64.urlsafe_b64encode(bytes.fromhex(plain)).decode().rstrip("=")
     return f"version: 0\ntopic_id: {topic_id}\n"
 
 
 def parse_topic_id(text: str) -> str:
-    """The topic id of ``partition.metadata``. Raises ``CorruptCheckpoint``."""
+    """Parse the topic id in ``partition.metadata``. Raises ``CorruptCheckpoint``."""
     fields: dict[str, str] = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")
@@ -109,12 +109,12 @@ def parse_topic_id(text: str) -> str:
 
 
 def format_properties(values: Mapping[str, str]) -> str:
-    """``meta.properties``: key=value lines."""
+    """Format ``meta.properties`` as key=value lines."""
     return "#\n" + "".join(f"{key}={value}\n" for key, value in values.items())
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Read key=value lines; comments and malformed lines are skipped."""
+    """Parse key=value lines, skipping comments and malformed lines."""
     found = {}
     for line in text.splitlines():
         if line and not line.startswith("#") and "=" in line:

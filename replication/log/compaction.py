@@ -1,11 +1,11 @@
 """Log compaction: keep the last record of every key (docs/kafka/log.md#compaction; Kafka's
 ``LogCleaner``).
 
-One pass reads the dirty part of a log, from where the last pass ended to the first offset that
-may not be cleaned, and notes the last offset of each key; then everything up to there is written
-anew without the records that are outdated. Offsets never change. Tombstones and transaction
-markers go a retention time after the pass that first saw they could, which is noted in the batch
-as its delete horizon (KIP-534).
+A pass reads the dirty part of a log, from the end of the last pass to the first uncleanable
+offset, and collects the last offset of each key. It then rewrites the log up to there without the
+outdated records. Offsets never change. Tombstones and transaction markers are removed
+``delete.retention.ms`` after the pass that first found them removable; that pass notes this time
+in the batch as its delete horizon (KIP-534).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .segment import AbortedEntry, Segment
 
 
 class CompactionResult(NamedTuple):
-    """Result of one pass."""
+    """Result of one compaction pass."""
 
     first_dirty_offset: int
-    """Where the next pass begins."""
+    """Offset at which the next pass begins."""
     bytes_before: int
     bytes_after: int
 
 
 def compact(log: Log, now_ms: int, force: bool = False) -> CompactionResult | None:
-    """Compact a log if it is dirty enough (or ``force``); None if there was nothing to do.
+    """Compact a log if it is dirty enough (or ``force``); return None if nothing was done.
 
-    The log remembers how far it was cleaned. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
+    The cleaned offset of the log is stored. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
     """
     log.storage.directory.check()
     settings = log.settings
@@ -61,8 +61,11 @@ def compact(log: Log, now_ms: int, force: bool = False) -> CompactionResult | No
 
 
 def first_uncleanable_offset(log: Log, now_ms: int) -> int:
-    """Compaction stays below the last stable offset, the active segment and the records younger
-    than ``min.compaction.lag.ms``."""
+    """Return the offset at which compaction must stop.
+
+    It is not above the last stable offset, the start of the active segment, or the first segment
+    with records younger than ``min.compaction.lag.ms``.
+    """
     end = log.active.base_offset
     unstable = log.first_unstable_offset
     if unstable >= 0:
@@ -75,7 +78,7 @@ def first_uncleanable_offset(log: Log, now_ms: int) -> int:
                 break
             if segment.largest_timestamp > now_ms - lag_ms:
                 return min(end, segment.base_offset)
-    # Whole segments only: a segment that reaches beyond waits for the next pass.
+    # Only whole segments are cleaned: one that reaches beyond ``end`` waits for a later pass.
     for segment in log.segments:
         if segment.base_offset < end < segment.next_offset:
             return segment.base_offset
@@ -83,7 +86,7 @@ def first_uncleanable_offset(log: Log, now_ms: int) -> int:
 
 
 def _last_offsets(log: Log, start: int, end: int) -> dict[bytes, int]:
-    """The last offset of each key in the dirty part; aborted records do not count."""
+    """Return the last offset of each key in the dirty part, ignoring aborted records."""
     transactions = _Transactions(log, start, end)
     found: dict[bytes, int] = {}
     for batch in log.batches(start):
@@ -98,9 +101,9 @@ def _last_offsets(log: Log, start: int, end: int) -> dict[bytes, int]:
 
 
 class _Transactions:
-    """Which batches belong to aborted transactions, and which markers outlived theirs.
+    """Finds batches of aborted transactions, and markers whose transaction has no data left.
 
-    Fed with every batch in order (Kafka: ``CleanedTransactionMetadata``).
+    It must be given every batch in order (Kafka: ``CleanedTransactionMetadata``).
     """
 
     def __init__(self, log: Log, start: int, end: int) -> None:
@@ -113,12 +116,12 @@ class _Transactions:
         self._upcoming = deque(sorted(entries, key=lambda entry: entry.first_offset))
         self._aborting: dict[int, AbortedEntry] = {}
         self._seen: dict[int, None] = {}
-        """Producers of which data of the transaction under way was seen."""
+        """Producers whose current transaction has data among the batches so far."""
         self.kept: list[AbortedEntry] = []
-        """Entries of aborted transactions whose data was still there."""
+        """Entries of aborted transactions that still had data."""
 
     def discards(self, batch: RecordBatch) -> bool:
-        """Return whether a data batch was aborted, or a marker has nothing left to mark."""
+        """Return whether a data batch was aborted, or a marker's transaction has no data left."""
         while self._upcoming and self._upcoming[0].first_offset <= batch.last_offset:
             entry = self._upcoming.popleft()
             self._aborting[entry.producer_id] = entry
@@ -138,7 +141,7 @@ class _Transactions:
 
 
 class _Rewriter:
-    """Writes segments anew without outdated records."""
+    """Rewrites segments without outdated records."""
 
     def __init__(self, log: Log, latest_offsets: dict[bytes, int], end: int, now_ms: int) -> None:
         self._log = log
@@ -148,7 +151,7 @@ class _Rewriter:
         self._transactions = _Transactions(log, log.segments[0].base_offset, end)
 
     def rewrite(self, segments: list[Segment]) -> int:
-        """Replace segments by groups of cleaned ones; gives the bytes left."""
+        """Replace each group of segments by a cleaned one; return the size of these in bytes."""
         total = 0
         for group in self._groups(segments):
             batches = [
@@ -161,7 +164,7 @@ class _Rewriter:
         return total
 
     def _groups(self, segments: list[Segment]) -> list[list[Segment]]:
-        """Neighbours that together fit into one segment (Kafka: ``groupSegmentsBySize``)."""
+        """Group neighbours that together fit into one segment (Kafka: ``groupSegmentsBySize``)."""
         groups: list[list[Segment]] = []
         size = 0
         for segment in segments:
@@ -191,7 +194,7 @@ class _Rewriter:
         return new.size
 
     def _cleaned(self, batch: RecordBatch) -> RecordBatch | None:
-        """The batch without outdated records; the same object if all stay, None if it goes."""
+        """Return the batch without outdated records: ``batch`` if all stay, None if it goes."""
         can_discard = self._transactions.discards(batch)
         horizon_ms = batch.delete_horizon_ms
         is_past_horizon = horizon_ms is not None and horizon_ms <= self._now_ms
@@ -219,7 +222,7 @@ class _Rewriter:
         return self._rebuilt(batch, kept, has_tombstones)
 
     def _emptied(self, batch: RecordBatch) -> RecordBatch | None:
-        """Nothing, or an empty batch if it carries the last sequence of its producer."""
+        """Return None, or an empty batch if it has the last sequence of its producer."""
         if batch.producer_id < 0 or self._log.producers is None:
             return None
         entry = self._log.producers.entries.get(batch.producer_id)

@@ -1,9 +1,9 @@
-"""The leader-epoch history of a log: at which offset each epoch began
+"""The leader-epoch history of a log: the start offset of each epoch
 (docs/kafka/offsets-and-epochs.md#the-epoch-cache).
 
 Kafka's ``LeaderEpochFileCache`` with the look-up and assignment rules of 0.11 to 1.1 (KIP-101) and
-of 2.0 and later (KIP-279). The entries live in two parallel lists that the storage keeps: writing
-to them is writing ``leader-epoch-checkpoint``, synced at each change.
+of 2.0 and later (KIP-279). The entries are in two parallel lists owned by the storage; changing
+them stands for writing ``leader-epoch-checkpoint``, which is synced at each change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LeaderEpochCache:
 
     @property
     def latest_epoch(self) -> int:
-        """-1 while empty."""
+        """Last epoch; -1 if the history is empty."""
         return self.epochs[-1] if self.epochs else -1
 
     @property
@@ -48,10 +48,10 @@ class LeaderEpochCache:
         return self.epochs[0] if self.epochs else -1
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note that ``epoch`` begins at ``start_offset``; False if that changes nothing.
+        """Record that ``epoch`` begins at ``start_offset``; return False if nothing changes.
 
-        A smaller epoch or offset replaces what it contradicts: the log was rewritten. Until 1.1
-        such an entry was refused instead. Raises ``ValueError`` for negative values.
+        An epoch or offset below the last one removes the entries it contradicts, as the log was
+        rewritten; until 1.1 it was ignored instead. Raises ``ValueError`` for negative values.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} at offset {start_offset} is not an epoch's start")
@@ -70,10 +70,10 @@ class LeaderEpochCache:
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEndOffset:
-        """The greatest epoch at or below ``epoch`` and where it ends; (-1, -1) if undefined.
+        """Return the greatest epoch at or below ``epoch`` and its end; (-1, -1) if undefined.
 
-        Until 1.1 the answer names the epoch asked for, and one older than the history is as
-        undefined as one that is yet to come.
+        Until 1.1 the result contains the requested epoch instead, and is undefined for an epoch
+        older than the history, as it always is for a later one.
         """
         epochs = self.epochs
         if epoch == -1 or not epochs:
@@ -93,7 +93,7 @@ class LeaderEpochCache:
         return EpochEndOffset(epochs[after - 1], self.start_offsets[after])
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget the epochs that begin at or after ``end_offset``."""
+        """Remove the epochs that begin at or after ``end_offset``."""
         starts = self.start_offsets
         if end_offset < 0 or not starts or starts[-1] < end_offset:
             return
@@ -103,7 +103,7 @@ class LeaderEpochCache:
         self._notify()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget the epochs before ``start_offset``; the one it lies in begins there now."""
+        """Remove the epochs before ``start_offset``; the epoch that covers it then begins there."""
         starts = self.start_offsets
         covering = bisect_right(starts, start_offset) - 1
         if start_offset < 0 or covering < 0:

@@ -1,4 +1,4 @@
-"""Appends of a follower: the leader's batches as they are
+"""Appends of a follower: the leader's batches are stored unchanged
 (docs/kafka/partitions.md#order-of-the-marks, docs/kafka/log.md#truncation)."""
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from .producer_replay import note_batch
 from .results import NOTHING_APPENDED, AppendInfo, OffsetsOutOfOrder, UnexpectedAppendOffset
 
 _REPLICATED = struct.Struct(">12xi5xh12xqqhi")
-"""Of a batch header: leader epoch, attributes, maximum timestamp, producer id, producer epoch,
-base sequence."""
+"""Fields of a batch header: leader epoch, attributes, maximum timestamp, producer id, producer
+epoch, base sequence."""
 
 
 def append_as_follower(
     log: Log, batches: Sequence[RecordBatch], now_ms: int = -1, verify: bool = False
 ) -> AppendInfo:
-    """Append the leader's batches as they are: the same bytes, offsets and epochs.
+    """Append the leader's batches unchanged: the same bytes, offsets and epochs.
 
-    ``verify`` checks their checksums, which a leader in this process has done already. Raises
+    ``verify`` checks their checksums, as a leader in this process already has. Raises
     ``UnexpectedAppendOffset``, ``OffsetsOutOfOrder`` or ``KafkaError`` CORRUPT_MESSAGE before
     anything is appended.
     """
@@ -59,9 +59,9 @@ def append_as_follower(
 
 
 def append_next(log: Log, batch: RecordBatch, now_ms: int) -> bool:
-    """``append_as_follower`` of the one batch that begins at the log's end.
+    """Append a batch that begins at the log end, as ``append_as_follower`` does, but faster.
 
-    False, and nothing done, if it is another one.
+    Return False and append nothing if the batch begins elsewhere or the directory is offline.
     """
     offset = log.log_end_offset
     if (
@@ -73,7 +73,7 @@ def append_next(log: Log, batch: RecordBatch, now_ms: int) -> bool:
     summary = batch.summary
     if summary is None:
         _append_replicated(log, batch, now_ms)
-    else:  # the same, of what the leader knows already
+    else:  # the same, with the fields that the leader has parsed
         epoch, max_timestamp, producer_id, producer_epoch, noted = summary
         if log.latest_epoch != epoch and epoch >= 0:
             log.assign_epoch_start_offset(epoch, offset)
@@ -91,7 +91,7 @@ def append_next(log: Log, batch: RecordBatch, now_ms: int) -> bool:
 
 
 def _append_replicated(log: Log, batch: RecordBatch, now_ms: int) -> int:
-    """Append a batch as it is; gives its largest timestamp."""
+    """Append a batch unchanged and return its largest timestamp."""
     epoch, attributes, max_timestamp, producer_id, producer_epoch, base_sequence = (
         _REPLICATED.unpack_from(batch.data)
     )

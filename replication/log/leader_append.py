@@ -1,4 +1,4 @@
-"""Appends of a leader: a client's records, checked, with offset and epoch patched in
+"""Appends of a leader: a client's records are checked, and offset and epoch are patched in
 (docs/kafka/log.md#validation, docs/kafka/producer-state.md#checks,
 docs/kafka/partitions.md#order-of-the-marks)."""
 
@@ -38,18 +38,18 @@ from .verification import UNGUARDED, Unguarded, VerificationGuard
 
 _ZSTD = codecs.ZSTD
 _LARGE = 4096
-"""Bytes from which on a batch is looked at through a view; fewer are copied sooner."""
+"""Size in bytes from which a memoryview of a batch is faster than a copy."""
 _unpack_plain = struct.Struct(">qi4xbIhiqqqhii").unpack_from
-"""``HEADER`` without leader epoch."""
+"""Unpacks the fields of ``HEADER`` except the leader epoch."""
 _pack_prefix = PREFIX.pack
 _new_tuple = tuple.__new__
 
 
 @functools.lru_cache(1 << 14)
 def _head_of_only_record(size: int) -> bytes | None:
-    """Return the bytes that begin a batch's only record of this size, without key and headers.
+    """Return the first bytes, up to the value, of a batch's only record, without key and headers.
 
-    None for a size that no such record has.
+    Return None if a record like this cannot have the given size.
     """
     for size_of_lengths in range(2, 11):
         value_size = size - size_of_lengths - 5
@@ -69,15 +69,15 @@ def append_as_leader(
     api_version: int | None = None,
     guard: VerificationGuard | Unguarded | None = UNGUARDED,
 ) -> AppendInfo:
-    """Validate what a client (or a coordinator of this broker) sends and append it.
+    """Validate the records of a client, or of a coordinator of this broker, and append them.
 
-    ``api_version`` is that of the Produce request; None for what never was one. ``guard`` is the
-    one that a transaction was verified with; a batch without any does not begin one. Raises
-    ``KafkaError`` with the codes of docs/kafka/log.md#validation,
+    ``api_version`` is that of the Produce request; None without one. ``guard`` is the guard
+    with which the transaction was verified; with None, the batch may not begin a transaction.
+    Raises ``KafkaError`` with the codes of docs/kafka/log.md#validation,
     docs/kafka/producer-state.md#checks; nothing is appended then.
 
-    A single v2 batch on a topic that stores batches as they come takes the short way if there
-    is nothing in it to refuse or to put right: its records are looked through, not decoded.
+    A single v2 batch on a topic that stores batches unchanged takes a fast path if nothing in
+    it must be refused or corrected: its records are scanned, not decoded.
     """
     if log.storage.directory.is_offline:
         log.storage.directory.check()
@@ -105,10 +105,10 @@ def append_as_leader(
 def _append_plainly(
     log: Log, records: Readable, leader_epoch: int, now_ms: int, origin: str
 ) -> AppendInfo | Looked | None:
-    """Append one batch that passes every check; None, and nothing done, if one fails.
+    """Append a batch that passes every check of the fast path; leave any other to the validator.
 
-    What fails, or belongs to a transaction, is left to the validator, with what ``look_through``
-    found where records are well formed and cannot stay as they are.
+    For the latter, including every transactional batch, return None, or the result of
+    ``look_through`` if the records are well-formed but have to be changed.
     """
     (
         base_offset, length, magic, crc, attributes, last_delta, base_timestamp,
@@ -142,10 +142,10 @@ def _append_plainly(
             or base_sequence + last_delta > SEQUENCE_MAX
             or origin != ORIGIN_CLIENT
         ):
-            return None  # not plainly the producer's next batch
+            return None  # not clearly the producer's next batch
     offset = log.log_end_offset
     data = _pack_prefix(offset, length, leader_epoch) + view[16:]
-    if (  # more than one record without key and headers, which fills its batch
+    if (  # not a single record without key and headers that fills the batch
         count != 1
         or attributes
         or (head := _head_of_only_record(size - HEADER_SIZE)) is None
@@ -161,7 +161,7 @@ def _append_plainly(
         log.assign_epoch_start_offset(leader_epoch, offset)
     if entry is not None:
         last_sequence = base_sequence + last_delta
-        noted = _new_tuple(  # without the call of ``BatchMetadata``: made for every batch
+        noted = _new_tuple(  # faster than ``BatchMetadata(...)``; every batch needs one
             BatchMetadata, (base_sequence, last_sequence, offset, last_offset, max_timestamp)
         )
     summary = (leader_epoch, max_timestamp, producer_id, producer_epoch, noted)
@@ -184,12 +184,12 @@ def _append_patched(
     log_append_time_ms: int,
     guard: VerificationGuard | Unguarded | None,
 ) -> AppendInfo:
-    """Give a valid batch its offset and epoch and append it, unless it is a duplicate."""
+    """Patch offset and leader epoch into a valid batch and append it unless it is a duplicate."""
     length = fields[1]
     size = length + LENGTH_OVERHEAD
     offset = log.log_end_offset
     if log.latest_epoch != leader_epoch and leader_epoch >= 0:
-        log.assign_epoch_start_offset(leader_epoch, offset)  # even if it is refused below
+        log.assign_epoch_start_offset(leader_epoch, offset)  # even if the batch is refused
     if size > log.settings.segment_bytes:
         raise KafkaError(
             ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -238,7 +238,7 @@ def _check_producer(
     origin: str,
     guard: VerificationGuard | Unguarded | None,
 ) -> AppendInfo | None:
-    """Check sequence and epoch; the answer to a duplicate, which is not appended again."""
+    """Check sequence and epoch; return the result for a duplicate, which is not appended again."""
     attributes, last_delta = fields[5:7]
     producer_id, epoch, base_sequence = fields[9:12]
     producers = log.producers
@@ -287,7 +287,7 @@ def _check_producer(
 
 
 def _unknown_producer_error(behaviour: Behaviour) -> ErrorCode | None:
-    """Return what a producer is told of which nothing is known here, unless it begins with 0."""
+    """Return the error for an unknown producer whose sequence is not 0; None to accept it."""
     if not behaviour.unknown_producer_id_refused:
         return None
     if behaviour.unknown_producer_id_error:
@@ -298,7 +298,7 @@ def _unknown_producer_error(behaviour: Behaviour) -> ErrorCode | None:
 def _look_through(
     data: bytes, count: int, codec: int, base_timestamp: int, settings: LogSettings
 ) -> Looked | None:
-    """Return what ``look_through`` finds; None where it finds no such records."""
+    """Return the result of ``look_through``; None if the records are malformed."""
     try:
         return look_through(
             data,

@@ -1,11 +1,11 @@
-"""The log of one replica: its segments, the marks beside them, and what changes both.
+"""The log of one replica: its segments, its offset marks, and the operations that change them.
 
-Batches stay as they are: a leader looks through the records of what the client sent and patches
-offset and epoch into its header, all replicas keep the same bytes, readers get them whole
+Batches are never rebuilt: the leader scans the records of a client's batch and patches offset and
+leader epoch into its header, all replicas share these bytes, and readers get whole batches
 (docs/kafka/log.md, docs/kafka/offsets-and-epochs.md, docs/kafka/partitions.md#order-of-the-marks,
-docs/kafka/fetch.md#positions, docs/kafka/producer-state.md; Kafka's ``Log``). What leaders and
-followers do before they store a batch is in ``leader_append`` and ``follower_append``; what is
-looked up beyond plain reading is in ``lookups``.
+docs/kafka/fetch.md#positions, docs/kafka/producer-state.md; Kafka's ``Log``). The checks
+before an append are in ``leader_append`` and ``follower_append``; look-ups by time and of aborted
+transactions are in ``lookups``.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ class Log(LogOffsets):
     settings: LogSettings
     storage: LogStorage
     segments: list[Segment]
-    """Ascending by base offset; never empty. The list itself belongs to the storage."""
+    """Segments in ascending order of base offsets; never empty. The list belongs to the storage."""
     active: Segment
     """The last segment."""
     recovery_point: int
     """First offset not known to be flushed."""
     last_flush_ms: int
-    """When the recovery point last rose; at first, when the broker opened the log."""
+    """Time in ms at which the recovery point last rose, or else the broker opened the log."""
     producers: ProducerStateManager | None
-    """None until a batch with a producer id comes."""
+    """State of the producers; None until a batch with a producer id is stored."""
     _epochs: LeaderEpochCache | None
-    """None until the first epoch is assigned."""
+    """Leader-epoch history; None until the first epoch is assigned."""
     latest_epoch: int
-    """The last of ``_epochs``, kept apart because every fetch asks; -1 without epoch history."""
+    """Latest epoch in ``_epochs``, stored here because every fetch reads it; -1 without history."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Log(LogOffsets):
 
     @property
     def directory(self) -> str:
-        """Path of the log directory it lies in."""
+        """Path of the log directory that holds the log."""
         return self.storage.directory.path
 
     @property
@@ -142,11 +142,11 @@ class Log(LogOffsets):
         return sum(segment.size for segment in self.segments)
 
     def update_config(self, config: TopicConfig) -> None:
-        """Go by another configuration from the next append on."""
+        """Replace the configuration, with effect from the next append."""
         self.settings = LogSettings(config, self.behaviour)
 
     def batches(self, from_offset: int = 0) -> Iterator[RecordBatch]:
-        """The stored batches in order, beginning with the one that holds ``from_offset``."""
+        """Iterate over the stored batches in order, starting with the one with ``from_offset``."""
         return walk(self.segments, from_offset)
 
     # -- epochs -----------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Log(LogOffsets):
 
     @property
     def epoch_at_log_start(self) -> int:
-        """The epoch that covers the log start offset; -1 if the history begins later."""
+        """Leader epoch at the log start offset; -1 if the history begins later."""
         if self._epochs is None or not self._epochs.epochs:
             return -1
         if self._epochs.start_offsets[0] > self.log_start_offset:
@@ -185,7 +185,7 @@ class Log(LogOffsets):
         return self._epochs.epochs[0]
 
     def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
-        """Note the start of a leader epoch; logs of old message formats keep no history."""
+        """Record the start of a leader epoch; logs of message formats below v2 keep no history."""
         if not self.behaviour.epoch_cache:
             return
         if self.settings.record_version < 2:
@@ -198,14 +198,14 @@ class Log(LogOffsets):
         self.latest_epoch = epochs.latest_epoch
 
     def _truncate_epochs(self, end_offset: int) -> None:
-        """Forget the epochs that begin at or after ``end_offset``."""
+        """Remove the epochs that begin at or after ``end_offset``."""
         epochs = self._epochs
         if epochs is not None:
             epochs.truncate_from_end(end_offset)
             self.latest_epoch = epochs.latest_epoch
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEndOffset:
-        """Return where an epoch ends in this log
+        """Return the end offset of an epoch in this log
         (docs/kafka/offsets-and-epochs.md#where-an-epoch-ends); (-1, -1) if undefined."""
         if self._epochs is None:
             return UNDEFINED
@@ -214,7 +214,7 @@ class Log(LogOffsets):
     # -- high watermark and log start ---------------------------------------------------------
 
     def update_high_watermark(self, offset: int) -> int:
-        """Set the high watermark, clamped to what the log holds; gives the value set."""
+        """Set the high watermark, clamped to the offsets of the log, and return it."""
         if offset > self.log_end_offset:
             offset = self.log_end_offset
         elif offset < self.log_start_offset:
@@ -227,7 +227,7 @@ class Log(LogOffsets):
 
     @property
     def last_stable_offset(self) -> int:
-        """End (exclusive) of what READ_COMMITTED consumers see
+        """Offset below which READ_COMMITTED consumers may read
         (docs/kafka/partitions.md#last-stable-offset)."""
         producers = self.producers
         if producers is None or producers.first_unstable_offset < 0:
@@ -243,12 +243,12 @@ class Log(LogOffsets):
         return max(producers.first_unstable_offset, self.log_start_offset)
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str = "client") -> bool:
-        """Raise the log start; False if it is there already
+        """Raise the log start offset; return False if it is not below ``offset``
         (docs/kafka/log.md#raising-the-log-start).
 
-        ``reason`` is ``client``, ``retention`` or ``leader``: only what a leader says, and in 0.10
-        retention, may go beyond the high watermark, which then follows. Raises ``KafkaError``
-        OFFSET_OUT_OF_RANGE.
+        ``reason`` is ``client``, ``retention`` or ``leader``: only the leader, and in 0.10
+        retention, may go beyond the high watermark, which is then raised as well. Raises
+        ``KafkaError`` OFFSET_OUT_OF_RANGE.
         """
         if offset <= self.log_start_offset:
             return False
@@ -278,12 +278,13 @@ class Log(LogOffsets):
     # -- producer state -----------------------------------------------------------------------
 
     def take_producer_snapshot(self) -> None:
-        """Save the producer state as of the log end, if there is any."""
+        """Store a snapshot of the producer state at the log end, if any producer is known."""
         if self.producers is not None and self.producers.entries:
             self.storage.put_snapshot(self.log_end_offset, self.producers.snapshot())
 
     def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget silent producers (docs/kafka/producer-state.md#forgetting); gives their number."""
+        """Remove inactive producers and return their number
+        (docs/kafka/producer-state.md#forgetting)."""
         return 0 if self.producers is None else self.producers.remove_expired(now_ms, expiration_ms)
 
     def producer_state(self) -> ProducerStateManager:
@@ -294,7 +295,7 @@ class Log(LogOffsets):
         return producers
 
     def _reload_producers(self) -> None:
-        """Rebuild the producer state: the newest usable snapshot, then the batches after it."""
+        """Rebuild the producer state from the newest usable snapshot and the batches after it."""
         storage = self.storage
         state, position = newest_snapshot(storage, self.log_start_offset, self.log_end_offset)
         if state is not None and self.behaviour.producers_go_with_their_records:
@@ -302,7 +303,7 @@ class Log(LogOffsets):
         producers = self.producers = state or ProducerStateManager()
         segments = self.segments
         for batch in self.batches(position):
-            if batch.data[43] < 0x80:  # also of the batch that the log start cuts
+            if batch.data[43] < 0x80:  # has a producer id, even if it begins below the log start
                 segment = segments[segment_index(segments, batch.base_offset)]
                 note_batch(producers, storage, batch, segment, is_replay=True)
         if not producers.entries:
@@ -315,7 +316,7 @@ class Log(LogOffsets):
     # -- rolling and flushing -----------------------------------------------------------------
 
     def roll(self, now_ms: int = 0) -> Segment:
-        """Begin a new segment at the log end; an empty active segment stays."""
+        """Start a new segment at the log end unless the active one is empty; return the active."""
         self.storage.directory.check()
         end = self.log_end_offset
         if self.active.size == 0 and self.active.base_offset == end:
@@ -326,7 +327,7 @@ class Log(LogOffsets):
         return self.active
 
     def flush(self, now_ms: int = 0, offset: int | None = None) -> None:
-        """Bring everything below ``offset`` (the log end) to the disk."""
+        """Flush everything below ``offset`` (by default the log end) to the disk."""
         storage = self.storage
         storage.directory.check()
         if offset is None:
@@ -342,7 +343,7 @@ class Log(LogOffsets):
     # -- truncation ---------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> bool:
-        """Cut the log so that it ends at ``offset``; False if nothing was cut
+        """Truncate the log so that it ends at ``offset``; return False if nothing was removed
         (docs/kafka/log.md#truncation).
 
         Raises ``ValueError`` for a negative offset, ``KafkaError`` when the directory is offline.
@@ -351,7 +352,7 @@ class Log(LogOffsets):
             raise ValueError(f"cannot truncate {self.topic_partition} to {offset}")
         self.storage.directory.check()
         if offset >= self.log_end_offset:
-            # An epoch that began here but never wrote is dropped.
+            # Drop an epoch that began at the log end and has no records.
             self._truncate_epochs(self.log_end_offset)
             return False
         if offset < self.segments[0].base_offset:
@@ -372,7 +373,7 @@ class Log(LogOffsets):
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything and begin anew at ``offset``."""
+        """Delete all data and restart the log at ``offset``."""
         self.storage.directory.check()
         self._restart_segments_at(offset)
         self.log_start_offset = offset
@@ -389,7 +390,7 @@ class Log(LogOffsets):
         self._lower_cleaned_offset(offset)
 
     def _lower_cleaned_offset(self, offset: int) -> None:
-        """Note that what will be written from ``offset`` on was not compacted."""
+        """Lower the cleaned offset to ``offset``: records appended from there are not compacted."""
         if self.storage.cleaned_offset(self.topic_partition) > offset:
             self.storage.put_cleaned_offset(self.topic_partition, offset)
 
@@ -400,7 +401,7 @@ class Log(LogOffsets):
     # -- storing batches --------------------------------------------------------------------
 
     def store(self, batch: RecordBatch, max_timestamp: int, now_ms: int) -> Segment:
-        """Put a batch behind the last, in a new segment if one is due; gives its segment."""
+        """Append a batch, rolling to a new segment if one is due, and return its segment."""
         segment = self.active
         settings = self.settings
         data = batch.data
@@ -417,7 +418,7 @@ class Log(LogOffsets):
             or self.storage.directory.is_real
         ):
             return self._store_and_roll(batch, max_timestamp, now_ms)
-        # What ``Segment.append`` does behind another batch, without the call: every replica
+        # ``Segment.append`` for a batch that is not the first, inlined because every replica
         # stores every batch.
         stored = segment.stored
         if max_timestamp > segment.max_timestamp:
@@ -431,7 +432,7 @@ class Log(LogOffsets):
         return segment
 
     def _store_and_roll(self, batch: RecordBatch, max_timestamp: int, now_ms: int) -> Segment:
-        """``store`` where a segment, an index entry or a file may be concerned."""
+        """Append a batch that may need a new segment, an index entry or a write to a file."""
         segment = self.active
         last_offset = batch.last_offset
         settings = self.settings
@@ -448,7 +449,7 @@ class Log(LogOffsets):
         return segment
 
     def flush_if_due(self, now_ms: int) -> None:
-        """Flush if there are as many new records as ``flush.messages`` says."""
+        """Flush if at least ``flush.messages`` records have not been flushed."""
         if self.log_end_offset - self.recovery_point >= self.settings.flush_messages:
             self.flush(now_ms)
 
@@ -462,11 +463,11 @@ class Log(LogOffsets):
         minimum_one_batch: bool = True,
         cuts_first_batch: bool = False,
     ) -> ReadInfo:
-        """Batches from the one that holds ``offset`` on, out of one segment.
+        """Return batches of one segment, starting with the one that contains ``offset``.
 
-        They end below ``upper_bound_offset`` and within ``max_bytes``; of a batch that does not
-        fit behind others, the bytes that do fit come last, as a ``PartialBatch``. A larger first
-        batch is whole with ``minimum_one_batch``, else left out, or cut with
+        They end below ``upper_bound_offset`` and within ``max_bytes``; a batch after the first
+        that exceeds ``max_bytes`` is cut to a ``PartialBatch``. A first batch that exceeds it is
+        returned whole with ``minimum_one_batch``; otherwise it is left out, or cut with
         ``cuts_first_batch``. Raises ``KafkaError`` OFFSET_OUT_OF_RANGE below the log start and
         above the log end (docs/kafka/fetch.md#limits, Kafka's ``LogSegment.read``).
         """
@@ -479,7 +480,7 @@ class Log(LogOffsets):
             and last.base_offset <= offset < end_offset <= upper_bound_offset
             and offset >= self.log_start_offset
         ):
-            # Who reads the tail mostly lacks the one batch that was just appended.
+            # Readers of the tail mostly lack only the batch that was just appended.
             size = len(last.data)
             if size > max_bytes and not minimum_one_batch:
                 return _cut(last.data, max_bytes) if cuts_first_batch else NOTHING_READ
@@ -523,7 +524,7 @@ class Log(LogOffsets):
         return ReadInfo(tuple(segment.views(position, end)), size)
 
     def records(self) -> list[Record]:
-        """Every record from the log start on, markers included; for tests and views."""
+        """Return every record from the log start on, markers included; for tests and displays."""
         return [
             record
             for batch in self.batches(self.log_start_offset)
@@ -533,5 +534,5 @@ class Log(LogOffsets):
 
 
 def _cut(data: bytes, max_bytes: int) -> ReadInfo:
-    """As much of a first batch as a limit lets through."""
+    """Return the first ``max_bytes`` bytes of a batch as a partial batch."""
     return ReadInfo((PartialBatch(data[:max_bytes]),), max_bytes) if max_bytes else NOTHING_READ

@@ -18,7 +18,7 @@ from .segments import segment_index
 
 
 def aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTransaction]:
-    """Aborted transactions that touch offsets ``start`` up to ``end``
+    """Return the aborted transactions that overlap the offsets from ``start`` to below ``end``
     (docs/kafka/producer-state.md#aborted-transactions)."""
     found: list[AbortedTransaction] = []
     if log.producers is None:
@@ -36,11 +36,12 @@ def aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTransact
 
 
 def offset_for_timestamp(log: Log, timestamp: int) -> TimestampOffset | None:
-    """The first record at or after a time (or of ``MAX_TIMESTAMP``), from the log start on.
+    """Return the first record at or after a timestamp; for ``MAX_TIMESTAMP``, see
+    ``max_timestamp_offset``.
 
-    Only the first segment that reaches the time is searched. Raises ``KafkaError``
-    UNSUPPORTED_FOR_MESSAGE_FORMAT for a topic whose messages carry no time, CORRUPT_MESSAGE
-    where the records of a stored batch cannot be read.
+    Only the first segment that reaches the timestamp is searched. Raises ``KafkaError``
+    UNSUPPORTED_FOR_MESSAGE_FORMAT for a topic whose messages have no timestamps, CORRUPT_MESSAGE
+    if the records of a stored batch cannot be read.
     """
     if log.settings.record_version < 1:
         raise KafkaError(
@@ -57,7 +58,7 @@ def offset_for_timestamp(log: Log, timestamp: int) -> TimestampOffset | None:
 
 
 def max_timestamp_offset(log: Log) -> TimestampOffset | None:
-    """The first record with the greatest timestamp; None in an empty log."""
+    """Return the first record with the greatest timestamp; None for an empty log."""
     largest = max(segment.max_timestamp for segment in log.segments)
     for segment in log.segments:
         if segment.stored and segment.max_timestamp == largest:
@@ -89,9 +90,9 @@ def _find_time(log: Log, batches: Iterable[RecordBatch], timestamp: int) -> Time
 
 
 def legacy_fetch_offsets_before(log: Log, timestamp: int, offsets_max: int) -> list[int]:
-    """ListOffsets v0: starts of segments last written by ``timestamp``, newest first.
+    """Return the start offsets of segments last written by ``timestamp``, newest first.
 
-    -1 begins with the log end, -2 with the oldest segment.
+    This is ListOffsets v0: -1 returns the log end and all starts, -2 the oldest start only.
     """
     starts = [
         (max(segment.base_offset, log.log_start_offset), segment.last_modified_ms)

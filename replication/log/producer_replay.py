@@ -1,4 +1,4 @@
-"""Stored batches and snapshots become producer state
+"""Rebuilding of producer state from snapshots and stored batches
 (docs/kafka/producer-state.md; Kafka's ``UnifiedLog.rebuildProducerState``)."""
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from .storage import LogStorage
 def newest_snapshot(
     storage: LogStorage, log_start_offset: int, log_end_offset: int
 ) -> tuple[ProducerStateManager | None, int]:
-    """The newest usable snapshot and its offset; without one, None and the log start.
+    """Return the newest usable snapshot and its offset; without one, None and the log start.
 
-    Damaged snapshots newer than it and all that lie outside of the log are dropped.
+    Drop newer snapshots that are damaged, and all snapshots outside the log.
     """
     state: ProducerStateManager | None = None
     position = log_start_offset
@@ -42,7 +42,7 @@ def note_batch(
     segment: Segment,
     is_replay: bool = False,
 ) -> None:
-    """Carry a stored batch with a producer id into the producer state."""
+    """Update the producer state and the transaction index for a stored batch with a producer id."""
     data = batch.data
     attributes = data[22]
     if not attributes & CONTROL_BIT:

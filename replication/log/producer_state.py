@@ -1,9 +1,8 @@
-"""State of idempotent producers in a log, and of the transactions open on it.
+"""State of idempotent producers in a log, and of the transactions open in it.
 
 Kafka's ``ProducerStateManager`` (docs/kafka/producer-state.md). Leaders check clients' batches
-against it, followers and restarted brokers rebuild it from the log. A snapshot keeps only the last
-batch of each producer, so that after loading one the window for duplicates has shrunk to that
-batch.
+against this state; followers and restarted brokers rebuild it from the log. A snapshot keeps only
+the last batch of each producer, so after loading one, only that batch is known as a duplicate.
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ class ProducerEntry:
         self.producer_id: int = producer_id
         self.epoch: int = epoch
         self.batches: list[BatchMetadata] = []
-        """At most five, oldest first; all of ``epoch``."""
+        """Last batches of ``epoch``, oldest first; at most five."""
         self.coordinator_epoch: int = -1
         self.transaction_first_offset: int = -1
-        """-1 while no transaction is open."""
+        """First offset of the open transaction; -1 while none is open."""
         self.last_timestamp: int = -1
 
     @property
@@ -73,7 +72,7 @@ class ProducerEntry:
         return self.batches[-1].last_offset if self.batches else -1
 
     def duplicate_of(self, epoch: int, first: int, last: int) -> BatchMetadata | None:
-        """The remembered batch with these very sequences."""
+        """Return the remembered batch with exactly these sequences, or None."""
         if epoch == self.epoch:
             for batch in self.batches:
                 if batch.first_sequence == first and batch.last_sequence == last:
@@ -86,7 +85,7 @@ class ProducerEntry:
             self.epoch = epoch
 
     def add(self, batch: BatchMetadata, timestamp: int) -> None:
-        """Remember the next batch of ``epoch``; ``timestamp`` is the one it names."""
+        """Remember the next batch of ``epoch``, with its largest timestamp."""
         batches = self.batches
         batches.append(batch)
         if len(batches) > BATCHES_KEPT:
@@ -95,30 +94,30 @@ class ProducerEntry:
 
 
 class CorruptSnapshot(ValueError):
-    """A producer snapshot that cannot be read; Kafka deletes it and takes an older one."""
+    """Raised for an unreadable producer snapshot; Kafka deletes it and loads an older one."""
 
 
 class ProducerStateManager:
-    """Producers of one partition and its open and unreplicated transactions."""
+    """The producers of one partition, and its open and unreplicated transactions."""
 
     __slots__ = ("entries", "first_unstable_offset", "guards", "ongoing", "unreplicated")
 
     def __init__(self) -> None:
         self.entries: dict[int, ProducerEntry] = {}
         self.ongoing: dict[int, int] = {}
-        """First offset of each open transaction, in ascending order, and its producer id."""
+        """Producer id of each open transaction by its first offset, in ascending order."""
         self.unreplicated: dict[int, int] = {}
-        """First offset of transactions decided at or above the high watermark, and the offset
-        of their marker."""
+        """Marker offset of each transaction decided at or above the high watermark, by its first
+        offset."""
         self.first_unstable_offset: int = -1
         """First offset of the oldest transaction that is open or not replicated; -1 if none."""
         self.guards: VerificationGuards = VerificationGuards()
-        """Of producers that are about to begin a transaction here."""
+        """Guards of the producers that are about to begin a transaction here."""
 
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, now_ms: int
     ) -> VerificationGuard | None:
-        """The guard of a transaction that is to begin; None if one is open already."""
+        """Return the guard for a transaction about to begin; None if one is open already."""
         if self._has_open_transaction(producer_id):
             return None
         return self.guards.start(producer_id, sequence, epoch, now_ms)
@@ -140,13 +139,12 @@ class ProducerStateManager:
         unknown_error: ErrorCode | None,
         guard: VerificationGuard | Unguarded | None = UNGUARDED,
     ) -> BatchMetadata | None:
-        """Check a batch before a leader appends it; the remembered batch if it is a duplicate.
+        """Check a batch before a leader appends it; return the original if it is a duplicate.
 
-        ``unknown_error`` refuses a producer that is not known and does not begin with sequence 0;
-        None accepts it. Raises it, or ``KafkaError`` INVALID_PRODUCER_EPOCH,
-        OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_TXN_STATE, in the order of
-        docs/kafka/producer-state.md#checks. Batches of coordinators carry no sequence; only their
-        epoch is checked.
+        Raises ``KafkaError``: ``unknown_error`` for an unknown producer whose sequence is not 0
+        (None accepts it), INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or
+        INVALID_TXN_STATE, in the order of docs/kafka/producer-state.md#checks. Batches of
+        coordinators have no sequence, so only their epoch is checked.
         """
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -196,7 +194,7 @@ class ProducerStateManager:
                 f"{marker.coordinator_epoch}, but {entry.coordinator_epoch} was seen",
             )
 
-    # -- what was appended ------------------------------------------------------------------
+    # -- appended batches -------------------------------------------------------------------
 
     def append_data_batch(
         self,
@@ -208,7 +206,7 @@ class ProducerStateManager:
         timestamp: int,
         is_transactional: bool,
     ) -> None:
-        """Take note of a data batch now in the log."""
+        """Update the state for a data batch that was appended."""
         if is_transactional and self.guards:
             self.guards.drop(producer_id)
         entry = self.entries.get(producer_id)
@@ -235,7 +233,7 @@ class ProducerStateManager:
         offset: int,
         timestamp: int,
     ) -> CompletedTransaction | None:
-        """Take note of a marker now in the log; the transaction it ends, if one was open."""
+        """Update the state for an appended marker; return the transaction it ended, if any."""
         self.guards.drop(producer_id)
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -258,13 +256,13 @@ class ProducerStateManager:
         return completed.last_offset + 1
 
     def complete(self, completed: CompletedTransaction) -> None:
-        """Move a decided transaction among those that wait for the high watermark."""
+        """Move a decided transaction from ``ongoing`` to ``unreplicated``."""
         self.ongoing.pop(completed.first_offset, None)
         self.unreplicated[completed.first_offset] = completed.last_offset
         self._find_first_unstable()
 
     def on_high_watermark(self, high_watermark: int) -> None:
-        """Forget the decided transactions whose marker is replicated."""
+        """Remove the decided transactions whose marker is replicated."""
         unreplicated = self.unreplicated
         if unreplicated:
             done = [first for first, last in unreplicated.items() if last < high_watermark]
@@ -277,7 +275,10 @@ class ProducerStateManager:
         self.first_unstable_offset = min((*self.ongoing, *self.unreplicated), default=-1)
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget producers silent for ``expiration_ms`` that have no open transaction."""
+        """Remove producers inactive for ``expiration_ms`` without an open transaction.
+
+        Return their number.
+        """
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()
@@ -289,9 +290,9 @@ class ProducerStateManager:
         return len(expired)
 
     def remove_below(self, log_start_offset: int) -> None:
-        """Forget producers without a batch at or above the log start, their transactions too.
+        """Remove producers without a batch at or above the log start, and their transactions.
 
-        Kafka's ``truncateHead``; those of which a marker only is known are among them.
+        This is Kafka's ``truncateHead``. It also removes producers known only by a marker.
         """
         gone = [
             producer_id
@@ -307,7 +308,7 @@ class ProducerStateManager:
     # -- snapshots --------------------------------------------------------------------------
 
     def snapshot(self) -> bytes:
-        """The content of a ``.snapshot`` file, in Kafka's format version 1."""
+        """Return the content of a ``.snapshot`` file, in Kafka's format version 1."""
         body = [_SNAPSHOT_COUNT.pack(len(self.entries))]
         for entry in self.entries.values():
             last = entry.batches[-1] if entry.batches else None

@@ -1,8 +1,8 @@
-"""Looking through records of the same shape together: what most producers send, most of the time.
+"""Scanning of many records of the same shape at once, as most producers send most of the time.
 
-Records whose sizes are alike lie at equal distances, so that the same byte of all of them is a
-slice with a step. Slices are taken and compared by the interpreter, not by a loop of ours: that
-costs a tenth. ``record_walk`` looks at what is left one by one.
+Records of equal size are at equal distances, so the same byte of all of them is a slice with a
+step. Taking and comparing slices costs a tenth of a loop in Python. ``record_walk`` scans the
+remaining records one by one.
 """
 
 from __future__ import annotations
@@ -10,31 +10,32 @@ from __future__ import annotations
 from ...protocol.records.format import INT_SHIFT_MAX, MalformedRecords, read_varint
 
 MANY = 100
-"""Records from which on it pays to look for runs."""
+"""Number of records from which it pays to look for runs."""
 NO_DELTAS = (-(1 << 80), 1 << 80)
-"""Largest and least of no timestamp deltas: below and above all that ten bytes can say."""
+"""Largest and least timestamp delta of no records: below and above all that ten bytes can hold."""
 _RUN_MAX = 1024
 _RUN_WORTHWHILE = 16
 _SHORT_RUNS = 1
-"""Runs that may be too short before nobody looks for more."""
+"""Number of runs that may be too short before the search for runs ends."""
 _TIME_BYTES_MAX = 9
 _LAST = bytes(range(128))
-"""The last bytes of numbers; all before them have the highest bit set."""
+"""Possible last bytes of a varint; all bytes before the last have the highest bit set."""
 _EARLIER = bytes(range(128, 256))
 _ONE_BYTE, _TWO_BYTES, _THREE_BYTES = 64, 8192, 1 << 20
-"""Offset deltas below which a number has at most so many bytes."""
+"""Offset deltas below which a varint has at most one, two and three bytes."""
 _ONLY = bytes(range(0, 128, 2))
 _LOW = bytes(range(128, 256, 2)) * 128
 _HIGH = b"".join(bytes((high,)) * 64 for high in range(128))
 _MIDDLE = b"".join(bytes((middle,)) * 64 for middle in range(128, 256))
-"""Bytes of offset deltas, by the rest of the delta by 8192; what is above is a byte of its own."""
+"""Bytes of offset deltas as varints, by the delta modulo 8192: the only byte, the first, the
+second if it is the last, and the second before a third, which is the delta divided by 8192."""
 
 
 def skip_runs(body: bytes, position: int, count: int) -> tuple[int, int, int, int]:
-    """Go over records from the first on as long as they come in runs of the same shape.
+    """Scan records from the first on as long as they come in runs of the same shape.
 
-    Gives how many are known to be good and in order, the position behind them, and their largest
-    and least timestamp delta in ms. What cannot be read, or is of a rare shape, is left.
+    Return the number of records found valid and in order, the position after them, and their
+    largest and least timestamp delta in ms. Malformed or rarely shaped records end the scan.
     """
     first = runs = 0
     largest, least = NO_DELTAS
@@ -50,19 +51,22 @@ def skip_runs(body: bytes, position: int, count: int) -> tuple[int, int, int, in
             least = min(least, *deltas)
             runs += 1
     except (IndexError, MalformedRecords):
-        pass  # told by who looks at the rest
+        pass  # reported by the scan of the remaining records
     return first, position, largest, least
 
 
 def _run(
     body: bytes, begin: int, first: int, count: int
 ) -> tuple[int, int, tuple[int, ...]] | None:
-    """Length of the run of records like the one at ``begin``, their distance, their time deltas."""
+    """Find the run of records shaped like the one at ``begin``.
+
+    Return its number of records, their distance in bytes, and their timestamp deltas.
+    """
     size, position = read_varint(body, begin, INT_SHIFT_MAX)
     end = position + size
     distance = end - begin
     fixed = list(range(begin, position))
-    time_at = position + 1  # behind the attributes, unused
+    time_at = position + 1  # after the attributes, which are unused
     offset_at = time_at
     while body[offset_at] > 127:
         offset_at += 1
@@ -94,7 +98,10 @@ def _run(
 
 
 def _offsets(first: int, count: int) -> tuple[bytes, ...]:
-    """The bytes of offset deltas from ``first`` on, of as many as have the same number of bytes."""
+    """Return the encoded offset deltas from ``first`` on, as one column for each byte.
+
+    They end before the first delta with another number of bytes.
+    """
     if first < _ONE_BYTE:
         return (_ONLY[first : first + count],)
     start = first % _TWO_BYTES
@@ -107,12 +114,12 @@ def _offsets(first: int, count: int) -> tuple[bytes, ...]:
 
 
 def _alike(column: bytes, allowed: bytes) -> int:
-    """Return how many bytes from the first on are among those allowed."""
+    """Return the number of leading bytes that are among the allowed ones."""
     return len(column) - len(column.lstrip(allowed))
 
 
 def _deltas(columns: list[bytes]) -> tuple[int, ...]:
-    """The different numbers whose bytes the columns hold."""
+    """Return the distinct numbers encoded in the columns."""
     found = []
     for digits in set(zip(*columns, strict=True)):
         value = shift = 0

@@ -1,12 +1,12 @@
-"""Looking through the records of a batch without decoding them.
+"""Scanning of the records of a batch without decoding them.
 
-What Kafka's ``LogValidator`` iterates over every produced batch for: the records are really there
-and well framed, their offsets are in order, and the largest timestamp is what they say
-(docs/kafka/log.md).
+This checks what Kafka's ``LogValidator`` checks by iterating over every produced batch: all
+records are present and well framed, their offsets are in order, and the header has their largest
+timestamp (docs/kafka/log.md).
 
-Every record of every producer comes by here. Numbers stay in zigzag, that is doubled, as long as
-nobody needs them; each byte behind the first adds (byte - 1) << 7, 14, ..., for the bit that
-announced it was counted with its predecessor.
+Every record of every producer is scanned here. Numbers stay zigzag encoded, that is doubled, until
+they are needed. Each byte after the first adds (byte - 1) << 7, 14, ..., because the continuation
+bit of the byte before it was added with that byte.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .record_runs import MANY, NO_DELTAS, skip_runs
 _LONG_MIN = -(1 << 63)
 
 Looked = tuple[int, bool, bytes]
-"""What ``look_through`` finds."""
+"""Result of ``look_through``."""
 
 
 class TooManyHeaders(MalformedRecords):
-    """More headers than the records of a batch may have together."""
+    """Raised when the records of a batch together have more headers than allowed."""
 
 
 def look_through(
@@ -41,12 +41,13 @@ def look_through(
     decompressed_bytes_max: int = codecs.DECOMPRESSED_BYTES_MAX,
     headers_max: int = INT_MAX,
 ) -> Looked:
-    """Look through the records of a whole batch: their largest timestamp, whether their offsets
-    can stay, and the bytes that hold them (``body_of``), which nobody need decompress again.
+    """Scan the records of a whole batch. Return their largest timestamp, whether their offsets
+    can be kept, and their decompressed bytes (``body_of``), for further use.
 
-    Kafka looks at the offsets of compressed batches only: clients of old are known to get them
-    wrong there. Raises ``CorruptPayload`` for what cannot be decompressed, ``PayloadTooLarge``
-    for too much of it or too many headers, ``MalformedRecords`` for what are no ``count`` records.
+    Kafka checks offsets in compressed batches only, as old clients are known to get them wrong
+    there. Raises ``CorruptPayload`` if decompression fails, ``PayloadTooLarge`` if the size or
+    the number of headers exceeds its limit, ``MalformedRecords`` for anything but ``count``
+    well-formed records.
     """
     body, position = data, HEADER_SIZE
     if codec:
@@ -66,11 +67,11 @@ def look_through(
 def walk(
     body: bytes, position: int, count: int, headers_max: int = INT_MAX
 ) -> tuple[int, int, bool]:
-    """Go over ``count`` records (at least one) in ``body``, decompressed, from ``position`` on.
+    """Scan ``count`` records (at least one) in the decompressed ``body`` from ``position`` on.
 
-    Gives the largest and the least timestamp delta in ms, and whether the offset deltas are 0, 1,
-    2 and so on. Raises ``MalformedRecords`` unless well framed records, with at most so many
-    headers, fill the body exactly.
+    Return the largest and the least timestamp delta in ms, and whether the offset deltas are 0, 1,
+    2 and so on. Raises ``MalformedRecords`` unless well-framed records, with at most
+    ``headers_max`` headers, fill the body exactly.
     """
     first, last_time, in_order, (largest, least) = 0, -1, True, NO_DELTAS
     if count >= MANY:
@@ -86,7 +87,7 @@ def walk(
                 if byte > 127:
                     size, position = _rest(body, position, size)
             start = position
-            time = body[position + 1]  # behind the attributes, unused
+            time = body[position + 1]  # after the attributes, which are unused
             position += 2
             if time > 127:
                 byte = body[position]
@@ -143,7 +144,10 @@ def _check_end(body: bytes, position: int, count: int) -> None:
 def _rest(
     body: bytes, position: int, value: int, shift_max: int = INT_SHIFT_MAX
 ) -> tuple[int, int]:
-    """A number from its third byte on, still in zigzag, and the position behind it."""
+    """Read a number from its third byte on, with ``value`` for the first two.
+
+    Return the number, still zigzag encoded, and the position after it.
+    """
     shift = 14
     while True:
         if shift > shift_max:
@@ -157,7 +161,7 @@ def _rest(
 
 
 def _long(body: bytes, position: int, value: int) -> tuple[int, int]:
-    """A number of 32 bits from its second byte on."""
+    """Read a 32-bit number from its second byte on, as ``_rest`` does from the third."""
     byte = body[position]
     value += byte - 1 << 7
     if byte < 128:
@@ -166,9 +170,9 @@ def _long(body: bytes, position: int, value: int) -> tuple[int, int]:
 
 
 def _skip_headers(body: bytes, position: int, headers_max: int) -> tuple[int, int]:
-    """The position behind the headers of a record, and how many more there may be in the batch.
+    """Skip the headers of a record, whose keys must not be null, unlike their values.
 
-    They have names and may have no value.
+    Return the position after them and the number of headers still allowed in the batch.
     """
     count, position = read_varint(body, position, INT_SHIFT_MAX)
     if count < 0:

@@ -12,7 +12,7 @@ from .settings import LogSettings
 
 
 class UnexpectedAppendOffset(KafkaError):
-    """A follower was given a batch that begins below its log end."""
+    """Raised when a follower receives a batch that begins below its log end."""
 
     def __init__(self, topic_partition: TopicPartition, batch: RecordBatch, end: int) -> None:
         super().__init__(
@@ -25,7 +25,7 @@ class UnexpectedAppendOffset(KafkaError):
 
 
 class OffsetsOutOfOrder(KafkaError):
-    """A follower was given batches whose offsets do not increase."""
+    """Raised when a follower receives batches whose offsets do not increase."""
 
     def __init__(self, topic_partition: TopicPartition, batches: Sequence[RecordBatch]) -> None:
         offsets = ", ".join(str(batch.base_offset) for batch in batches)
@@ -57,17 +57,17 @@ class AppendInfo:
         duplicate: bool = False,
     ) -> None:
         self.first_offset: int = first_offset
-        """-1 if nothing was appended; of the original if ``duplicate``."""
+        """First offset of the batch, or of the original if ``duplicate``; -1 if none."""
         self.last_offset: int = last_offset
         self.max_timestamp: int = max_timestamp
         self.log_append_time_ms: int = log_append_time_ms
-        """-1 unless the topic goes by append time."""
+        """Time in ms at which the leader appended; -1 unless the topic uses append time."""
         self.batches: tuple[RecordBatch, ...] = batches
         self.duplicate: bool = duplicate
 
 
 class ReadInfo:
-    """Batches read, the first of which holds the offset asked for or follows it.
+    """Batches read from a log; the first contains the requested offset or follows it.
 
     The last may be a ``PartialBatch``.
     """
@@ -77,11 +77,11 @@ class ReadInfo:
     def __init__(self, batches: tuple[RecordBatch, ...], size: int) -> None:
         self.batches: tuple[RecordBatch, ...] = batches
         self.size: int = size
-        """Bytes of the batches."""
+        """Size of the batches in bytes."""
 
 
 class TimestampOffset:
-    """A record found by its time."""
+    """A record found by its timestamp."""
 
     __slots__ = ("leader_epoch", "offset", "timestamp")
 
@@ -96,7 +96,7 @@ NOTHING_READ = ReadInfo((), 0)
 
 
 class RecordErrors:
-    """Errors of single records: their keys and their times."""
+    """Checks individual records and collects the errors of refused ones."""
 
     __slots__ = ("_any_timestamp", "_found", "_now_ms", "_settings")
 
@@ -107,11 +107,14 @@ class RecordErrors:
         self._any_timestamp = False
 
     def add(self, index: int, reason: str) -> None:
-        """Refuse a record for what is no matter of its key or its time."""
+        """Refuse a record for a reason other than its key or timestamp."""
         self._found.append((index, reason))
 
     def checker(self, timestamp_type: int) -> Callable[[int, int, bool], None]:
-        """Return the check of one record: its index, its time, and whether it has a key."""
+        """Return a function that checks a record by its index, timestamp and whether it has a key.
+
+        ``timestamp_type`` is that of the record.
+        """
         settings, now_ms = self._settings, self._now_ms
         difference_max_ms = settings.timestamp_difference_max_ms
         checks_times = settings.timestamp_type == CREATE_TIME

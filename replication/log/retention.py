@@ -13,10 +13,11 @@ _Predicate = Callable[[Segment, Segment | None], bool]
 
 
 def delete_old_segments(log: Log, now_ms: int) -> int:
-    """Delete what retention lets go and move the log start along; gives the segments deleted.
+    """Delete the segments due for deletion and raise the log start; return their number.
 
-    A segment goes only if all before it go and, since 1.0, the high watermark has passed it; time
-    and size count only with cleanup policy ``delete``. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
+    A segment is deleted only if all before it are and, since 1.0, the high watermark has passed
+    it. Time and size count only with cleanup policy ``delete``. Raises ``KafkaError``
+    KAFKA_STORAGE_ERROR.
     """
     log.storage.directory.check()
     count = _delete(log, now_ms, lambda _, following: _is_below_start(log, following))
@@ -27,9 +28,9 @@ def delete_old_segments(log: Log, now_ms: int) -> int:
 
 
 def delete_below(log: Log, offset: int, now_ms: int) -> None:
-    """Move the log start up to an offset, and delete the segments below it.
+    """Raise the log start to an offset, at most the high watermark; delete the segments below it.
 
-    It stops at the high watermark. Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
+    Raises ``KafkaError`` KAFKA_STORAGE_ERROR.
     """
     log.storage.directory.check()
     log.maybe_increment_log_start_offset(min(offset, log.high_watermark))
@@ -87,7 +88,7 @@ def _delete(log: Log, now_ms: int, predicate: _Predicate) -> int:
 
 
 def delete_segments(log: Log, count: int, now_ms: int) -> None:
-    """Drop the first ``count`` segments; the log start must have moved past them."""
+    """Delete the first ``count`` segments; the log start must be past them already."""
     doomed = log.segments[:count]
     if not doomed:
         return

@@ -1,11 +1,11 @@
 """One segment of a log: batches in offset order with a sparse time index.
 
-What is kept of a batch is its bytes, which all replicas share, and one place in a list: a million
-small batches must not cost much more than their bytes. Views of them are made when somebody
-reads; the last one is kept, since most readers want just that. The list is the offset index as
-well: batches are found by bisection over their last offsets. Times need not ascend, so the time
-index notes a new largest timestamp and how many batches it covers: on files at most once per
-``index.interval.bytes``, here at most once per so many batches.
+A batch is stored as its bytes, which all replicas share, in a list: a million small batches must
+not take much more memory than their bytes. Views of batches are created on reading, except that
+of the last batch, which most readers want. The list is also the offset index: batches are found
+by bisection over their last offsets. Timestamps need not ascend, so an entry of the time index
+holds a new largest timestamp and the number of batches it covers. Files get an entry at most once
+per ``index.interval.bytes``; in memory, ``_BATCHES_PER_TIME`` is a further limit.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from ...protocol.records.format import NO_TIMESTAMP, OFFSETS
 
 RELATIVE_OFFSET_MAX = 2147483647
 _BATCHES_PER_TIME = 16
+"""Minimum number of batches between entries of the time index. A sparse one saves memory."""
 _BATCHES_NEAR_TAIL = 8
-"""So many batches are looked through for a time; each entry fewer saves memory per replica."""
+"""Number of batches at the end of a segment among which an offset is searched first."""
 
 
 class AbortedEntry(NamedTuple):
@@ -32,7 +33,7 @@ class AbortedEntry(NamedTuple):
     last_offset: int
     """Offset of the abort marker."""
     last_stable_offset: int
-    """The last stable offset once this transaction was decided: ends the search."""
+    """Last stable offset after this transaction; searches up to an offset at or below it end."""
 
 
 class Segment:
@@ -60,20 +61,20 @@ class Segment:
     def __init__(self, base_offset: int, created_ms: int = 0) -> None:
         self.base_offset: int = base_offset
         self.stored: list[bytes] | tuple[bytes, ...] = ()
-        """The batches as bytes; a list once something was appended: an empty log keeps none."""
+        """Batches as bytes; a list from the first append on, so that empty logs have no list."""
         self.last_batch: RecordBatch | None = None
-        """The view of the last one; None if there is none."""
+        """View of the last batch; None if the segment is empty."""
         self.size: int = 0
-        """Bytes of all batches."""
+        """Size of all batches in bytes."""
         self.created_ms: int = created_ms
         self.last_modified_ms: int = created_ms
         self.first_timestamp: int = NO_TIMESTAMP
-        """Largest timestamp of the first batch: time-based rolling counts from it."""
+        """Largest timestamp of the first batch, from which time-based rolling counts."""
         self.max_timestamp: int = NO_TIMESTAMP
         self.max_timestamp_batch: int = 0
-        """Position of the first batch that holds ``max_timestamp``."""
+        """Position of the first batch with ``max_timestamp``."""
         self.index_entries: int = 0
-        """Entries an offset index would hold by now."""
+        """Number of entries that an offset index in a file has."""
         self.indexed_bytes: int = 0
         """``size`` at the last index entry."""
         self.time_index_grew: bool = False
@@ -87,7 +88,7 @@ class Segment:
     def append(
         self, batch: RecordBatch, max_timestamp: int, now_ms: int, index_interval_bytes: int
     ) -> bool:
-        """Add a batch behind the last; True if an index entry is due before it."""
+        """Append a batch; return True if an index entry is due for it."""
         stored = self.stored
         data = batch.data
         size = self.size
@@ -113,7 +114,7 @@ class Segment:
         return indexed
 
     def discard(self) -> None:
-        """Drop the batches; nobody may read the segment any more."""
+        """Drop the batches; the segment must not be read afterwards."""
         self.stored = ()
         self.last_batch = None
 
@@ -127,41 +128,41 @@ class Segment:
             self._time_index = array("q", (timestamp,))
             self._time_batches = array("I", (count,))
         elif timestamp == times[-1]:
-            counts[-1] = count  # still no later time: the entry covers the batches since
+            counts[-1] = count  # no later timestamp: extend the entry to the batches since
         elif count - counts[-1] >= _BATCHES_PER_TIME:
             times.append(timestamp)
             counts.append(count)
 
     def find(self, offset: int) -> int:
-        """Position of the first batch whose last offset is at or after ``offset``."""
+        """Return the position of the first batch whose last offset is at or after ``offset``."""
         stored = self.stored
         last = self.last_batch
         if last is not None and last.base_offset <= offset:  # readers mostly read the tail
             return len(stored) - 1 if offset <= last.last_offset else len(stored)
-        # Close behind the tail are the followers and the high watermark.
+        # Followers and the high watermark are close to the tail.
         near = len(stored) - _BATCHES_NEAR_TAIL
         low = near if near > 0 and _last_offset(stored[near - 1]) < offset else 0
         return bisect_left(stored, offset, low, key=_last_offset)
 
     def views(self, start: int, end: int) -> list[RecordBatch]:
-        """Views of the batches from one position up to (not including) another."""
+        """Return views of the batches from position ``start`` up to, but excluding, ``end``."""
         stored = self.stored
         if start + 1 == end == len(stored) and self.last_batch is not None:
             return [self.last_batch]
         return [RecordBatch.of(data) for data in stored[start:end]]
 
     def walk(self, start: int = 0) -> Iterator[RecordBatch]:
-        """Views of the batches from a position on, each made when its turn comes."""
+        """Iterate over views of the batches from a position on, created one at a time."""
         for data in self.stored[start:] if start else self.stored:
             yield RecordBatch.of(data)
 
     @property
     def batches(self) -> list[RecordBatch]:
-        """Views of all batches, made anew."""
+        """Views of all batches, created on each access."""
         return list(self.walk())
 
     def first_batch_with_time(self, timestamp: int) -> int:
-        """A position before which no batch holds a record at or after ``timestamp``."""
+        """Return a position before which no batch has a record at or after ``timestamp``."""
         if self._time_index is None:
             return 0
         entry = bisect_left(self._time_index, timestamp)
@@ -169,18 +170,18 @@ class Segment:
 
     @property
     def largest_timestamp(self) -> int:
-        """Time that retention goes by: the records' own, or else that of the last write."""
+        """Timestamp used by retention: the largest of the records, or else the last write's."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.last_modified_ms
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last one stored here."""
+        """Offset after the last one in this segment."""
         return self.base_offset if self.last_batch is None else self.last_batch.last_offset + 1
 
     def replace_batches(
         self, batches: Sequence[RecordBatch], now_ms: int, index_interval_bytes: int
     ) -> None:
-        """Make ``batches`` the content and build the indexes anew; keeps the aborted list."""
+        """Replace the content with ``batches`` and rebuild the indexes, except ``aborted``."""
         created_ms, modified_ms, aborted = self.created_ms, self.last_modified_ms, self.aborted
         self.__init__(self.base_offset, created_ms)  # type: ignore[misc]
         self.aborted = aborted
@@ -189,7 +190,7 @@ class Segment:
         self.last_modified_ms = modified_ms
 
     def truncate_to(self, offset: int, index_interval_bytes: int) -> int:
-        """Drop the batches that reach ``offset`` or beyond; gives the bytes removed."""
+        """Remove the batches that reach ``offset``; return the number of bytes removed."""
         before = self.size
         keep = bisect_left(self.stored, offset, key=_last_offset)
         if self.aborted is not None:

@@ -1,4 +1,4 @@
-"""The segments of a log, which its storage holds: finding, rolling, cutting, starting anew
+"""Operations on the list of a log's segments: find, roll, truncate, split and restart
 (docs/kafka/log.md#truncation; Kafka's ``LogSegments``)."""
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _base_offset = attrgetter("base_offset")
 
 
 def segment_index(segments: list[Segment], offset: int) -> int:
-    """Position of the segment that covers an offset."""
+    """Return the position of the segment that covers an offset."""
     if offset >= segments[-1].base_offset:
         return len(segments) - 1
     return max(0, bisect_right(segments, offset, key=_base_offset) - 1)
 
 
 def walk(segments: list[Segment], from_offset: int) -> Iterator[RecordBatch]:
-    """The stored batches in order, beginning with the one that holds ``from_offset``."""
+    """Iterate over the stored batches in order, starting with the one with ``from_offset``."""
     for segment in segments[segment_index(segments, from_offset) :]:
         position = segment.find(from_offset) if segment.base_offset < from_offset else 0
         yield from segment.walk(position)
 
 
 def add_segment(storage: LogStorage, base_offset: int, now_ms: int) -> Segment:
-    """Begin a new segment behind the last."""
+    """Add a new, empty segment at the end and return it."""
     segment = Segment(base_offset, now_ms)
     segments = storage.segments
     previous = segments[-1] if segments else None
@@ -67,13 +67,13 @@ def needs_roll(
 
 
 def _roll_jitter_ms(settings: LogSettings, topic_partition: TopicPartition) -> int:
-    """Spreads rolling over time; fixed per partition, not random."""
+    """Return the jitter that spreads rolling over time; fixed per partition, not random."""
     jitter = min(settings.segment_jitter_ms, settings.segment_ms)
     return zlib.crc32(str(topic_partition).encode()) % jitter if jitter > 0 else 0
 
 
 def cut_segments(storage: LogStorage, offset: int, index_interval_bytes: int) -> Segment:
-    """Drop what lies at or above ``offset``, which a segment covers; gives the last segment."""
+    """Remove all from ``offset`` on, which a segment must cover, and return the last segment."""
     segments = storage.segments
     keep = segment_index(segments, offset) + 1
     doomed = segments[keep:]
@@ -88,10 +88,7 @@ def cut_segments(storage: LogStorage, offset: int, index_interval_bytes: int) ->
 
 
 def split_segments(storage: LogStorage, bytes_max: int, index_interval_bytes: int) -> None:
-    """Make several of each closed segment in memory that has more bytes.
-
-    Files stay as they are.
-    """
+    """Split each closed segment in memory that is larger than ``bytes_max``; leave files alone."""
     if storage.is_real:
         return
     segments = storage.segments
@@ -115,7 +112,7 @@ def _pieces(segment: Segment, bytes_max: int, index_interval_bytes: int) -> list
 
 
 def restart_segments(storage: LogStorage, offset: int) -> Segment:
-    """Drop all segments and begin one at ``offset``."""
+    """Drop all segments, add an empty one at ``offset`` and return it."""
     segments = storage.segments
     doomed = list(segments)
     segments.clear()

@@ -1,4 +1,4 @@
-"""The topic configuration a log goes by, parsed once and shared by the logs of a topic."""
+"""The topic configuration that a log uses, parsed once and shared by the logs of a topic."""
 
 from __future__ import annotations
 
@@ -54,26 +54,26 @@ class LogSettings:
         self.behaviour: Behaviour = behaviour
         self.max_message_bytes: int = config["max.message.bytes"]
         self.decompressed_bytes_max: int = max(_DECOMPRESSED_BYTES_TAKEN, self.max_message_bytes)
-        """What a compressed batch of a client may stand for. Kafka has no limit: it reads such a
-        batch as a stream, and here it is in memory as a whole."""
+        """Maximum decompressed size of a client's batch in bytes. Kafka has no limit, as it reads
+        the batch as a stream; here the whole batch is in memory."""
         self.records_max: int = (
             max(_MESSAGE_BYTES_USUAL, self.max_message_bytes) // _RECORD_BYTES_LEAST
         )
-        """Records that a batch of a client may hold, and headers that these may have together: as
-        many as records fit into one that is not compressed. Else a megabyte would stand for
-        millions, each of which takes a microsecond."""
+        """Maximum number of records in a client's batch, and of headers in all its records: as
+        many records as fit into an uncompressed batch. Without it, a megabyte could hold millions
+        of records, each of which takes a microsecond."""
         self.segment_bytes: int = config["segment.bytes"]
         self.segment_ms: int = config["segment.ms"]
         self.segment_jitter_ms: int = config["segment.jitter.ms"]
         self.segment_ms_least: int = self.segment_ms - min(self.segment_jitter_ms, self.segment_ms)
-        """No jitter makes a segment roll earlier than this."""
+        """Minimum time in ms until a segment rolls, with the largest jitter."""
         self.index_interval_bytes: int = config["index.interval.bytes"]
         self.index_entries_max: int = config["segment.index.bytes"] // _INDEX_ENTRY_SIZE
         compression: str = config["compression.type"]
         self.codec: int | None = (
             None if compression == "producer" else codecs.CODEC_IDS[compression]
         )
-        """Codec batches are stored in; None keeps the producer's."""
+        """Codec in which batches are stored; None keeps the producer's."""
         policy = config["cleanup.policy"]
         self.is_compacted: bool = "compact" in policy
         self.is_deleted: bool = "delete" in policy
@@ -95,18 +95,18 @@ class LogSettings:
         self.checks_records: bool = self.is_compacted or (
             self.timestamp_type == CREATE_TIME and self.timestamp_difference_max_ms < LONG_MAX
         )
-        """Whether the leader must decode every record of a batch, not just look through them."""
+        """True if the leader must check the key and timestamp of every record."""
         self.is_plain: bool = (
             self.codec is None
             and self.timestamp_type == CREATE_TIME
             and not self.checks_records
             and self.record_version == 2
         )
-        """Whether batches are stored as they came, but for offset and epoch."""
+        """True if batches are stored as received, except for offset and leader epoch."""
 
 
 def _record_version(config: TopicConfig, behaviour: Behaviour) -> int:
-    """Message format the topic is configured for; batches are stored as v2 all the same."""
+    """Return the configured message format of the topic; batches are stored as v2 regardless."""
     if not behaviour.message_format_config:
         return 2
     parts = str(config["message.format.version"]).split("-")[0].split(".")

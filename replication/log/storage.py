@@ -1,7 +1,7 @@
-"""State of a partition's log that outlives the broker process, and where it is kept.
+"""The state of a partition's log that outlives the broker process.
 
-``LogStorage`` is the memory kind: the log works on the very lists kept here, so nothing needs to
-be written. Storages on real files (``FileStorage``) override the hooks, which do nothing in memory.
+``LogStorage`` keeps it in memory: the log works directly on the lists kept here, so nothing needs
+to be written. ``FileStorage`` overrides the hooks, which do nothing in memory, to write files.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class LogDirectory:
-    """One log directory of a broker; fails as a whole."""
+    """One log directory of a broker, which fails as a whole."""
 
     def __init__(self, path: str) -> None:
         self.path: str = path
         self.is_offline: bool = False
         self.is_real: bool = False
-        """Whether logs in it lie in files; as ``LogStorage.is_real`` of each of them."""
+        """True if the logs are stored in files, like ``LogStorage.is_real`` of each log."""
         self.was_clean: bool = True
-        """Whether the last stop was clean (or there was none): decides on recovery."""
+        """True if the last shutdown was clean or there was none; otherwise logs are recovered."""
         self.checkpoints: dict[str, dict[TopicPartition, int]] = {}
-        """Checkpoint files by name."""
+        """Contents of the checkpoint files by file name."""
         self.on_expiry: Callable[[TopicPartition, Sequence[Segment]], object] | None = None
-        """Hears of segments that retention deletes, before they are gone."""
+        """Called with the segments that retention is about to delete."""
 
     def check(self) -> None:
         """Raise ``KafkaError`` KAFKA_STORAGE_ERROR when offline."""
@@ -40,7 +40,7 @@ class LogDirectory:
 
 
 class LogStorage:
-    """The stored state of one partition in memory."""
+    """The stored state of one partition, in memory."""
 
     __slots__ = (
         "directory",
@@ -54,53 +54,53 @@ class LogStorage:
     )
 
     is_real = False
-    """Whether the log has to call the hooks."""
+    """True if the log has to call the hooks."""
 
     def __init__(self, directory: LogDirectory) -> None:
         self.directory: LogDirectory = directory
         self.segments: list[Segment] = []
         self.epochs: list[int] | None = None
         self.epoch_starts: list[int] | None = None
-        """Parallel to ``epochs``: the leader-epoch checkpoint."""
+        """Start offsets of ``epochs``, in the same order; both are the leader-epoch checkpoint."""
         self.snapshots: dict[int, bytes] | None = None
-        """Producer snapshots by the offset up to which they hold."""
+        """Producer snapshots by the log end offset at which they were taken."""
         self.flushed_offset: int = 0
-        """What a power failure leaves."""
+        """End offset of the flushed data, which is what survives a power failure."""
         self.has_producers: bool = False
-        """Whether a batch with a producer id was ever stored."""
+        """True if the log has batches or snapshots with producer ids, as far as is known."""
         self.topic_id: str = ""
 
     # -- hooks: only called where ``is_real`` -------------------------------------------------
 
     def on_append(self, segment: Segment, batch: RecordBatch, indexed: bool) -> None:
-        """A batch was added behind the last of ``segment``; write an index entry if told to."""
+        """Write a batch just appended to ``segment``, and its index entry if ``indexed``."""
 
     def on_aborted(self, segment: Segment) -> None:
-        """The last entry of the segment's transaction index is new."""
+        """Write the last entry of the segment's transaction index, which is new."""
 
     def on_roll(self, previous: Segment | None, segment: Segment) -> None:
-        """``segment`` is the active one now."""
+        """Complete the files of the ``previous`` segment and create those of the active one."""
 
     def on_truncate(self, segment: Segment) -> None:
-        """A segment lost its end."""
+        """Truncate the files of a segment that was truncated in memory."""
 
     def on_rewrite(self, segment: Segment, replaced: Sequence[Segment], now_ms: int) -> None:
-        """Compaction put ``segment`` in the place of ``replaced`` (its own base among theirs)."""
+        """Write ``segment``, with which compaction replaced segments from the same base on."""
 
     def purge(self, now_ms: int) -> None:
-        """Remove the files of deleted segments whose delay is over."""
+        """Remove the files of deleted segments whose ``file.delete.delay.ms`` has passed."""
 
     def on_delete(self, segments: Sequence[Segment], now_ms: int) -> None:
-        """Segments left the log for good."""
+        """Delete the files of removed segments: after the delay, or at once if ``now_ms`` is -1."""
 
     def on_flush(self, offset: int) -> None:
-        """Everything below ``offset`` must be on the disk when this returns."""
+        """Sync everything below ``offset`` to the disk before returning."""
 
     def on_epochs(self) -> None:
-        """The epoch history changed."""
+        """Write the epoch history, which changed."""
 
     def on_topic_id(self) -> None:
-        """The topic id became known."""
+        """Write the topic id, which was just assigned."""
 
     def put_snapshot(self, offset: int, data: bytes) -> None:
         if self.snapshots is None:
@@ -114,26 +114,26 @@ class LogStorage:
     def load(
         self, index_interval_bytes: int, file_delete_delay_ms: int, recovery_point: int
     ) -> None:
-        """Bring the segments into memory, if they are not there."""
+        """Load the segments into memory if they are not loaded."""
 
     def unload(self) -> None:
-        """Forget what ``load`` can bring back."""
+        """Release what ``load`` can restore."""
 
-    # -- called on both kinds -------------------------------------------------------------------
+    # -- called in memory and on files ----------------------------------------------------------
 
     def finish_active(self) -> None:
-        """End the files of the active segment at a clean shutdown."""
+        """Complete the files of the active segment at a clean shutdown."""
 
     def delete(self) -> None:
         """Remove the files of the partition."""
 
     def become_current(self, topic_partition: TopicPartition) -> None:
-        """Give the files of a copy the partition's name."""
+        """Rename the directory of a future copy to that of the partition."""
 
     # -- compaction ---------------------------------------------------------------------------
 
     def cleaned_offset(self, topic_partition: TopicPartition) -> int:
-        """Up to where the log was compacted; 0 before the first time."""
+        """Return the offset up to which the log was compacted; 0 if it never was."""
         return self.directory.checkpoints.get(CLEANER_CHECKPOINT, {}).get(topic_partition, 0)
 
     def put_cleaned_offset(self, topic_partition: TopicPartition, offset: int) -> None:
@@ -143,7 +143,7 @@ class LogStorage:
     # -- crashes ------------------------------------------------------------------------------
 
     def cut_to(self, offset: int, index_interval_bytes: int = 4096) -> None:
-        """Lose every batch that reaches ``offset`` or beyond, as a power failure does."""
+        """Lose every batch that reaches ``offset`` or beyond, as in a power failure."""
         segments = self.segments
         while len(segments) > 1 and segments[-1].base_offset >= offset:
             segments.pop()
@@ -151,10 +151,10 @@ class LogStorage:
             segments[-1].truncate_to(offset, index_interval_bytes)
 
     def tear(self, survives: Callable[[int], int]) -> None:
-        """Lose the end of what was not flushed, as a power failure in the middle of a write does.
+        """Lose the end of the unflushed data, as in a power failure in the middle of a write.
 
-        ``survives`` is called with the number of bytes that were not flushed, if there are any,
-        and says how many of them the disk has; the last batch of these may be cut in the middle.
+        ``survives`` is called with the number of unflushed bytes, if there are any, and returns
+        how many of them are on the disk, which may end in the middle of a batch.
         """
         unflushed = [
             data
@@ -164,7 +164,7 @@ class LogStorage:
         total = sum(map(len, unflushed))
         if not total:
             return
-        from ...protocol.records.batch import RecordBatch  # few writes are torn
+        from ...protocol.records.batch import RecordBatch  # rarely needed
 
         left = survives(total)
         offset = self.flushed_offset
@@ -177,8 +177,8 @@ class LogStorage:
         self._keep_torn(left)
 
     def _keep_torn(self, torn_bytes: int) -> None:
-        """Keep the batches that are whole, and so many bytes of the one behind them.
+        """Keep the batches below ``flushed_offset`` and ``torn_bytes`` bytes of the next one.
 
-        Memory keeps none of these: the next start would drop them.
+        A storage in memory keeps none of these bytes, as the next start would drop them.
         """
         self.cut_to(self.flushed_offset)

@@ -1,8 +1,8 @@
-"""Messages of the formats v0 and v1 become records of format v2.
+"""Conversion of messages of the formats v0 and v1 to records of format v2.
 
-Kafka's ``LogValidator``, where the format of what a producer sends is older than the log's
-(docs/kafka/log.md#validation). Records are written from the bytes of the messages: a few kilobytes
-of gzip stand for 150,000 of them.
+Kafka's ``LogValidator``, for producers that send an older format than the log's
+(docs/kafka/log.md#validation). Records are built directly from the bytes of the messages, as a few
+kilobytes of gzip can hold 150,000 messages.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .settings import LogSettings
 _SPECIAL = CODEC_MASK | TIMESTAMP_TYPE_BIT
 _unpack_v0 = struct.Struct(">iIbbi").unpack_from
 _unpack_v1 = struct.Struct(">iIbbqi").unpack_from
-"""Of an entry: size, checksum, magic, attributes, in v1 the timestamp, and the size of the key."""
+"""Unpacks the size, checksum, magic, attributes, timestamp (v1 only) and key size of a message."""
 _unpack_int = struct.Struct(">i").unpack_from
 _SMALL = tuple(bytes((number << 1,)) for number in range(64))
-"""The numbers that take one byte."""
+"""Varints of one byte, by number."""
 
 _Check = Callable[[int, int, int, bool], None]
-"""What looks at one message: its index, its attributes, its time, and whether it has a key."""
+"""Checks a message, given its index, attributes, timestamp, and whether it has a key."""
 
 
 class UpConverted(NamedTuple):
-    """The records of a batch, not compressed yet."""
+    """The records of a batch before compression."""
 
     body: bytearray
     record_count: int
@@ -49,10 +49,10 @@ class UpConverted(NamedTuple):
 
 
 def up_converted(messages: list[LegacyMessage], settings: LogSettings, now_ms: int) -> UpConverted:
-    """Plain messages, or those that the only one wraps, as records.
+    """Convert plain messages, or the messages in a single compressed one, to records.
 
-    Raises ``KafkaError`` with the records that are refused, ``PayloadTooLarge`` for what wraps
-    more than allowed, ``MalformedRecords`` for what cannot be read.
+    Raises ``KafkaError`` with the refused records, ``PayloadTooLarge`` if a compressed message
+    holds more than allowed, ``MalformedRecords`` if messages cannot be read.
     """
     errors = RecordErrors(settings, now_ms)
     by_kind = {kind: errors.checker(kind) for kind in (CREATE_TIME, LOG_APPEND_TIME)}
@@ -78,14 +78,14 @@ def _plain(messages: list[LegacyMessage], check: _Check) -> UpConverted:
     for index, (_, _, attributes, timestamp, key, value, _) in enumerate(messages):
         check(index, attributes, timestamp, key is not None)
         largest = max(largest, timestamp)
-        encoded_delta(timestamp - base_timestamp)  # raises for what cannot be said
+        encoded_delta(timestamp - base_timestamp)  # raises if the delta is too large
         record = Record(index, timestamp, key, value)
         write_record(body, record, index, timestamp - base_timestamp)
     return UpConverted(body, len(messages), base_timestamp, largest)
 
 
 def _wrapped(message: LegacyMessage, settings: LogSettings, check: _Check) -> UpConverted:
-    """All in one loop, which a message goes through in two microseconds."""
+    """Convert the messages in a compressed one, in one loop that takes 2 microseconds for each."""
     payload = payload_of(message, settings.decompressed_bytes_max, settings.records_max)
     has_append_time = message.magic != 0 and message.attributes & TIMESTAMP_TYPE_BIT
     checks_all = settings.checks_records
@@ -119,7 +119,7 @@ def _wrapped(message: LegacyMessage, settings: LogSettings, check: _Check) -> Up
                 raise IndexError
             position = end
         except (IndexError, struct.error):
-            found = parse_inside(payload, position)  # it says what is wrong
+            found = parse_inside(payload, position)  # raises an error that says what is wrong
             attributes, timestamp, key, value = found[2:6]
             position += found.size
         if has_append_time:

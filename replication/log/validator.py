@@ -1,8 +1,8 @@
-"""Validation and rewriting of what a client sends, before a leader appends it.
+"""Validation and rewriting of a client's records before a leader appends them.
 
 Kafka's ``Log.analyzeAndValidateRecords`` (sizes, checksums) and ``LogValidator`` (records,
-timestamps, recompression, up-conversion of old formats); docs/kafka/log.md#validation. The outcome
-is one batch of format v2 at offset 0: the log gives it its place.
+timestamps, recompression, up-conversion of old formats); docs/kafka/log.md#validation. The result
+is one batch of format v2 at offset 0, to which the log then assigns an offset.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _FIRST_VERSION_WITH_ZSTD = 7
 
 
 class Validated(NamedTuple):
-    """A batch ready to be placed, and the time it got if the topic uses append time."""
+    """A batch ready to be appended, and its append time if the topic uses it, else -1."""
 
     data: bytes
     log_append_time_ms: int
 
 
 class ValidationContext(NamedTuple):
-    """Settings and offsets on which the checks of one append depend."""
+    """Settings and request data on which the checks of one append depend."""
 
     settings: LogSettings
     behaviour: Behaviour
@@ -58,11 +58,11 @@ class ValidationContext(NamedTuple):
     origin: str
     api_version: int | None
     found: Looked | None = None
-    """What ``look_through`` found in the only batch, where somebody has looked already."""
+    """Result of ``look_through`` for the only batch, if it was scanned already."""
 
 
 def validate(records: Readable, context: ValidationContext) -> Validated | None:
-    """Check and rewrite one produce payload; None if it holds nothing.
+    """Check and rewrite the records produced to one partition; return None if there are none.
 
     Raises ``KafkaError`` with the codes of docs/kafka/log.md#validation; INVALID_RECORD and
     INVALID_TIMESTAMP name every offending record in ``record_errors``.
@@ -90,13 +90,13 @@ def validate(records: Readable, context: ValidationContext) -> Validated | None:
     return _convert(messages, context)
 
 
-# -- stage A: what the bytes are ----------------------------------------------------------------
+# -- stage A: splitting the bytes into batches --------------------------------------------------
 
 
 def _split(
     records: Readable, settings: LogSettings
 ) -> tuple[list[RecordBatch], list[LegacyMessage]]:
-    """Whole batches and old messages; a partial one at the end is trimmed."""
+    """Return the whole batches and the messages of old formats; drop a partial one at the end."""
     batches: list[RecordBatch] = []
     messages: list[LegacyMessage] = []
     position = 0
@@ -148,7 +148,7 @@ def _checked_batch(data: bytes, settings: LogSettings) -> RecordBatch:
     return batch
 
 
-# -- stage B: what the batch says ---------------------------------------------------------------
+# -- stage B: checking the batch ----------------------------------------------------------------
 
 
 def _validate_batch(batch: RecordBatch, context: ValidationContext) -> Validated:
@@ -220,7 +220,7 @@ def _check_count(count: int, settings: LogSettings) -> None:
 
 
 def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
-    """Return what ``look_through`` finds; refuse what it cannot read."""
+    """Return the result of ``look_through``; raise ``KafkaError`` for unreadable records."""
     try:
         return look_through(
             batch.data,
@@ -239,14 +239,14 @@ def _look_through(batch: RecordBatch, settings: LogSettings) -> Looked:
 
 
 def too_large(error: codecs.PayloadTooLarge) -> KafkaError:
-    """Return the refusal of records that stand for more than allowed."""
+    """Return the error for records that exceed a limit when decompressed or counted."""
     return KafkaError(
         ErrorCode.MESSAGE_TOO_LARGE, f"{error}; a larger max.message.bytes allows for more"
     )
 
 
 def _check_records(batch: RecordBatch, body: bytes, context: ValidationContext) -> None:
-    """Check what only the single records tell: their keys and their times."""
+    """Check the keys and timestamps of the individual records."""
     errors = RecordErrors(context.settings, context.now_ms)
     check = errors.checker(batch.timestamp_type)
     append_time = batch.max_timestamp if batch.timestamp_type == LOG_APPEND_TIME else None
@@ -268,15 +268,15 @@ def _rebuilt(
     max_timestamp: int,
     context: ValidationContext,
 ) -> bytes:
-    """The same records in another codec, or with the offsets that they should have.
+    """Return the records as a batch with another codec or corrected offsets.
 
-    The first gives the base timestamp (Kafka: ``MemoryRecordsBuilder.appendWithOffset``).
+    The first record sets the base timestamp (Kafka: ``MemoryRecordsBuilder.appendWithOffset``).
     """
     settings = context.settings
     count = batch.record_count
     position = 0 if batch.compression else HEADER_SIZE
     ((first_delta, _, _),) = marks(body, position, 1)
-    is_numbered = in_order and batch.compression  # else nobody has looked at the offsets
+    is_numbered = in_order and batch.compression  # offsets of plain batches are not checked
     try:
         records = (
             body

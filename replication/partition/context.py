@@ -1,4 +1,4 @@
-"""State that the partitions of one broker share, and the fetchers a partition knows."""
+"""State that the partitions of one broker share, and the fetch sessions a partition knows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class WaitingFetch(Protocol):
-    """A follower's fetch that waits."""
+    """A follower's fetch that waits in the purgatory."""
 
     def try_complete(self) -> bool: ...
     def watch_again(self) -> None:
-        """Go on waiting though a partition has changed its role."""
+        """Keep waiting although a partition has changed its role."""
 
 
 class WaitingSession(Protocol):
@@ -40,17 +40,17 @@ class FetchEntry(Protocol):
     @property
     def session(self) -> WaitingSession | None: ...
     def wake(self) -> None:
-        """Be read by the session's next fetch, or by the one that waits."""
+        """Make the session's next fetch, or the waiting one, read the partition."""
 
     def settle(self) -> None:
-        """Write down when an idle follower was caught up last."""
+        """Update the time at which an idle follower was last caught up."""
 
     def unlink(self) -> None:
-        """Wake up and depend on the partition no more."""
+        """Wake the entry and detach it from the partition."""
 
 
 class TopicSettings:
-    """Settings that the partitions of a topic share, and topics of one configuration object."""
+    """Settings shared by the partitions of a topic, and by topics with one configuration object."""
 
     __slots__ = (
         "compression_is_zstd",
@@ -86,10 +86,11 @@ class PartitionContext:
         self.metadata_cache: MetadataCache = metadata_cache
         self.isr_updater: IsrUpdater = isr_updater
         self.open_log: Callable[[TopicPartition, bool], Log] = open_log
-        """Opens or creates a log with its checkpointed high watermark; raises ``KafkaError``
-        KAFKA_STORAGE_ERROR when the disk refuses."""
+        """Opens or creates a log and sets its checkpointed high watermark; raises ``KafkaError``
+        KAFKA_STORAGE_ERROR if the disk fails."""
         self.high_watermark_moved: Callable[[Any], object] = lambda partition: None
-        """Told a partition whose high watermark went up: operations may wait for that."""
+        """Called with each partition whose high watermark rose, as delayed operations may wait
+        for it."""
         self.lag_ms_max: int = config["replica.lag.time.max.ms"]
         self.by_previous_fetch: bool = behaviour.caught_up_by_previous_fetch
         self.waits_for_joiner: bool = behaviour.high_watermark_waits_for_joiner
@@ -98,13 +99,13 @@ class PartitionContext:
         self.min_isr_at_most_replicas: bool = behaviour.min_isr_at_most_replicas
         self.join_needs_epoch_start: bool = behaviour.isr_join_needs_epoch_start
         self.released_sessions: list[WaitingSession] = []
-        """Sessions whose waiting fetch is to be tried because a partition changed its role."""
+        """Sessions whose waiting fetch must be retried because a partition changed its role."""
         self.isr_shrinks: int = 0
         self.isr_expands: int = 0
         self.isr_failed_updates: int = 0
 
     def tell_lag(self, topic_partition: TopicPartition, lagging: Iterable[int]) -> None:
-        """Tell whoever records the run that replicas have been behind for too long."""
+        """Report replicas that have lagged for too long, if the run is recorded."""
         if self.host.state_listener is None:
             return
         for broker_id in lagging:

@@ -1,4 +1,4 @@
-"""The partitions a broker hosts, found by name, with Kafka's errors for those that are not there
+"""The partitions a broker hosts, by name, with Kafka's errors for missing ones
 (docs/kafka/partitions.md#access), and the settings that the partitions of a topic share."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HostedPartitions:
-    """The partitions of one broker, and its logs as they are opened."""
+    """The partitions of one broker; opens their logs."""
 
     def __init__(
         self,
@@ -51,29 +51,29 @@ class HostedPartitions:
             open_log=self.open_log,
         )
         self.by_name: dict[TopicPartition, Partition] = {}
-        """Those online, in the order they came. The handlers of requests keep this very object."""
+        """Online partitions in order of registration. Request handlers keep a reference to it."""
         self.offline: dict[TopicPartition, None] = {}
         """Partitions that failed with their log directory; disjoint from ``by_name``."""
         self.high_watermarks: dict[TopicPartition, int] = dict(disk.read_high_watermarks())
         """Checkpointed high watermarks of logs not opened yet."""
         self._settings: dict[str, TopicSettings] = {}
-        """By topic; topics with the same configuration object share their settings."""
+        """Settings by topic; topics with the same configuration object share them."""
         self._hosted_counts: dict[str, int] = {}
-        """Hosted partitions by topic, wherever ``_settings`` has an entry."""
+        """Number of hosted partitions by topic, for each topic in ``_settings``."""
         self._last_settings: TopicSettings | None = None
 
     # -- lookup -----------------------------------------------------------------------------
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
-        """A hosted partition; None if not hosted here or offline."""
+        """Return a hosted partition; None if it is not hosted here or offline."""
         return self.by_name.get(topic_partition)
 
     def __iter__(self) -> Iterator[Partition]:
-        """Hosted partitions that are online, in the order they came."""
+        """Iterate over the online partitions in order of registration."""
         return iter(tuple(self.by_name.values()))
 
     def lookup_error(self, topic_partition: TopicPartition) -> ErrorCode:
-        """Why a partition is not among the hosted ones."""
+        """Return the error for a partition that is offline or not hosted."""
         if topic_partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         is_known = self.behaviour.foreign_partition_is_known
@@ -87,8 +87,8 @@ class HostedPartitions:
     # -- creation ---------------------------------------------------------------------------
 
     def register(self, topic_partition: TopicPartition) -> Partition:
-        """Host a partition that is not hosted yet; it has no role and no log."""
-        from .partition import Partition  # a cluster starts without any
+        """Host a partition that is not hosted yet; it begins without role and log."""
+        from .partition import Partition  # not needed to start a cluster
 
         topic = topic_partition.topic
         settings = self._settings.get(topic)
@@ -100,7 +100,7 @@ class HostedPartitions:
         return partition
 
     def unregister(self, topic_partition: TopicPartition) -> Partition | None:
-        """Host a partition no longer; its object is dead. None if it was not hosted."""
+        """Stop hosting a partition and return it, to be used no more; None if it was not hosted."""
         partition = self.by_name.pop(topic_partition, None)
         if partition is None:
             return None
@@ -108,12 +108,12 @@ class HostedPartitions:
         topic = topic_partition.topic
         self._hosted_counts[topic] -= 1
         if not self._hosted_counts[topic]:
-            # A topic of the same name may come back with another configuration.
+            # A topic of the same name may be created again with another configuration.
             del self._hosted_counts[topic], self._settings[topic]
         return partition
 
     def _topic_settings(self, topic: str) -> TopicSettings:
-        """Settings of a topic; those made last are shared if they are of the same object."""
+        """Return the settings of a topic; reuse the last ones if they have the same ``config``."""
         config = self.topic_config(topic)
         settings = self._last_settings
         if settings is None or settings.config is not config:
@@ -121,7 +121,7 @@ class HostedPartitions:
         return settings
 
     def update_topic_config(self, topic: str) -> None:
-        """Take a changed topic configuration into force, without a leadership change."""
+        """Apply a changed topic configuration, without a leadership change."""
         if topic not in self._settings:
             return
         settings = self._settings[topic] = self._topic_settings(topic)
@@ -132,7 +132,7 @@ class HostedPartitions:
                     partition.log.update_config(settings.config)
 
     def open_log(self, topic_partition: TopicPartition, is_new: bool) -> Log:
-        """Open or create a log and give it its checkpointed high watermark
+        """Open or create a log and set its checkpointed high watermark
         (docs/kafka/partitions.md#the-first-high-watermark)."""
         config = self._settings[topic_partition.topic].config
         try:

@@ -5,11 +5,11 @@ Theory of operation. A partition is in one of three states::
     committed(I) --expand n--> pending expand(I, I+n) --accepted--> committed(I+n)
     committed(I) --shrink o--> pending shrink(I, I-o) --accepted--> committed(I-o)
 
-While a change is pending the *committed* set answers admission (min.insync.replicas before an
-append, gauges) and the *maximal* set (committed plus whoever joins) answers safety (high watermark,
-acks). At most one change is pending. A LeaderAndIsr discards whatever is pending, so an answer
-counts only if the very proposal it belongs to is still the pending one. ``Partition`` owns the
-state; the updaters carry proposals to the controller (KIP-497) or into ZooKeeper.
+While a change is pending, the *committed* set decides on admission (min.insync.replicas before an
+append, gauges), and the *maximal* set (committed plus the joining replica) on safety (high
+watermark, acks). At most one change is pending. A LeaderAndIsr discards a pending change, so an
+answer counts only if its proposal is still pending. ``Partition`` owns the state; the updaters send
+proposals to the controller (KIP-497) or write them to ZooKeeper.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...protocol.errors import ErrorCode
 from ...protocol.values import LeaderAndIsr, TopicPartition
 
 IsrCallback = Callable[[ErrorCode, LeaderAndIsr | None], object]
-"""Told the outcome of a proposal: NONE with the stored state, or an error with None."""
+"""Called with the outcome of a proposal: NONE and the stored state, or an error and None."""
 
 
 class PendingIsr:
@@ -39,7 +39,7 @@ class PendingIsr:
 
 
 class IsrUpdater(Protocol):
-    """Has an ISR change accepted by whoever decides on it."""
+    """Submits ISR changes to the controller or to ZooKeeper."""
 
     def submit(
         self,
@@ -48,9 +48,10 @@ class IsrUpdater(Protocol):
         controller_epoch: int,
         callback: IsrCallback,
     ) -> bool:
-        """Propose a state; False (and no callback) if one of this partition is under way."""
+        """Propose a state; return False, without a callback, if a proposal for the partition is
+        pending."""
         ...
 
     def clear_pending(self, topic_partition: TopicPartition) -> None:
-        """Forget the proposal of a partition that got a LeaderAndIsr."""
+        """Drop the proposal of a partition that received a LeaderAndIsr."""
         ...

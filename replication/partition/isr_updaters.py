@@ -1,5 +1,5 @@
-"""The two ways of having a proposed ISR accepted: by the controller (KIP-497), or written to
-ZooKeeper by the leader itself (docs/kafka/isr.md)."""
+"""The two ways to submit a proposed ISR: send it to the controller (KIP-497), or have the leader
+write it to ZooKeeper (docs/kafka/isr.md)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class _AlterIsrItem:
 class AlterIsrManager:
     """Broker side of AlterIsr (KIP-497; ``DefaultAlterIsrManager``).
 
-    One item per partition, one request in flight per broker; what is submitted meanwhile goes
-    out together with the next request. A request-level failure (None, or a top-level error)
-    keeps every item and retries after 50 ms. A partition missing in an answer stays queued.
+    One item per partition, one request in flight per broker; items submitted meanwhile are sent
+    together in the next request. A request-level failure (None, or a top-level error) keeps every
+    item and retries after 50 ms. A partition missing in a response stays queued.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class AlterIsrManager:
 
     @property
     def pending(self) -> tuple[TopicPartition, ...]:
-        """Partitions whose proposal has no answer yet, in the order submitted."""
+        """Partitions whose proposal is not answered yet, in the order submitted."""
         return tuple(self._items)
 
     def submit(
@@ -110,8 +110,8 @@ class AlterIsrManager:
         for answer in response.partitions:
             item = sent_by_partition.get(answer.topic_partition)
             if item is None or self._items.get(item.topic_partition) is not item:
-                continue  # never asked, or cleared by a LeaderAndIsr meanwhile
-            # Removed before the callback: a resubmission out of it must be accepted (CP-184).
+                continue  # not requested, or cleared by a LeaderAndIsr meanwhile
+            # Removed before the callback, whose own submission must be accepted (CP-184).
             del self._items[item.topic_partition]
             item.callback(answer.error, answer.leader_and_isr)
         self._in_flight = False
@@ -125,18 +125,18 @@ class AlterIsrManager:
 ZooKeeperWrite = Callable[
     [TopicPartition, LeaderAndIsr, int, Callable[[int | None], object]], object
 ]
-"""``write(partition, state, controller epoch, callback)``: conditional on ``state.zk_version``.
-The callback gets the new version, or None when the condition failed and what is stored differs
-from what was proposed (a repeated write whose first try succeeded counts as success)."""
+"""``write(partition, state, controller epoch, callback)``: a write conditional on
+``state.zk_version``. The callback gets the new version, or None if the condition failed and the
+stored state differs from ``state`` (a repeated write whose first try succeeded is a success)."""
 
 
 class ZooKeeperIsrManager:
-    """ISR changes written to ZooKeeper by the leader itself (before KIP-497,
+    """Writes ISR changes to ZooKeeper on the leader itself (before KIP-497,
     docs/kafka/isr.md#changes-through-zookeeper).
 
-    Accepted changes are collected and published for the controller: checked every 2500 ms (on
-    the grid that begins with the construction, while anything waits), written when the last
-    change is older than 5000 ms or the last publication older than 60000 ms.
+    Accepted changes are collected and published for the controller. While there are any, a check
+    every 2500 ms, counted from the construction, publishes them if the last change is older than
+    5000 ms or the last publication older than 60000 ms.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class ZooKeeperIsrManager:
         write: ZooKeeperWrite,
         publish: Callable[[tuple[TopicPartition, ...]], object],
     ) -> None:
-        """``publish`` tells of a failure by ``publication_failed``."""
+        """Failures of ``publish`` must be reported to ``publication_failed``."""
         self._host = host
         self._write = write
         self._publish = publish
@@ -174,7 +174,7 @@ class ZooKeeperIsrManager:
         return True
 
     def clear_pending(self, topic_partition: TopicPartition) -> None:
-        """Nothing is queued here: a write is under way or decided."""
+        """Do nothing: a write is in flight or decided, but never queued."""
 
     def shutdown(self) -> None:
         self._is_shut_down = True
@@ -183,7 +183,7 @@ class ZooKeeperIsrManager:
             self._timer = None
 
     def publication_failed(self, partitions: Sequence[TopicPartition]) -> None:
-        """ZooKeeper did not take them: the next check publishes them, with what came since."""
+        """Retry a failed publication with the next check, together with changes made since."""
         self._changed = dict.fromkeys((*partitions, *self._changed))
         self._last_propagation_ms = self._propagation_before_ms
         if self._timer is None and not self._is_shut_down:

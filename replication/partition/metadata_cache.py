@@ -1,11 +1,11 @@
-"""A broker's view of the cluster: UpdateMetadata requests merged
+"""A broker's view of the cluster, merged from UpdateMetadata requests
 (docs/kafka/control-requests.md#updatemetadata).
 
-The cache keeps the very ``UpdateMetadataPartitionState`` objects it received, so the caches of all
-brokers share them. It belongs to one actor and ``update`` runs to its end, so no reader sees half
-an update; what it hands out is immutable and stays as it was.
+The cache keeps the received ``UpdateMetadataPartitionState`` objects, so the caches of all brokers
+share them. It belongs to one actor and ``update`` runs to its end, so no reader sees half an
+update; returned values are immutable.
 
-There is one cache per broker and one entry per topic in each: what an entry costs counts.
+Each broker has a cache with an entry for every topic, so entries are kept small.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...protocol.versions import behaviour as behaviour_of
 
 TOPIC_NAME_LENGTH_MAX = 249
 _PartitionStates = UpdateMetadataPartitionState | list[UpdateMetadataPartitionState | None]
-"""The only partition known of a topic, or several at their number; the last is no gap."""
+"""The only known partition of a topic, or a list by partition number; gaps are None, never last."""
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -45,17 +45,17 @@ class MetadataCache:
         self.broker_id: int = broker_id
         self.cluster_id: str = cluster_id
         self.controller_id: int | None = None
-        """None while unknown."""
+        """Id of the controller; None while unknown."""
         self._topics: dict[str, _PartitionStates] = {}
         self._brokers: dict[int, BrokerInfo] = {}
         self._ids_by_topic: dict[str, str] = {}
         self._topics_by_id: dict[str, str] | None = {}
-        """The inverse of ``_ids_by_topic``; None until someone asks after a change."""
+        """Inverse of ``_ids_by_topic``; None after a change, until it is needed."""
 
     # -- writing ----------------------------------------------------------------------------
 
     def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
-        """Merge partition states, replace the live brokers; the partitions announced deleted."""
+        """Merge partition states and replace the live brokers; return the deleted partitions."""
         self.controller_id = request.controller_id if request.controller_id >= 0 else None
         self._brokers = {broker.id: broker for broker in request.live_brokers}
         for topic, topic_id in request.topic_ids:
@@ -108,11 +108,11 @@ class MetadataCache:
     # -- reading ----------------------------------------------------------------------------
 
     def topics(self) -> tuple[str, ...]:
-        """Names of all topics, in the order they became known."""
+        """Return the names of all topics, in the order they became known."""
         return tuple(self._topics)
 
     def takes_offsets(self, partition: TopicPartition) -> bool:
-        """Return whether an offset of it may be committed, and it may be added to a transaction."""
+        """Return whether a partition may have committed offsets and be part of a transaction."""
         if self._behaviour.offsets_of_unknown_partitions:
             return self.contains_topic(partition.topic)
         return self.contains(partition)
@@ -133,7 +133,7 @@ class MetadataCache:
         return None if known is None or known.partition != number else known
 
     def topic_partitions(self, topic: str) -> tuple[UpdateMetadataPartitionState, ...]:
-        """States of a topic's partitions by number; empty for an unknown topic."""
+        """Return the states of a topic's partitions by number; empty for an unknown topic."""
         known = self._topics.get(topic)
         if isinstance(known, list):
             return tuple([state for state in known if state is not None])
@@ -150,15 +150,15 @@ class MetadataCache:
         return broker_id in self._brokers
 
     def broker(self, broker_id: int) -> BrokerInfo | None:
-        """A live broker, or None."""
+        """Return a live broker, or None."""
         return self._brokers.get(broker_id)
 
     def alive_brokers(self) -> tuple[BrokerInfo, ...]:
-        """Live brokers in the order announced."""
+        """Return the live brokers in the order announced."""
         return tuple(self._brokers.values())
 
     def topic_id(self, topic: str) -> str:
-        """Base64 id of a topic, empty if it has none."""
+        """Return the base64 id of a topic; empty if it has none."""
         return self._ids_by_topic.get(topic, "")
 
     def topic_name(self, topic_id: str) -> str | None:
@@ -169,7 +169,7 @@ class MetadataCache:
         return names.get(topic_id)
 
     def leader(self, topic_partition: TopicPartition) -> BrokerInfo | None:
-        """The live leader of a partition, or None."""
+        """Return the live leader of a partition, or None."""
         state = self.partition_state(topic_partition)
         return None if state is None else self._brokers.get(state.leader)
 
@@ -178,8 +178,8 @@ class MetadataCache:
     def metadata(self, request: MetadataRequest, listener: str = "PLAINTEXT") -> MetadataResponse:
         """Answer a Metadata request from the cache alone (docs/kafka/administration.md#metadata).
 
-        Topics it does not know get UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION; creating
-        them is the caller's business.
+        Unknown topics get UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION; creating them is
+        left to the caller.
         """
         return MetadataResponse(
             self.alive_brokers(),
@@ -204,7 +204,7 @@ class MetadataCache:
             yield self.metadata_topic(name, listener)
 
     def metadata_topic(self, name: str, listener: str) -> MetadataTopic:
-        """Return one topic of a Metadata answer."""
+        """Return one topic of a Metadata response."""
         if name not in self._topics:
             error = (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -3,10 +3,10 @@ docs/kafka/partitions.md).
 
 Theory of operation. A partition is leader, follower, or neither yet; only LeaderAndIsr changes
 that, through ``make_leader`` and ``make_follower``. Leader epochs fence: the caller drops stale
-and repeated epochs, so a partition believes what it is told. The high watermark of a leader never
-goes down; it moves when an append, a follower's fetch, an election or an ISR commit lets the
-smallest end offset of the *maximal* ISR grow. Whatever a move may complete is completed after
-the state is consistent, through ``PartitionContext.high_watermark_moved``.
+and repeated epochs, so a partition trusts its arguments. The high watermark of a leader never
+goes down; it rises when an append, a follower's fetch, an election or an ISR commit raises the
+smallest end offset of the *maximal* ISR. Once the state is consistent, operations that waited for
+the move are completed through ``PartitionContext.high_watermark_moved``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROLL_BACK_ERRORS = (ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REP
 
 
 class Partition:
-    """A partition this broker hosts."""
+    """A partition that this broker hosts."""
 
     __slots__ = (
         "adding_replicas",
@@ -71,12 +71,12 @@ class Partition:
         self.log: Log | None = None
         self.leader_id: int | None = None
         self.is_leader: bool = False
-        """``leader_id`` is this broker; kept apart because every request asks."""
+        """True if ``leader_id`` is this broker; stored because every request checks it."""
         self.leader_epoch: int = -1
         self.leader_epoch_start_offset: int | None = None
-        """The log's end when this broker became leader of ``leader_epoch``; None on followers."""
+        """Log end offset when this broker became leader in ``leader_epoch``; None on followers."""
         self.partition_epoch: int = 0
-        """Version of the stored leadership (zkVersion) the next ISR proposal is based on."""
+        """Version of the stored leadership (zkVersion) on which ISR proposals are based."""
         self.controller_epoch: int = 0
         self.replicas: tuple[int, ...] = ()
         self.adding_replicas: tuple[int, ...] = ()
@@ -84,17 +84,17 @@ class Partition:
         self.isr: tuple[int, ...] = ()
         """The committed ISR; empty on followers."""
         self.maximal_isr: tuple[int, ...] = ()
-        """``isr`` plus who is being added: a superset of ``isr`` at all times."""
+        """``isr`` plus the replica that is being added; always a superset of ``isr``."""
         self.pending_isr: PendingIsr | None = None
         self.remote_replicas: tuple[Replica, ...] = ()
-        """The other assigned replicas, in assignment order; kept on leaders."""
+        """The other assigned replicas, in assignment order; followers keep none since 0.10.2."""
         self.fetch_entries: list[FetchEntry] | None = None
-        """Where followers' fetch sessions watch this partition; leaders only."""
+        """Entries of followers' fetch sessions for this partition; leaders only."""
         self.report: StateReport | None = StateReport.of(context.host, topic_partition)
-        """Takes every change of state; None while nobody listens."""
+        """Reports every change of state to the recorder of the run; None without a recorder."""
 
     def report_state(self) -> None:
-        """Tell whoever listens what has changed since the last report."""
+        """Report the changes of state since the last report, if the run is recorded."""
         if self.report is None:
             return
         log, pending = self.log, self.pending_isr
@@ -115,11 +115,11 @@ class Partition:
     # -- role changes -----------------------------------------------------------------------
 
     def make_leader(self, state: LeaderAndIsrPartitionState) -> bool:
-        """Become (or stay) leader (docs/kafka/partitions.md#becoming-leader); True if this broker
-        did not lead before.
+        """Become or stay leader; return True if this broker did not lead before
+        (docs/kafka/partitions.md#becoming-leader).
 
-        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened; assignment and
-        ISR are replaced by then, the epoch is not.
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR if the log cannot be opened; by then assignment
+        and ISR have been replaced, but not the epoch.
         """
         context = self.context
         behaviour = context.behaviour
@@ -161,10 +161,10 @@ class Partition:
                 replica.forget_offsets()
 
     def make_follower(self, state: LeaderAndIsrPartitionState) -> bool:
-        """Become (or stay) follower (docs/kafka/partitions.md#becoming-follower); True if its
-        fetcher must be restarted.
+        """Become or stay follower; return True if the fetcher must be restarted
+        (docs/kafka/partitions.md#becoming-follower).
 
-        Raises ``KafkaError`` KAFKA_STORAGE_ERROR when the log cannot be opened.
+        Raises ``KafkaError`` KAFKA_STORAGE_ERROR if the log cannot be opened.
         """
         context = self.context
         behaviour = context.behaviour
@@ -173,7 +173,7 @@ class Partition:
         self.release_fetchers()
         self.controller_epoch = state.controller_epoch
         if behaviour.caught_up_reset_at_election:
-            # Nothing of a remote replica outlives the next election: keep no objects.
+            # The state of remote replicas does not outlive the next election: keep no objects.
             self.replicas = state.replicas
             self.adding_replicas = state.adding_replicas
             self.removing_replicas = state.removing_replicas
@@ -204,13 +204,13 @@ class Partition:
         return state.leader_epoch != self.leader_epoch
 
     def _take_assignment(self, state: LeaderAndIsrPartitionState, now_ms: int) -> None:
-        """Replace the assignment; the object of a kept replica stays the same object."""
+        """Replace the assignment, keeping the ``Replica`` objects of replicas that stay."""
         self.adding_replicas = state.adding_replicas
         self.removing_replicas = state.removing_replicas
         self.replicas = state.replicas
         own_id = self.context.broker_id
         known = {replica.broker_id: replica for replica in self.remote_replicas}
-        # Before caught-up times were reset at elections they began with the object.
+        # In releases that do not reset caught-up times at elections, they start at creation.
         caught_up_ms = 0 if self.context.behaviour.caught_up_reset_at_election else now_ms
         self.remote_replicas = tuple(
             known[broker_id] if broker_id in known else Replica(broker_id, caught_up_ms)
@@ -225,7 +225,7 @@ class Partition:
         return log
 
     def delete(self) -> None:
-        """Forget everything; the object must not be used again."""
+        """Clear all state; the partition must not be used afterwards."""
         self.context.isr_updater.clear_pending(self.topic_partition)
         self.release_fetchers()
         self.remote_replicas = ()
@@ -244,7 +244,7 @@ class Partition:
         """Advance the leader's high watermark as far as the replicas allow
         (docs/kafka/partitions.md#high-watermark-of-a-leader).
 
-        ``now_ms`` is the time of the fetch when a fetch triggers it. True if it moved.
+        ``now_ms`` is the time of the fetch when a fetch triggers it. Return True if it moved.
         """
         log = self.log
         if log is None:
@@ -274,7 +274,7 @@ class Partition:
         return True
 
     def _may_join_soon(self, replica: Replica, now_ms: int) -> bool:
-        """Return whether the high watermark waits for one outside the ISR, as it will join."""
+        """Return whether the high watermark waits for a replica that is about to join the ISR."""
         context = self.context
         return (
             context.waits_for_joiner
@@ -297,13 +297,13 @@ class Partition:
         fetch_time_ms: int,
         leader_end_offset: int,
     ) -> bool:
-        """Account a successful fetch of a follower: replica, ISR, high watermark, in this order.
+        """Update replica, ISR and high watermark, in this order, for a follower's successful fetch.
 
-        True if the high watermark moved; the caller completes delayed operations.
+        Return True if the high watermark moved; the caller then completes delayed operations.
         """
         previous_end_offset = replica.log_end_offset
         if fetch_offset == leader_end_offset:
-            # As ``update_fetch_state`` does, without the call: most fetches ask at the end.
+            # ``update_fetch_state``, inlined because most fetches are at the log end.
             if fetch_time_ms > replica.last_caught_up_time_ms:
                 replica.last_caught_up_time_ms = fetch_time_ms
             replica.log_start_offset = log_start_offset
@@ -327,7 +327,7 @@ class Partition:
     # -- ISR --------------------------------------------------------------------------------
 
     def _maybe_expand_isr(self, replica: Replica) -> None:
-        """Propose a follower that reached the high watermark and the epoch's start
+        """Propose to add a follower that has reached the high watermark and the epoch's start
         (docs/kafka/isr.md#expanding)."""
         log = self.log
         if log is None or not self.is_leader:
@@ -345,10 +345,10 @@ class Partition:
         self._propose(self.maximal_isr, is_expansion=True)
 
     def out_of_sync_replicas(self, now_ms: int) -> tuple[int, ...]:
-        """ISR members that fell behind for longer than the lag time, and those that are no replicas
-        (docs/kafka/isr.md#shrinking).
+        """Return the ISR members that have lagged for longer than the maximum, and members that are
+        no replicas (docs/kafka/isr.md#shrinking).
 
-        Raises ``KafkaError`` for one that is no replica where a release does not expect that.
+        Raises ``KafkaError`` for a member that is no replica, in releases whose check fails then.
         """
         log = self.log
         if log is None or not self.is_leader:
@@ -374,7 +374,7 @@ class Partition:
         )
 
     def maybe_shrink_isr(self, now_ms: int) -> None:
-        """Propose an ISR without the lagging members; nothing while a change is pending."""
+        """Propose an ISR without the lagging members, unless a change is pending."""
         if self.pending_isr is not None or len(self.isr) < 2:
             return
         lagging = self.out_of_sync_replicas(now_ms)
@@ -385,8 +385,8 @@ class Partition:
             tuple(broker_id for broker_id in self.isr if broker_id not in lagging),
             is_expansion=False,
         )
-        # Commits at once only when the updater answered synchronously; otherwise the maximal
-        # ISR still holds the high watermark.
+        # The change is committed by now only if the updater answered synchronously; otherwise the
+        # maximal ISR still holds back the high watermark.
         if self.maybe_increment_high_watermark(now_ms):
             self.context.high_watermark_moved(self)
 
@@ -416,17 +416,17 @@ class Partition:
     def _on_isr_answer(
         self, pending: PendingIsr, error: ErrorCode, stored: LeaderAndIsr | None
     ) -> None:
-        """React to the decision on a proposal."""
+        """Handle the decision on a proposal."""
         if self.pending_isr is not pending:
-            return  # a LeaderAndIsr came first
+            return  # discarded by a LeaderAndIsr or a deletion
         behaviour = self.context.behaviour
         if error is _NONE and stored is not None:
             self._commit_isr(pending, stored)
             return
         self.context.isr_failed_updates += 1
         if error in _GIVE_UP_ERRORS:
-            # Through the controller: pending until the next LeaderAndIsr brings the truth. Before
-            # it, the old ISR stayed in force and the next trigger tried again.
+            # With AlterIsr, the change stays pending until the next LeaderAndIsr. Without it, the
+            # old ISR stays in force and the next trigger tries again.
             if not behaviour.alter_isr:
                 self._roll_back_isr()
         elif behaviour.alter_isr_errors_roll_back and error in _ROLL_BACK_ERRORS:
@@ -436,13 +436,13 @@ class Partition:
 
     def _commit_isr(self, pending: PendingIsr, stored: LeaderAndIsr) -> None:
         if stored.leader_epoch != self.leader_epoch or stored.zk_version < self.partition_epoch:
-            return  # about another leadership: stays pending until its LeaderAndIsr
+            return  # of another leadership: pending until its LeaderAndIsr arrives
         context = self.context
         self.isr = self.maximal_isr = stored.isr
         self.partition_epoch = stored.zk_version
         self.pending_isr = None
         self.report_state()
-        self.wake_fetchers()  # who left the ISR meanwhile idle may come back with its next fetch
+        self.wake_fetchers()  # an idle follower that left the ISR may rejoin with its next fetch
         if pending.is_expansion:
             context.isr_expands += 1
         else:
@@ -462,13 +462,13 @@ class Partition:
         leader_log_start: int,
         verify: bool = False,
     ) -> bool:
-        """Append what the leader sent and follow its marks
+        """Append the leader's batches and adopt its high watermark and log start offset
         (docs/kafka/partitions.md#high-watermark-of-a-follower,
         docs/kafka/replica-fetchers.md#answers-to-a-fetch).
 
-        ``verify`` checks the checksums, which the leader did when it took the batches. True if
-        the high watermark went up. Raises ``KafkaError`` from the log: an offset that
-        does not fit, corrupt data, a failed disk; NOT_LEADER_OR_FOLLOWER without a log.
+        ``verify`` checks the checksums, which the leader checked before it appended. Return True
+        if the high watermark rose. Raises ``KafkaError`` from the log for an offset that does not
+        fit, corrupt data or a failed disk; NOT_LEADER_OR_FOLLOWER without a log.
         """
         log = self.log
         if log is None:
@@ -496,8 +496,8 @@ class Partition:
     # -- access -----------------------------------------------------------------------------
 
     def access_error(self, current_leader_epoch: int, require_leader: bool) -> ErrorCode:
-        """The epoch check, then the leader check
-        (docs/kafka/partitions.md#access); NONE if both pass."""
+        """Return the error of the epoch check, or else of the leader check; NONE if both pass
+        (docs/kafka/partitions.md#access)."""
         if current_leader_epoch != -1 and current_leader_epoch != self.leader_epoch:
             if current_leader_epoch < self.leader_epoch:
                 return ErrorCode.FENCED_LEADER_EPOCH
@@ -510,12 +510,12 @@ class Partition:
         return _NONE
 
     def replica(self, broker_id: int) -> Replica | None:
-        """The remote replica on a broker, if this (leader) partition knows one."""
+        """Return the remote replica on a broker; None if this leader does not know it."""
         self.settle_fetchers()
         return self.find_replica(broker_id)
 
     def find_replica(self, broker_id: int) -> Replica | None:
-        """Like ``replica``, but the times of an idle follower may lag behind."""
+        """Do the same as ``replica``, except that the times of an idle follower may be outdated."""
         for replica in self.remote_replicas:
             if replica.broker_id == broker_id:
                 return replica
@@ -523,10 +523,10 @@ class Partition:
 
     @property
     def min_isr(self) -> int:
-        """Number of in-sync replicas that acks=all needs on this leader.
+        """Number of in-sync replicas that this leader requires for acks=all.
 
-        Since 3.7 no more than there are replicas (Kafka: ``Partition.effectiveMinIsr``). It is
-        never more than the setting, so whoever asks for each batch compares with the setting first.
+        Since 3.7 at most the number of replicas (Kafka: ``Partition.effectiveMinIsr``). It never
+        exceeds the setting, so frequent checks compare with the setting first.
         """
         wanted = self.settings.min_insync_replicas
         if wanted > 1 and self.context.min_isr_at_most_replicas:
@@ -535,7 +535,7 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """Smallest log start over this leader and the replicas on live brokers."""
+        """Smallest log start offset of this leader and the replicas on live brokers."""
         log = self.log
         invariant(log is not None and self.is_leader, "only a leader has a low watermark")
         assert log is not None
@@ -547,7 +547,7 @@ class Partition:
         return low
 
     def behind(self, end_offset: int) -> list[str]:
-        """The brokers in the ISR whose replicas have not copied up to an offset."""
+        """Return the brokers in the maximal ISR whose replicas have not copied up to an offset."""
         return [
             broker_name(replica.broker_id)
             for replica in self.remote_replicas
@@ -555,7 +555,7 @@ class Partition:
         ]
 
     def keepers(self, start_offset: int) -> list[str]:
-        """The live brokers whose replicas have records below an offset."""
+        """Return the live brokers whose replicas have records below an offset."""
         is_alive = self.context.metadata_cache.is_alive
         return [
             broker_name(replica.broker_id)
@@ -566,20 +566,20 @@ class Partition:
     # -- fetch sessions of followers ----------------------------------------------------------
 
     def wake_fetchers(self) -> None:
-        """Offsets or marks changed: sessions have to look at the partition again."""
+        """Make idle fetch sessions read the partition again, as its offsets have changed."""
         if self.fetch_entries is not None:
             for entry in self.fetch_entries:
                 if entry.is_idle:
                     entry.wake()
 
     def settle_fetchers(self) -> None:
-        """Bring the times of idle followers up to date, before they are looked at."""
+        """Bring the times of idle followers up to date before they are read."""
         if self.fetch_entries is not None:
             for entry in self.fetch_entries:
                 entry.settle()
 
     def release_fetchers(self) -> None:
-        """The role changes: no session may rely on what it knew of the partition."""
+        """Detach the fetch sessions from the partition, as its role changes."""
         entries, self.fetch_entries = self.fetch_entries, None
         for entry in entries or ():
             entry.unlink()
@@ -590,7 +590,7 @@ class Partition:
 
     @property
     def is_under_replicated(self) -> bool:
-        """The ISR is smaller than the replicas that count (without those being added)."""
+        """True if the ISR has fewer members than the replicas, not counting those being added."""
         if not self.is_leader:
             return False
         expected = len(self.replicas) - len(self.adding_replicas)

@@ -1,8 +1,8 @@
-"""A remote replica as its partition's leader sees it (docs/kafka/isr.md#caught-up).
+"""A remote replica, as seen by the leader of its partition (docs/kafka/isr.md#caught-up).
 
-The local replica has no object of its own: its offsets are read straight from the log. A remote
-replica is known through its fetch requests only, so everything here is what the last successful
-fetch said. An unsuccessful fetch changes nothing, which is how a failing follower ages out.
+The local replica has no object of its own: its offsets are read from the log. A remote replica is
+known only through its fetch requests, so its state is that of the last successful fetch. An
+unsuccessful fetch changes nothing, so a failing follower eventually counts as lagging.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Replica:
     def __init__(self, broker_id: int, last_caught_up_time_ms: int = 0) -> None:
         self.broker_id: int = broker_id
         self.log_end_offset: int = NO_OFFSET
-        """The offset the follower asked for last; -1 until it fetched in this leadership. May go
-        down: the leader believes the follower."""
+        """Offset of the follower's last fetch; -1 until it has fetched in this leadership. It may
+        go down, as the leader trusts the follower."""
         self.log_start_offset: int = NO_OFFSET
         self.last_fetch_leader_log_end_offset: int = 0
-        """The leader's end offset at the previous fetch of this follower."""
+        """Log end offset of the leader at the follower's last fetch."""
         self.last_fetch_time_ms: int = 0
         self.last_caught_up_time_ms: int = last_caught_up_time_ms
-        """Never moves backwards through fetches; 0 means never caught up, which is why host
-        clocks must start far from 0."""
+        """Time at which the follower was last caught up; fetches never move it back. 0 means
+        never, which is why host clocks must start far from 0."""
         self.broker_epoch: int = -1
 
     def update_fetch_state(
@@ -45,10 +45,11 @@ class Replica:
         leader_end_offset: int,
         by_previous_fetch: bool,
     ) -> None:
-        """Account a successful fetch (docs/kafka/isr.md#caught-up).
+        """Update the replica for a successful fetch (docs/kafka/isr.md#caught-up).
 
         ``leader_end_offset`` was taken before the leader read its log. ``by_previous_fetch`` adds
-        the rule of 0.10.2: having reached the end of one fetch ago counts as caught up then.
+        the rule of 0.10.2: a follower that reaches the log end of its previous fetch was caught up
+        at the time of that fetch.
         """
         if fetch_offset >= leader_end_offset:
             if fetch_time_ms > self.last_caught_up_time_ms:
@@ -67,13 +68,14 @@ class Replica:
     def reset_caught_up_time(
         self, leader_end_offset: int, now_ms: int, last_caught_up_time_ms: int
     ) -> None:
-        """Start a leadership: members of the ISR count as caught up now, others as never."""
+        """Set the times for a new leadership: the caller counts ISR members as caught up now,
+        other replicas as never."""
         self.last_fetch_leader_log_end_offset = leader_end_offset
         self.last_fetch_time_ms = now_ms
         self.last_caught_up_time_ms = last_caught_up_time_ms
 
     def forget_offsets(self) -> None:
-        """A new leader knows no offset of its followers until they fetch
+        """Reset the offsets, which a new leader does not know until the follower fetches
         (docs/kafka/partitions.md#becoming-leader)."""
         self.log_end_offset = NO_OFFSET
         self.log_start_offset = NO_OFFSET

@@ -1,4 +1,4 @@
-"""Report of a partition to whoever records the run; a partition has none while nobody does."""
+"""Reports of a partition's state to the recorder of a run; none without a recorder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FETCHER_NAMES = ("fetches_from", "fetch_stage", "fetch_offset")
 
 
 class StateReport:
-    """Knows what was told last and tells what is different now. Of offsets, which move all the
-    time, it tells all three: that is less work than to compare them, and whoever records the run
-    knows what they were."""
+    """Remembers the last reported values and reports those that change. Offsets change all the
+    time, so all three are reported: this is less work than comparing them, and the recorder knows
+    their previous values."""
 
     __slots__ = (
         "_fetcher", "_fetcher_paths", "_offset_paths", "_paths", "_tell", "_told", "log_moved",
@@ -31,7 +31,7 @@ class StateReport:
     ) -> None:
         self._tell = tell
         self.log_moved: LogListener = log_moved
-        """Called where nothing but the offsets can be different."""
+        """Called with the log when nothing but its offsets can have changed."""
         self._paths = tuple(f"{topic_partition}/{name}" for name in _NAMES)
         self._told: list[Any] = [None, None, None, (), None]
         self._offset_paths = offset_paths
@@ -40,7 +40,7 @@ class StateReport:
 
     @classmethod
     def of(cls, host: ReplicaHost, topic_partition: TopicPartition) -> Self | None:
-        """The report of a partition, where there is somebody to tell."""
+        """Return the report of a partition; None if the run is not recorded."""
         tell = host.state_listener
         if tell is None:
             return None
@@ -49,11 +49,11 @@ class StateReport:
         return None if log_moved is None else cls(tell, log_moved, topic_partition, offset_paths)
 
     def nothing_left(self) -> None:
-        """Take back all that was told: the broker has no replica any more, or none yet."""
+        """Report all values as None, as the broker has no replica any more, or none yet."""
         self.changed([None] * len(_NAMES), None)
 
     def changed(self, now: list[Any], log: Log | None) -> None:
-        """Tell all that is different in a list of values by ``_NAMES``, and the offsets."""
+        """Report the changed values, given in the order of ``_NAMES``, and the offsets."""
         before, self._told = self._told, now
         for path, old, new in zip(self._paths, before, now, strict=True):
             if old != new:
@@ -65,7 +65,7 @@ class StateReport:
                 self._tell(path, None, None)
 
     def fetching(self, leader_id: int | None, stage: str | None, offset: int | None) -> None:
-        """A fetcher has come to another stage with it; None for all when it does not copy it."""
+        """Report the stage of a fetcher that copies the partition; all None if none does."""
         told = self._fetcher
         now = self._fetcher = (leader_id, stage, offset)
         for path, old, new in zip(self._fetcher_paths, told, now, strict=True):
