@@ -303,7 +303,7 @@ class Log(LogOffsets):
         producers = self.producers = state or ProducerStateManager()
         segments = self.segments
         for batch in self.batches(position):
-            if batch.data[43] < 0x80:  # has a producer id, even if it begins below the log start
+            if batch.data[43] < 0x80:  # producer id present, even below the log start
                 segment = segments[segment_index(segments, batch.base_offset)]
                 note_batch(producers, storage, batch, segment, is_replay=True)
         if not producers.entries:
