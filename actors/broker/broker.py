@@ -72,12 +72,12 @@ _HANDLERS: Mapping[str, tuple[str, str]] = {
     "quotas": ("security", "SecurityHandlers"),
     "delegation_tokens": ("tokens", "TokenHandlers"),
 }
-"""Module of ``protocol``, or a request of another one -> module and class of ``handlers``. It is
-imported when the first such request comes: while a cluster starts it is asked little."""
+"""Module of ``protocol``, or single request -> module and class in ``handlers``. A class is
+imported when its first request arrives, as a starting cluster needs few of them."""
 
 
 class Broker(Node):
-    """One broker: it makes the parts, joins the cluster, leaves it, and runs the fetchers."""
+    """One broker: creates its parts, joins and leaves the cluster, and runs the fetchers."""
 
     def __init__(
         self,
@@ -114,12 +114,12 @@ class Broker(Node):
         self._exited = exited
         self._halted = halted
         self._has_handlers: dict[str, None] = {}
-        """Those of ``_HANDLERS`` that are made."""
+        """Classes of ``_HANDLERS`` whose handlers are registered."""
         self._shutdown: Pending[bool] | None = None
         self._build()
 
     def _build(self) -> None:
-        """Make the parts, in the order in which they need each other."""
+        """Create the parts, in the order of their dependencies."""
         spec = self.spec
         self.dynamic_config: DynamicConfigManager = DynamicConfigManager(
             broker_id=self.broker_id,
@@ -193,7 +193,7 @@ class Broker(Node):
         self._fetchers: dict[ReplicaFetcher, ReplicaFetcherActor] = {}
 
     def _producer_id_blocks(self) -> AllocateBlock:
-        """Return the source of blocks of producer ids."""
+        """Return the function that allocates blocks of producer ids."""
         if not self.behaviour.producer_ids_from_controller:
             return self.zk.brokers.allocate_producer_id_block
         channel = self._controller_channel(self.config["request.timeout.ms"])
@@ -210,7 +210,7 @@ class Broker(Node):
         return self.coordinators.transactions
 
     def _isr_updater(self) -> IsrUpdater:
-        """Return the way of a leader's ISR proposals to the controller."""
+        """Return the updater that submits the ISR proposals of this broker's leaders."""
         if not self.behaviour.alter_isr:
             from .isr_writer import zookeeper_isr_updater
 
@@ -224,14 +224,15 @@ class Broker(Node):
 
     @property
     def followed(self) -> tuple[ChangeNotifications, ...]:
-        """The notifications by which it hears of changes of configurations, ACLs and tokens."""
+        """Change notifications that the broker follows: of configurations, ACLs and tokens."""
         return (self.dynamic_config.followed, *self.security.followed)
 
     def forget_past(self) -> None:
-        """Be as a broker of a new cluster, once all topics and what they were for are deleted.
+        """Reset the broker to its state in a new cluster, after all topics have been deleted.
 
-        It stays registered, and in the epochs that it has. What it leads by now was created again
-        meanwhile, and is loaded once more: it was refused if its epochs were below the former ones.
+        It stays registered and keeps its epochs. Internal topics that it leads by now have been
+        created again, and are loaded once more: the first loading was refused if their epochs were
+        below the former ones.
         """
         self.coordinators.forget_past()
         self.coordinators.leadership_changed(self.replica_manager.led_partitions(), ())
@@ -244,7 +245,7 @@ class Broker(Node):
         self.controller.metrics.clear()
 
     def _broker_epoch(self) -> int:
-        return self.controller.registration.broker_epoch  # asked for every fetch of a follower
+        return self.controller.registration.broker_epoch  # called for every fetch of a follower
 
     def _controller_channel(self, retry_timeout_ms: int | None) -> ControllerChannel:
         find = self._controller_broker_name
@@ -253,7 +254,7 @@ class Broker(Node):
         return channel
 
     def _controller_broker_name(self) -> str | None:
-        """Node of the living broker believed to be the active controller."""
+        """Return the node of the live broker believed to be the controller; None if unknown."""
         controller_id = self.metadata_cache.controller_id
         if controller_id is None or not self.metadata_cache.is_alive(controller_id):
             return None
@@ -279,7 +280,7 @@ class Broker(Node):
 
     def on_start(self) -> None:
         self.set_state("starting")
-        # Whatever comes before the broker runs waits in the backlog of this task.
+        # Requests that arrive before the broker runs wait in the backlog for this task.
         start = self.start_task(self._start())
         if not start.done:
             self.hold_back(start)
@@ -291,7 +292,7 @@ class Broker(Node):
             listener(self.broker_id, state)
 
     async def _start(self) -> None:
-        """Kafka's ``KafkaServer.startup`` in its order
+        """Start in the order of Kafka's ``KafkaServer.startup``
         (docs/kafka/brokers.md#start-of-a-broker)."""
         try:
             await connect(self, self.controller_node.zk_client, self.spec)
@@ -299,7 +300,7 @@ class Broker(Node):
             self.metadata_cache.cluster_id = await self.zk.brokers.create_or_get_cluster_id(
                 self.spec.cluster_id
             )
-            # One that generates its id has it by now, and finds here what it found before.
+            # For a broker that generates its id, ``find_broker_id`` has already checked this.
             cluster_id = self.metadata_cache.cluster_id
             check_meta_properties(
                 self.spec.meta_properties(), cluster_id, self.config["broker.id"], self.behaviour
@@ -329,10 +330,11 @@ class Broker(Node):
         self.hold_back(None)
 
     async def _serve(self) -> None:
-        """Accept clients once the controller has told this broker of every topic there is.
+        """Accept clients once the controller has sent the metadata of every existing topic.
 
-        Kafka lets them in a moment earlier. Who comes in that moment is told that its topics do
-        not exist, upon which librdkafka fails records and resends others under a new epoch.
+        Kafka accepts them a moment earlier. Clients that connect in that moment learn that their
+        topics do not exist, upon which librdkafka fails records and resends others under a new
+        epoch.
         """
         topics = self.dynamic_config.topics
         known = self.metadata_cache.contains_topic
@@ -341,14 +343,15 @@ class Broker(Node):
         self.spec.listener.serve()
 
     def _mark_disk_as_mine(self) -> None:
-        """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when ``meta.properties`` cannot be written."""
+        """Write ``meta.properties``; raises ``KafkaError`` KAFKA_STORAGE_ERROR on failure."""
         values = {"version": "0", "broker.id": str(self.broker_id)}
         if self.behaviour.meta_properties_name_cluster:
             values["cluster.id"] = self.metadata_cache.cluster_id
         self.spec.disk.write_meta_properties(values)
 
     def _start_disk(self) -> None:
-        """Raises ``KafkaError`` KAFKA_STORAGE_ERROR when no log directory can be used."""
+        """Load the logs; raises ``KafkaError`` KAFKA_STORAGE_ERROR if all directories are
+        offline."""
         disk = self.spec.disk
         disk.start()
         if len(disk.offline_dirs) == len(disk.directories):
@@ -359,8 +362,9 @@ class Broker(Node):
         self.replica_manager.startup()
 
     async def _join(self) -> None:
-        """Register and stand for election. Up to 1.0 it is the other way round, and whoever wins
-        finds none of its own partitions' leaders alive (``KafkaServer.startup`` at 0.10.1.1)."""
+        """Register, and then stand for election as controller. Up to 1.0 the order is reversed, so
+        that a new controller does not find itself among the live brokers
+        (``KafkaServer.startup`` at 0.10.1.1)."""
         controller, registration = self.controller, self.controller.registration
         stands_first = self.behaviour.controller_stands_before_registration
         if stands_first:
@@ -376,11 +380,11 @@ class Broker(Node):
             await controller.startup()
 
     async def _once_vacant(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Take a step to registration, again and again while a killed predecessor's session lives.
+        """Run a step of the registration, repeated while a killed predecessor's session lives.
 
-        In every release of Kafka the start fails then (``CheckedEphemeral``, NodeExists), and
-        whatever supervises the process starts it once more: that takes ``restart_delay_ms``. Asking
-        all the time would find the moment in which the znode is gone and no controller has looked.
+        In every release of Kafka the start fails then (``CheckedEphemeral``, NodeExists), and the
+        supervisor of the process starts it again, which takes ``restart_delay_ms``. Retrying all
+        the time would hit the moment when the znode is gone but no controller has noticed.
         """
         delay_ms = self.spec.restart_delay_ms
         patience_ms = 2 * self.config["zookeeper.session.timeout.ms"] + delay_ms
@@ -400,7 +404,7 @@ class Broker(Node):
             await sleep(self, delay_ms)
 
     def begin_shutdown(self) -> Pending[bool]:
-        """Shut down in control; calling it again gives the same outcome."""
+        """Begin a controlled shutdown; repeated calls return the same outcome."""
         if self._shutdown is None:
             self._shutdown = self.start_task(self._shut_down())
         return self._shutdown
@@ -428,7 +432,7 @@ class Broker(Node):
         return moved
 
     async def _find_controller(self) -> int | None:
-        """The controller to ask for a controlled shutdown; None while none is known."""
+        """Return the controller to ask for a controlled shutdown; None if none is known."""
         if not self.behaviour.controlled_shutdown_asks_metadata:
             return await self.zk.brokers.get_controller_id()
         controller_id = self.metadata_cache.controller_id
@@ -463,8 +467,8 @@ class Broker(Node):
         try:
             await self.zk.admin.propagate_log_dir_event(self.broker_id)
         except ZooKeeperError as error:
-            # The session expired meanwhile. Kafka's LogDirFailureHandler logs it; the controller
-            # hears of the offline replicas by the answers to its next LeaderAndIsr.
+            # The session has expired. Kafka's LogDirFailureHandler logs this error; the controller
+            # learns of the offline replicas from the answers to its next LeaderAndIsr requests.
             self.log("error", f"log directory failure not told: {error}")
 
     def _log_uncleanable(self, name: TopicPartition, error: Exception) -> None:
@@ -472,13 +476,13 @@ class Broker(Node):
         self.log("warn", text)
 
     def _halt_process(self, reason: str) -> None:
-        # Not from within the handler that found out: its node is among those that end.
+        # Deferred, as the process includes the node whose handler has detected the failure.
         self.runtime.call_later(None, 0, lambda: None if self.stopped else self._halted(reason))
 
     # -- fetchers ------------------------------------------------------------------------------
 
     def _start_fetcher(self, fetcher: ReplicaFetcher) -> None:
-        from .replica_fetcher import ReplicaFetcherActor  # a cluster starts without any
+        from .replica_fetcher import ReplicaFetcherActor  # not needed to start a cluster
 
         name = fetcher_name(self.broker_id, fetcher.leader_id, fetcher.fetcher_id)
         self._fetchers[fetcher] = self.runtime.spawn(

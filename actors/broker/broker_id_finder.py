@@ -1,8 +1,8 @@
-"""A starting broker that does not know its id yet: it takes the stored one, or a generated one.
+"""Finds the id of a starting broker that does not know it: the stored id, or a generated one.
 
-Kafka's broker finds its id in the middle of its start, in the ZooKeeper session in which it goes
-on. Here actors are named after ids, so this one has a session of its own, and the broker's actors
-begin when it has ended (docs/kafka/brokers.md#start-of-a-broker).
+Kafka's broker finds its id in the middle of its start, in the ZooKeeper session that it keeps. Here
+actors are named after ids, so the finder has a session of its own, and the broker's actors start
+when that session has ended (docs/kafka/brokers.md#start-of-a-broker).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .spec import BrokerSpec
 
 
 async def connect(node: Node, client: ZooKeeperClient, spec: BrokerSpec) -> None:
-    """Open a session; raises ``RequestTimeout`` when no server takes it in time."""
+    """Open a session; raises ``RequestTimeout`` if no server accepts it in time."""
     config = spec.config
     limit_ms = config["zookeeper.connection.timeout.ms"] or config["zookeeper.session.timeout.ms"]
     client.start()
@@ -35,9 +35,9 @@ async def connect(node: Node, client: ZooKeeperClient, spec: BrokerSpec) -> None
 
 
 async def find_broker_id(spec: BrokerSpec, zk: KafkaZkClient, cluster_id: str) -> int:
-    """The id a broker starts with, by its configuration, its log directories and ZooKeeper.
+    """Return the id of a starting broker, by its configuration, log directories and ZooKeeper.
 
-    Raises ``KafkaError`` INVALID_CONFIG when they contradict each other.
+    Raises ``KafkaError`` INVALID_CONFIG if these contradict each other.
     """
     stored_id = check_meta_properties(
         spec.meta_properties(), cluster_id, spec.config["broker.id"], spec.behaviour
@@ -46,7 +46,7 @@ async def find_broker_id(spec: BrokerSpec, zk: KafkaZkClient, cluster_id: str) -
 
 
 class BrokerIdFinder(SessionNode):
-    """Finds the id, ends its session, and tells the process."""
+    """Finds the broker's id, ends its own session, and reports the id to the process."""
 
     def __init__(
         self,
@@ -88,5 +88,5 @@ class BrokerIdFinder(SessionNode):
             self.runtime.call_later(None, 0, lambda: self._failed(failure))
             return
         await self.zk_client.close()
-        # The task must end before its node is halted.
+        # The task must end before the node is halted.
         self.runtime.call_later(None, 0, lambda: None if self.stopped else self._found(broker_id))

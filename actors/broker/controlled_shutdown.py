@@ -1,4 +1,4 @@
-"""A broker's side of the controlled shutdown: it asks the controller to take its leaderships away.
+"""A broker's side of a controlled shutdown: it asks the controller to move its leaderships away.
 
 docs/kafka/brokers.md#controlled-shutdown
 """
@@ -22,7 +22,10 @@ async def move_leaderships_away(
     make_request: Callable[[], ControlledShutdownRequest],
     find_controller: Callable[[], Awaitable[int | None]],
 ) -> bool:
-    """Ask up to three times; whether nothing is led by this broker any more."""
+    """Ask the controller, ``controlled.shutdown.max.retries`` times at most.
+
+    Returns whether this broker leads no partition any more.
+    """
     controller_id = None
     for _ in range(config["controlled.shutdown.max.retries"]):
         try:

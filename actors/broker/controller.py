@@ -1,8 +1,8 @@
 """The controller actor: one ``KafkaController`` with its event queue and ZooKeeper session.
 
-Every broker process has one, active or not. Its node carries the process's only ZooKeeper
-session, so that each of the controller's reads and writes is a message of the lane
-``controller-N``; the broker beside it uses the same session, as in Kafka.
+Every broker process has a controller, active or not. Its node holds the process's only ZooKeeper
+session, so that each of the controller's reads and writes is a message of the actor
+``controller-N``. The broker in the same process shares the session, as in Kafka.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ControllerActor(SessionNode):
         return not is_held
 
     def deliver(self, queued: QueuedEvent) -> None:
-        """Deliver an event as any other message."""
+        """Deliver an event like any other message."""
         self.port.network.arrive(queued.letter)
 
     def withdraw(self, queued: QueuedEvent) -> None:

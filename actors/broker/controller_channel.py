@@ -1,7 +1,7 @@
-"""A broker's requests to whichever broker is the controller (``NodeToControllerChannelManager``).
+"""A broker's requests to the current controller (``NodeToControllerChannelManager``).
 
-A request is sent again when the connection breaks or the broker asked is not the controller, until
-it is answered or too old. Each purpose has a channel of its own, which decides what is too old.
+A request is sent again if the connection breaks or the broker asked is not the controller, until
+it is answered or expires. Each purpose has a channel of its own, with its own time of expiry.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LOOKUP_BACKOFF_MS = 100
 
 
 class KnownController:
-    """The controller that one channel asks.
+    """The controller that a channel sends its requests to.
 
-    A channel takes it from the broker's metadata as soon as these name one, before anything is to
-    be sent. It goes on asking it until that broker says that it is not the controller, or its
-    connection breaks: while it stands still, requests wait for their timeout although there is
-    another controller (``NodeToControllerRequestThread.doWork``).
+    A channel takes the controller from the broker's metadata as soon as they name one, before there
+    is a request to send. It keeps that controller until the broker answers that it is not the
+    controller, or the connection breaks. While that broker hangs, requests wait for their timeout
+    although there is another controller (``NodeToControllerRequestThread.doWork``).
     """
 
     def __init__(self, find: Callable[[], str | None]) -> None:
@@ -38,12 +38,12 @@ class KnownController:
         return self._name
 
     def forget(self) -> None:
-        """It is not the controller, or not there."""
+        """Forget the controller, as it is not the controller any more or does not answer."""
         self._name = None
 
 
 class ControllerChannel:
-    """Asks the controller that the broker's metadata name."""
+    """Sends requests to the controller that the broker's metadata name."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ControllerChannel:
         config: BrokerConfig,
         retry_timeout_ms: int | None,
     ) -> None:
-        """``retry_timeout_ms`` is the age at which a request is given up; None: never."""
+        """Create a channel; ``retry_timeout_ms`` is the age at which a request expires, if any."""
         self._node = node
         self._controller = KnownController(find_controller)
         self._retry_timeout_ms = retry_timeout_ms
@@ -61,14 +61,14 @@ class ControllerChannel:
             self._request_timeout_ms = min(self._request_timeout_ms, retry_timeout_ms)
 
     def look_up(self) -> None:
-        """The broker's metadata have changed: they may name the controller to be asked."""
+        """Take the controller from changed metadata, unless the channel has one."""
         self._controller.name()
 
     def send(self, request: Any, callback: Callable[[Any], object]) -> None:
-        """Ask in the background, and call back with the response.
+        """Send a request in the background, and call back with the response.
 
-        The callback gets None when the request failed in another way than by a broken connection.
-        It is not called after the end of the broker.
+        The callback gets None if the request failed other than by a broken connection, which is
+        retried. It is not called after the end of the broker.
         """
         self._node.start_task(self._ask_for(request, callback))
 
@@ -80,9 +80,9 @@ class ControllerChannel:
         callback(response)
 
     async def ask(self, request: Any) -> Any:
-        """The response, which has an ``error``; that is not NOT_CONTROLLER.
+        """Send a request and return the response, whose ``error`` is not NOT_CONTROLLER.
 
-        Raises ``RequestTimeout`` when no controller answered before the request was too old.
+        Raises ``RequestTimeout`` if no controller answered before the request expired.
         """
         node = self._node
         started_ms, limit_ms = node.now_ms(), self._retry_timeout_ms

@@ -1,8 +1,8 @@
-"""The controller's channels to brokers: one FIFO queue each, retried until answered.
+"""The controller's channels to brokers: one FIFO queue each, with retries until answered.
 
-Kafka's ``ControllerChannelManager`` (docs/kafka/control-requests.md#channels): strict order per
-broker, no loss while the broker is registered, a retry every 100 ms, and a removed broker's queue
-is dropped at once.
+As in Kafka's ``ControllerChannelManager`` (docs/kafka/control-requests.md#channels), requests to a
+broker keep their order, are not lost while the broker is registered, and are retried every 100 ms.
+The queue of a removed broker is dropped at once.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ControllerChannels:
     def send_request(
         self, broker_id: int, request: Any, callback: Callable[[Any], object] | None = None
     ) -> None:
-        """Queue a request; one for an unknown broker is dropped, as Kafka does with a warning."""
+        """Queue a request; requests to unknown brokers are dropped, as in Kafka with a warning."""
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.put(request, callback)
@@ -109,15 +109,15 @@ class ControllerChannels:
         return len(channel) if channel is not None else 0
 
     def queue_times(self, broker_id: int) -> Histogram:
-        """Return how long requests for a broker waited; empty for an unknown one."""
+        """Return the times that requests to a broker waited; empty for an unknown broker."""
         channel = self._channels.get(broker_id)
         return channel.queue_times if channel is not None else Histogram()
 
     @property
     def total_queue_size(self) -> int:
-        """Requests waiting, over all brokers; one under way to a broker does not count."""
+        """Number of waiting requests to all brokers, without requests in flight."""
         return sum(len(channel) for channel in self._channels.values())
 
     def sleep(self, delay_ms: float) -> Any:
-        """Awaitable that is done after a delay."""
+        """Return an awaitable that completes after a delay."""
         return sleep(self.node, delay_ms)

@@ -1,7 +1,7 @@
-"""The coordinators of a broker, each made when something comes that concerns it.
+"""The coordinators of a broker, each created when it is first needed.
 
-Few clusters have transactions, and many have no groups. So a broker starts without the rooms of
-both, and tells them afterwards when it started and when it heard first who leads what.
+Few clusters have transactions, and many have no groups. So a broker starts without importing either
+coordinator, and passes on later when it started and when it first received metadata.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Coordinators:
-    """What hears on behalf of both coordinators of what its broker leads and knows."""
+    """Creates both coordinators, and passes on changes of leaderships and metadata to them."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Coordinators:
         self._requests = _BrokerRequests(node, config["request.timeout.ms"])
         self._started_ms: int = node.now_ms()
         self._first_told_ms: int | None = None
-        """When this broker heard first who leads what."""
+        """Time at which this broker first received metadata."""
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._verifier: TransactionVerifier | None = None
@@ -68,7 +68,7 @@ class Coordinators:
 
     @property
     def has_groups(self) -> bool:
-        """True if anything came for the coordinator of groups."""
+        """True if the coordinator of consumer groups has been needed."""
         return self._groups is not None
 
     @property
@@ -93,8 +93,8 @@ class Coordinators:
     def verify(
         self, asked: TransactionPartitions, knows_abortable: bool, verified: Verified
     ) -> None:
-        """Ask the coordinator of a transactional id, which may be another broker's, for a leader
-        here; see ``TransactionVerifier.verify``."""
+        """Verify a transaction for a leader here, by asking its coordinator, which may be on
+        another broker; see ``TransactionVerifier.verify``."""
         if self._verifier is None:
             from ...coordinators.transactions.verification import TransactionVerifier
 
@@ -106,7 +106,7 @@ class Coordinators:
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        """Load the partitions of internal topics that this broker leads now, drop the others."""
+        """Load the partitions of internal topics that this broker now leads; unload the others."""
         led, followed = tuple(leaders), tuple(followers)
         topics = {partition.topic_partition.topic for partition in (*led, *followed)}
         if OFFSETS_TOPIC in topics:
@@ -115,7 +115,7 @@ class Coordinators:
             self.transactions.leadership_changed(led, followed)
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
-        """Partitions were stopped for good; those of internal topics are coordinated no more."""
+        """Unload the partitions of internal topics among those that were stopped for good."""
         stopped = tuple(partitions)
         topics = {partition.topic for partition in stopped}
         if OFFSETS_TOPIC in topics:
@@ -124,12 +124,12 @@ class Coordinators:
             self.transactions.partitions_stopped(stopped)
 
     def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what was committed for partitions that are being deleted."""
+        """Delete the offsets committed for partitions that are being deleted."""
         if self._groups is not None:
             self._groups.partitions_deleted(partitions)
 
     def metadata_changed(self, topics: Iterable[str]) -> None:
-        """The controller has told who leads what, of these topics among others."""
+        """Pass on that the controller has sent metadata, among others of these topics."""
         if self._first_told_ms is None:
             self._first_told_ms = self._node.now_ms()
         if self._groups is not None:
@@ -138,7 +138,7 @@ class Coordinators:
             self._transactions.metadata_changed()
 
     def forget_past(self) -> None:
-        """Be as those of a new cluster."""
+        """Reset both coordinators to their state in a new cluster."""
         if self._groups is not None:
             self._groups.forget_past()
         if self._transactions is not None:
@@ -146,7 +146,7 @@ class Coordinators:
 
 
 class _BrokerRequests:
-    """Carries requests from one broker to others; the broker itself is among them."""
+    """Sends requests from one broker to any broker, including itself."""
 
     def __init__(self, node: Node, timeout_ms: int) -> None:
         self._node = node

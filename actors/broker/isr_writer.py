@@ -1,4 +1,4 @@
-"""A leader's ISR proposals on their way through ZooKeeper (before KIP-497)."""
+"""Writes the ISR proposals of leaders to ZooKeeper (before KIP-497)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..node import Node
 
 
 def zookeeper_isr_updater(node: Node, zk: KafkaZkClient) -> ZooKeeperIsrManager:
-    """The leader writes the ISR itself and announces it to the controller."""
+    """Return the updater with which leaders write the ISR and notify the controller."""
     writer = _IsrWriter(node, zk)
     manager = ZooKeeperIsrManager(
         host=node,
@@ -25,7 +25,7 @@ def zookeeper_isr_updater(node: Node, zk: KafkaZkClient) -> ZooKeeperIsrManager:
 
 
 class _IsrWriter:
-    """Writes partition states and the notifications about them."""
+    """Writes partition states and the notifications of their changes."""
 
     def __init__(self, node: Node, zk: KafkaZkClient) -> None:
         self._node = node
@@ -43,7 +43,7 @@ class _IsrWriter:
                 topic_partition, leader_and_isr, controller_epoch
             )
         except ZooKeeperError as error:
-            # The session expired meanwhile. Kafka's scheduled task ends there, the ISR unchanged.
+            # The session has expired. Kafka's scheduled task fails, and leaves the ISR unchanged.
             self._node.log("warn", f"ISR of {topic_partition} not written: {error}")
             version = None
         callback(version)

@@ -1,7 +1,7 @@
-"""Waiting for a condition on a broker's metadata: re-examined whenever metadata arrives.
+"""Waiting for conditions on a broker's metadata, which are checked whenever metadata arrive.
 
-Kafka's ``DelayedCreatePartitions``, ``DelayedDeleteTopics`` and ``DelayedElectLeader`` wait for
-the same thing; here it is one list of predicates (docs/kafka/purgatory.md#purgatory).
+This replaces Kafka's ``DelayedCreatePartitions``, ``DelayedDeleteTopics`` and
+``DelayedElectLeader`` by one list of predicates (docs/kafka/purgatory.md#purgatory).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class MetadataWaiters:
         timeout_ms: float,
         peers: Callable[[], Sequence[str]] = list,
     ) -> bool:
-        """True once the predicate holds; False when ``timeout_ms`` passed first.
+        """Wait until the predicate holds; returns False if ``timeout_ms`` passes first.
 
-        ``peers`` names the actors who should have brought it about, for whoever records the run.
+        For a recorded run, ``peers`` returns the actors that should have made the predicate hold.
         """
         if predicate():
             return True
@@ -60,7 +60,7 @@ class MetadataWaiters:
         pending.set_result(False)
 
     def examine(self) -> None:
-        """Metadata changed: wake those whose predicate holds now."""
+        """Wake the coroutines whose predicate holds, after a change of metadata."""
         for pending, predicate in list(self._waiting.items()):
             if predicate():
                 self._waiting.pop(pending, None)

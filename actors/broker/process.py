@@ -1,4 +1,4 @@
-"""A broker as a process: start, kill, power off, shut down."""
+"""A broker as a process that can be started, killed, powered off and shut down."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from .spec import BrokerSpec
 
 
 class BrokerProcess:
-    """One broker's life: the object survives, its nodes come and go."""
+    """The process of one broker; this object survives restarts, unlike the process's nodes."""
 
     def __init__(self, runtime: Runtime, spec: BrokerSpec) -> None:
         self.runtime = runtime
         self.spec = spec
         self._new_id = spec.broker_id
-        """Below 0: what the process is known by while the broker's id is not."""
+        """First id of the broker; if below 0, it names the process while the real id is unknown."""
         self.name: str = _process_name(spec.broker_id)
         self.process: Process = runtime.process(self.name)
         self.broker: Broker | None = None
         self.controller_node: ControllerActor | None = None
         self.id_finder: BrokerIdFinder | None = None
-        """Runs at the start of a broker that does not know its id."""
+        """Node that finds the id of a starting broker; None once the id is known."""
         self.running: Pending[None] = Pending()
-        """Done when the broker that was started last serves, or cannot start."""
+        """Completes when the broker of the last start serves; fails if it cannot start."""
         self.on_id: Callable[[BrokerProcess, int], object] = lambda _process, _broker_id: None
-        """Called when the broker is about to be known by another id."""
+        """Called with the process and the new id before the id of the broker changes."""
         self.starts: int = 0
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process exists; it may still be starting or shutting down."""
+        """True while the process exists, including while it starts or shuts down."""
         return self.is_finding_id or (self.broker is not None and not self.broker.stopped)
 
     @property
     def is_finding_id(self) -> bool:
-        """Whether the process exists and does not know yet which broker it is."""
+        """True while the process exists but does not know its broker id."""
         return self.id_finder is not None
 
     @property
@@ -53,9 +53,9 @@ class BrokerProcess:
         return self.broker.state if self.broker is not None else "not_running"
 
     def start(self) -> None:
-        """Start the process; ``running`` tells when it serves.
+        """Start the process; ``running`` completes when it serves.
 
-        Raises ``UsageError`` when it already runs.
+        Raises ``UsageError`` if the process is already running.
         """
         if self.is_alive:
             raise UsageError(f"{self.name} is already running; kill it or shut it down first")
@@ -72,7 +72,7 @@ class BrokerProcess:
 
     def _start_broker(self) -> None:
         spec = self.spec
-        # A new process: what the old one's peers still send it must not reach the new one.
+        # A new process, as messages that peers still send to the old one must not reach it.
         self._take_process()
         endpoints = spec.listener.bind(spec.broker_id)
         controller = self.runtime.spawn(
@@ -85,7 +85,7 @@ class BrokerProcess:
         self.broker.running.add_done_callback(self._started)
 
     def _take_process(self) -> None:
-        """Run as the process of the broker's name, on the machine it has."""
+        """Use the runtime's process of the broker's name, with the clock of the same machine."""
         clock = self.process.clock
         self.process = self.runtime.process(self.name)
         self.process.clock = clock
@@ -106,13 +106,13 @@ class BrokerProcess:
         try:
             self._be_known_as(broker_id)
             self._start_broker()
-            # Not before: other threads would take a process without either for one that is down.
+            # Last, as other threads take a process with neither finder nor broker for dead.
             self.id_finder = None
         except FakeKafkaError as error:
             self._failed(error)
 
     def _be_known_as(self, broker_id: int) -> None:
-        """Take the id; ``KafkaError`` DUPLICATE_BROKER_REGISTRATION if another broker has it."""
+        """Change the id; ``KafkaError`` DUPLICATE_BROKER_REGISTRATION if another broker has it."""
         if broker_id == self.spec.broker_id:
             return
         self.on_id(self, broker_id)
@@ -121,21 +121,21 @@ class BrokerProcess:
         self.name = _process_name(broker_id)
 
     def _failed(self, error: FakeKafkaError) -> None:
-        """The broker has no id, or none of its own: it cannot start."""
+        """End the process, as its broker has no id or that of another, and cannot start."""
         self.runtime.note("note", self.name, f"start failed: {error}")
         self.running.set_exception(error)
         self.spec.disk.kill()
         self._end(silently=False)
 
     def kill(self) -> None:
-        """End the process at once, as ``kill -9`` does: the page cache survives."""
+        """End the process at once, like ``kill -9``; the page cache survives."""
         self._die("crash", f"{self.name} is killed", silently=False)
         self.spec.disk.kill()
 
     def power_off(self, *, torn: bool = False) -> None:
-        """Cut the machine's power: what was not flushed is gone, peers hear nothing.
+        """Cut the machine's power: unflushed data is lost, and no connection is closed.
 
-        ``torn`` has it happen while the disk writes: some bytes of that are there.
+        With ``torn`` this happens during a write of the disk, of which a part survives.
         """
         middle = " in the middle of a write" if torn else ""
         self._die("crash", f"{self.name} loses power{middle}", silently=True)
@@ -145,18 +145,19 @@ class BrokerProcess:
         return self.runtime.torn_writes.randint(0, unflushed_bytes)
 
     def shift_clock(self, shift_ms: int) -> None:
-        """Set the wall clock of its machine forward, or back."""
+        """Set the wall clock of the broker's machine forward, or back if ``shift_ms`` is below
+        0."""
         text = f"the clock of {self.name} is set {shift_ms:+d} ms"
         self.runtime.note("fault", self.name, text)
         self.runtime.shift_clock(self.process, shift_ms)
 
     def halt(self, reason: str) -> None:
-        """The broker ends itself (Kafka: ``Exit.halt``)."""
+        """End the process because the broker halts itself (Kafka: ``Exit.halt``)."""
         self._die("crash", f"{self.name} halts: {reason}", silently=False)
         self.spec.disk.kill()
 
     def shutdown(self) -> Pending[bool]:
-        """Begin a controlled shutdown; the outcome tells whether leadership could be moved."""
+        """Begin a controlled shutdown; the outcome is True if all leaderships were moved."""
         if self.is_finding_id:
             done: Pending[bool] = Pending()
             self._exited()
@@ -168,11 +169,11 @@ class BrokerProcess:
         return self.broker.begin_shutdown()
 
     def forget_nodes(self) -> None:
-        """The runtime has stopped, and all nodes with it."""
+        """Drop the references to the nodes, after they have been stopped."""
         self.broker = self.controller_node = self.id_finder = None
 
     def _exited(self) -> None:
-        """The broker has finished its shutdown: the process ends."""
+        """End the process after the broker has finished its shutdown."""
         self.spec.listener.close()
         self.runtime.note("stop", self.name, f"{self.name} has shut down")
         self._abandon_start()

@@ -1,4 +1,4 @@
-"""Producer ids: blocks of 1000 taken from ZooKeeper, since 3.0 by the controller (KIP-730).
+"""Producer ids, allocated in blocks of 1000 from ZooKeeper, since 3.0 by the controller (KIP-730).
 
 Kafka: ``ZkProducerIdManager``, and since 3.0 ``RPCProducerIdManager``.
 """
@@ -15,27 +15,27 @@ from ..node import Node
 from .controller_channel import ControllerChannel
 
 _PREFETCH_AT = 900
-"""Of a block's 1000 ids, the one whose use asks for the next block."""
+"""Position of the id, among the 1000 of a block, whose use triggers a request for the next."""
 _RETRY_BACKOFF_MS = 50
 
 
 AllocateBlock = Callable[[int], Coroutine[Any, Any, tuple[int, int]]]
-"""Takes a block of ids for a broker; gives its first and its last."""
+"""Called with a broker id; allocates a block of ids and returns its first and its last."""
 
 
 class ProducerIdSource(Protocol):
     """Hands out producer ids."""
 
     async def start(self) -> None:
-        """Take the first block where a broker needs one to start; raises ``KafkaError``."""
+        """Allocate the first block if the broker needs one to start; raises ``KafkaError``."""
         ...
 
     async def next_id(self) -> int:
-        """A producer id no other broker hands out; raises ``KafkaError``."""
+        """Return a producer id that no other broker hands out; raises ``KafkaError``."""
         ...
 
     def forget_block(self) -> None:
-        """Take a new block for the next id: blocks are counted from 0 again."""
+        """Drop the current block, as blocks are counted from 0 again."""
         ...
 
 
@@ -50,7 +50,8 @@ class ProducerIds:
         self._fetching: Pending[None] | None = None
 
     async def start(self) -> None:
-        """As the constructor of Kafka's ``ProducerIdManager`` did until 2.8."""
+        """Allocate the first block, as the constructor of Kafka's ``ProducerIdManager`` up to
+        2.8."""
         self._next, self._end = await self._allocate(self._broker_id)
 
     def forget_block(self) -> None:
@@ -73,7 +74,8 @@ class ProducerIds:
 
 
 class PrefetchedProducerIds:
-    """Refuses a caller while a block is on its way, instead of letting it wait (KAFKA-14694)."""
+    """Hands out ids of prefetched blocks; while there is none, it refuses callers instead of
+    parking them (KAFKA-14694)."""
 
     def __init__(self, node: Node, broker_id: int, allocate: AllocateBlock) -> None:
         self._node = node
@@ -87,14 +89,14 @@ class PrefetchedProducerIds:
         self._retry_at_ms = 0
 
     async def start(self) -> None:
-        """The first block is asked for when somebody wants an id."""
+        """Do nothing, as the first block is allocated when an id is first needed."""
 
     def forget_block(self) -> None:
         self._next, self._end = 0, -1
         self._prefetch_at, self._next_block = -1, None
 
     async def next_id(self) -> int:
-        """Raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS when no block is there."""
+        """Return an id; raises ``KafkaError`` COORDINATOR_LOAD_IN_PROGRESS if there is no block."""
         if self._next > self._end:
             if self._next_block is None:
                 self._fetch()
@@ -141,7 +143,10 @@ class BlocksFromController:
         self._broker_epoch = broker_epoch
 
     async def allocate(self, broker_id: int) -> tuple[int, int]:
-        """First and last id; raises ``KafkaError`` for a refusal, ``RequestTimeout``."""
+        """Return the first and the last id of a new block.
+
+        Raises ``KafkaError`` if the controller refuses, and ``RequestTimeout``.
+        """
         request = AllocateProducerIdsRequest(broker_id, self._broker_epoch())
         response: AllocateProducerIdsResponse = await self._channel.ask(request)
         if response.error is not ErrorCode.NONE:

@@ -1,9 +1,8 @@
-"""The replica fetcher actor: asks one leader for data on behalf of one broker, for ever.
+"""The replica fetcher actor, which fetches from one leader continuously on behalf of one broker.
 
-The state machine is ``replication.follower.fetcher.ReplicaFetcher``; this actor only carries its
-requests
-(docs/kafka/replica-fetchers.md#threads) and keeps at most one in flight, as Kafka's fetcher thread
-does.
+The state machine is ``replication.follower.fetcher.ReplicaFetcher``. This actor only sends its
+requests (docs/kafka/replica-fetchers.md#threads), with at most one in flight, as Kafka's fetcher
+thread does.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ..surroundings import Process, Surroundings
 
 
 class ReplicaFetcherActor(Node):
-    """Carries one ``ReplicaFetcher``'s requests to its leader."""
+    """Sends the requests of one ``ReplicaFetcher`` to its leader."""
 
     def __init__(
         self,
@@ -43,7 +42,7 @@ class ReplicaFetcherActor(Node):
         self.wake()
 
     def wake(self) -> None:
-        """Partitions were added or a back-off may be over: look for something to send."""
+        """Send the next request, after partitions were added or a back-off may have ended."""
         if self._in_flight is not None or self.stopped:
             return
         fetcher = self._fetcher

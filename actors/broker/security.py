@@ -1,4 +1,4 @@
-"""Users as a broker knows them: their credentials, and what they may do."""
+"""Credentials, permissions, quotas and delegation tokens of users, as a broker knows them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class BrokerSecurity:
-    """Kept up with ZooKeeper while the broker runs.
+    """The parts of a broker's security, kept in sync with ZooKeeper while the broker runs.
 
-    Each part is made when it is first needed, which in an open cluster is never.
+    Each part is created when it is first needed, which in a cluster without security is never.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class BrokerSecurity:
         controller: KafkaController,
         enforce: Callable[[ClientQuotas], object],
     ) -> None:
-        """``enforce`` is called with the quotas after each change of them."""
+        """Create the parts; ``enforce`` is called with the quotas after each change of them."""
         self._node = node
         self._config = config
         self._behaviour = behaviour
@@ -62,7 +62,7 @@ class BrokerSecurity:
 
     @property
     def scram(self) -> ScramCredentials:
-        """The credentials of users."""
+        """The SCRAM credentials of users."""
         if self._scram is None:
             from ...statemachines.security.scram_credentials import ScramCredentials
 
@@ -71,7 +71,7 @@ class BrokerSecurity:
 
     @property
     def scram_admin(self) -> ScramAdmin:
-        """The administration of credentials."""
+        """The administration of SCRAM credentials."""
         if self._scram_admin is None:
             from ...statemachines.security.scram_credentials import ScramAdmin
 
@@ -117,7 +117,7 @@ class BrokerSecurity:
 
     @property
     def followed(self) -> tuple[ChangeNotifications, ...]:
-        """The notifications by which the broker hears of changed ACLs and tokens."""
+        """The change notifications that the broker follows for ACLs and tokens."""
         of_acls = () if self.authorizer is None else self.acls.followed
         of_tokens = self.tokens.followed if self._config.delegation_token_key else ()
         return (*of_acls, *of_tokens)
@@ -133,12 +133,12 @@ class BrokerSecurity:
         self.quotas.ip_changed(entity, values)
 
     def forget_usage(self) -> None:
-        """Begin to count anew what clients use of their quotas."""
+        """Reset the measured usage of clients' quotas."""
         if self._quotas is not None:
             self._quotas.forget_usage()
 
     async def start(self) -> None:
-        """Read what is kept in ZooKeeper."""
+        """Read the ACLs and delegation tokens from ZooKeeper, where they are in use."""
         if self.authorizer is not None:
             await self.acls.start()
         if self._config.delegation_token_key:

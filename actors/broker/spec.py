@@ -1,4 +1,4 @@
-"""Parts of a broker process, and the socket side it is given."""
+"""The parts of a broker process, and the interface of its socket side."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ...statemachines.security.client_quotas import ClientQuotas
 
 PORT = 9092
-"""Of the first listener in a simulation; others follow it."""
+"""Port of the first listener in a simulation; other listeners have the ports after it."""
 
 
 class BrokerListener(Protocol):
     """The socket side of a broker: TCP on the live runtimes, nothing in a simulation."""
 
     def bind(self, broker_id: int) -> tuple[EndPoint, ...]:
-        """Take the ports for a broker; connections queue but nothing is read yet."""
+        """Bind the ports of a broker; connections queue, but nothing is read yet."""
         ...
 
     def serve(self) -> None:
@@ -35,7 +35,7 @@ class BrokerListener(Protocol):
         ...
 
     def lose_power(self) -> None:
-        """Do as ``close``; where peers can tell, they hear nothing of it."""
+        """Do as ``close``, but without notifying peers, where sockets allow that."""
         ...
 
     def enforce(self, quotas: ClientQuotas) -> None:
@@ -44,12 +44,12 @@ class BrokerListener(Protocol):
 
 
 class SimulatedListener:
-    """Endpoint of a broker that no socket reaches; programs do, once there are some."""
+    """The listener of a simulated broker: without sockets, but programs can be attached to it."""
 
     def __init__(
         self, listeners: Sequence[tuple[str, str]] = (("PLAINTEXT", "PLAINTEXT"),)
     ) -> None:
-        """``listeners`` are names and security protocols."""
+        """Create a broker's endpoints; ``listeners`` are pairs of name and security protocol."""
         self._listeners = tuple(listeners)
         self._front: BrokerListener | None = None
         self._broker_id: int | None = None
@@ -57,7 +57,7 @@ class SimulatedListener:
         self._quotas: ClientQuotas | None = None
 
     def attach(self, front: BrokerListener) -> None:
-        """Let programs in by a listener of theirs."""
+        """Attach the listener through which programs connect."""
         self._front = front
         if self._broker_id is None:
             return
@@ -78,7 +78,7 @@ class SimulatedListener:
 
     @property
     def ports(self) -> dict[str, int]:
-        """The ports by the listeners' names."""
+        """Ports by listener name."""
         return {name: PORT + number for number, (name, _) in enumerate(self._listeners)}
 
     def serve(self) -> None:
@@ -108,10 +108,10 @@ class SimulatedListener:
 
 @dataclass
 class BrokerSpec:
-    """Parts of a broker process; the same object for every restart."""
+    """The parts of a broker process; restarts use the same object."""
 
     broker_id: int
-    """Below 0 while a broker with ``broker.id=-1`` does not know its id."""
+    """Id of the broker; below 0 while a broker with ``broker.id=-1`` does not know its id."""
     config: BrokerConfig
     behaviour: Behaviour
     disk: Disk
@@ -120,7 +120,7 @@ class BrokerSpec:
     rack: str | None = None
     cluster_id: str = ""
     restart_delay_ms: float = 3000
-    """How long a start waits that was refused because the broker is registered already."""
+    """Delay before a start is repeated that was refused because the broker is still registered."""
     on_state: list[Callable[[int, str], object]] = field(default_factory=list)
     """Called with (broker id, state) at each change of the broker's state."""
 

@@ -29,7 +29,7 @@ from .broker_handlers import BrokerHandlers, answered_by
 
 
 class AdminHandlers(BrokerHandlers):
-    """Most are coroutines: they may wait for ZooKeeper, the controller or the metadata."""
+    """Admin requests; most handlers may wait for ZooKeeper, the controller or the metadata."""
 
     def by_type(self) -> dict[type, Handler]:
         admin = self._broker.admin
@@ -56,8 +56,8 @@ class AdminHandlers(BrokerHandlers):
         return await self._broker.admin.topics.create_topics(request, client_id)
 
     async def alter_configs(self, request: AlterConfigsRequest, delivery: Delivery) -> Any:
-        """No client is answered that names a resource twice: ``AlterConfigsResponse.errors``, which
-        the metrics of the response need, throws."""
+        """Alter configurations. A client that names a resource twice gets no answer, as in Kafka
+        ``AlterConfigsResponse.errors``, which the metrics of the response need, throws."""
         response = await self._broker.admin.config_changes.alter_configs(request)
         if delivery.context is not None and not request.incremental:
             named = [resource for resource, _, _ in response.results]
@@ -75,7 +75,7 @@ class AdminHandlers(BrokerHandlers):
     def alter_replica_log_dirs(
         self, request: AlterReplicaLogDirsRequest, _delivery: Delivery
     ) -> AlterReplicaLogDirsResponse:
-        """Answer at once: a move goes on after its request."""
+        """Begin to move replicas, and answer without waiting for the end of the moves."""
         return AlterReplicaLogDirsResponse(
             self._broker.replica_manager.log_dirs.alter(request.moves)
         )
@@ -83,7 +83,7 @@ class AdminHandlers(BrokerHandlers):
     def update_features(
         self, request: UpdateFeaturesRequest, delivery: Delivery
     ) -> UpdateFeaturesResponse | None:
-        """Let the controller change them; any other broker refuses."""
+        """Update features through the controller; any other broker refuses."""
         if not self._broker.controller.is_active:
             return UpdateFeaturesResponse(ErrorCode.NOT_CONTROLLER)
 

@@ -1,4 +1,4 @@
-"""What is common to the groups of handlers of a broker's requests."""
+"""The base of the groups of handlers of a broker's requests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..broker import Broker
 
 
 class BrokerHandlers:
-    """A group of handlers of requests to a broker, with whose parts they work."""
+    """A group of handlers of requests to a broker, whose parts they use."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
     def by_type(self) -> dict[type, Handler]:
-        """Return the handlers by the requests they take."""
+        """Return the handlers by type of request."""
         raise NotImplementedError
 
 
@@ -27,5 +27,5 @@ async def _ask(work: Callable[[Any], Awaitable[Any]], request: Any, _delivery: D
 
 
 def answered_by(work: Callable[[Any], Awaitable[Any]]) -> Handler:
-    """Return the handler of a request to which this coroutine gives the answer."""
+    """Return a handler that answers requests with the result of a coroutine function."""
     return partial(_ask, work)

@@ -1,4 +1,4 @@
-"""Handlers of the controller's requests and of those only a controller answers."""
+"""Handlers of requests from the controller, and of requests that only the controller answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from .broker_handlers import BrokerHandlers
 
 
 class ControlHandlers(BrokerHandlers):
-    """LeaderAndIsr, StopReplica, UpdateMetadata; what other brokers ask the controller for."""
+    """LeaderAndIsr, StopReplica and UpdateMetadata, and other brokers' requests to the
+    controller."""
 
     def by_type(self) -> dict[type, Handler]:
         return {
@@ -46,10 +47,10 @@ class ControlHandlers(BrokerHandlers):
     def leader_and_isr(
         self, request: LeaderAndIsrRequest, delivery: Delivery
     ) -> LeaderAndIsrResponse | None:
-        """Take the roles; a topic's configuration is read first where it is not known yet.
+        """Take the roles, after reading the configurations of topics that are not known yet.
 
-        Kafka reads it when it creates the log. The controller sends nothing more to this broker
-        before the answer, so the order of its requests is kept.
+        Kafka reads a configuration when it creates the log. The controller sends nothing more to
+        this broker before the answer, so the order of its requests is kept.
         """
         topics = dict.fromkeys(state.topic for state in request.partition_states)
         unknown = [topic for topic in topics if not self._broker.dynamic_config.knows(topic)]

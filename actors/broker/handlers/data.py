@@ -63,15 +63,16 @@ class DataHandlers(BrokerHandlers):
         )
 
     def _fails(self, entry: ProducePartition, delivery: Delivery) -> bool:
-        """Return whether null records of a client end in a NullPointerException."""
+        """Return whether null records of a client cause a NullPointerException in Kafka."""
         return delivery.context is not None and self._broker.metadata_cache.contains(
             entry.topic_partition
         )
 
     def _produce_failing(self, request: ProduceRequest, delivery: Delivery) -> None:
-        """A request with null records: since 3.6 it is looked through before anything is appended,
-        and never answered. Before, the rest is appended and the answer sent, and then the request
-        fails: its error is a second answer and closes the connection (``KafkaChannel.setSend``).
+        """Handle a request with null records. Since 3.6 Kafka inspects it before appending
+        anything, and never answers. Earlier releases append the other records and send the answer.
+        Then the request fails: its error is a second answer, which closes the connection
+        (``KafkaChannel.setSend``).
         """
         if self._broker.behaviour.null_records_unanswered:
             return
@@ -96,7 +97,8 @@ class DataHandlers(BrokerHandlers):
         )
 
     def _produce_verified(self, request: ProduceRequest, delivery: Delivery) -> None:
-        """Of a transactional producer; leaders of 3.6 and later ask its coordinator (KIP-890)."""
+        """Append records of a transactional producer; leaders since 3.6 verify the transaction with
+        its coordinator first, unless configured otherwise (KIP-890)."""
         manager = self._broker.replica_manager
         append = (
             manager.verified_produce.append
@@ -108,7 +110,8 @@ class DataHandlers(BrokerHandlers):
         )
 
     def _lacks_transactional_id(self, request: ProduceRequest) -> bool:
-        """Return whether a client sends batches of a transaction and does not say of which."""
+        """Return whether a client sends batches of a transaction without the transactional id that
+        this release requires."""
         if self._broker.behaviour.transactional_batches_need_id:
             for entry in request.partitions:
                 if transactional_producer(entry.records) is not None:
@@ -131,7 +134,7 @@ class DataHandlers(BrokerHandlers):
         self._broker.reply_with(self._converted(steps), delivery)
 
     async def _converted(self, steps: Generator[None, None, FetchResponse]) -> FetchResponse:
-        """Run the steps of a conversion: the first at once, others when it is their turn."""
+        """Run the steps of a conversion: the first at once, each other one after yielding."""
         while True:
             try:
                 next(steps)
@@ -157,7 +160,7 @@ class DataHandlers(BrokerHandlers):
         )
 
     def metadata(self, request: MetadataRequest, delivery: Delivery) -> MetadataResponse | None:
-        """From the cache; missing topics are created first where the client allows it."""
+        """Answer from the cache; missing topics are created first if client and broker allow it."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         response = self._broker.metadata_cache.metadata(request, context.listener)
         if (
@@ -178,7 +181,7 @@ class DataHandlers(BrokerHandlers):
     async def _with_auto_creation(
         self, response: MetadataResponse, missing: list[str]
     ) -> MetadataResponse:
-        """Create missing topics and tell what became of them
+        """Create missing topics, and return the response with the results
         (docs/kafka/administration.md#metadata)."""
         answers = await self._broker.admin.auto_creation.create(missing)
         topics = tuple(

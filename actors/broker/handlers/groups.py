@@ -51,24 +51,24 @@ GROUP = 0
 TRANSACTION = 1
 
 _IN_ZOOKEEPER = 0
-"""The version of OffsetCommit and OffsetFetch whose offsets are kept in ZooKeeper."""
+"""Version of OffsetCommit and OffsetFetch whose offsets are stored in ZooKeeper."""
 _FIRST_WITH_MEMBER_ID_REQUIRED = 4
 _HEARTBEAT_OF_3_9 = 0
 _FIRST_WITH_SKIPPED_ASSIGNMENT = 9
 _FIRST_WITH_PROTOCOL_IN_SYNC = 5
 
 WARNINGS_MAX = 100
-"""How many refused producers one broker writes into its log."""
+"""Maximum number of warnings about refused producers in one broker's log."""
 
 
 class GroupHandlers(BrokerHandlers):
-    """FindCoordinator, and the requests that the coordinator of a group answers."""
+    """FindCoordinator, and the requests to the coordinator of a group."""
 
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker)
         self._groups = broker.coordinators.groups
         self._warned_of: set[str] = set()
-        """Whose refusal is in the log; bounded, since clients choose the names."""
+        """Warnings that have been logged; bounded, as clients choose the names in them."""
 
     def by_type(self) -> dict[type, Handler]:
         groups = self._groups
@@ -91,7 +91,8 @@ class GroupHandlers(BrokerHandlers):
     def find_coordinator(
         self, request: FindCoordinatorRequest, delivery: Delivery
     ) -> FindCoordinatorResponse:
-        """A missing internal topic is created; meanwhile COORDINATOR_NOT_AVAILABLE."""
+        """Find coordinators; COORDINATOR_NOT_AVAILABLE while a missing internal topic is
+        created."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         answers = []
         for key in request.keys:
@@ -112,7 +113,7 @@ class GroupHandlers(BrokerHandlers):
         if self._broker.behaviour.transactions:
             number = self._broker.coordinators.transactions.states.partition_for(transactional_id)
             return self._coordinator(transactional_id, TRANSACTIONS_TOPIC, number, listener)
-        # Of what Kafka answers here, every client takes only this as final.
+        # Of the errors that Kafka may answer here, only this one is fatal to every client.
         self._warn_once(
             f"producer {transactional_id!r} wants transactions, which Kafka has since 0.11; "
             "idempotent producers work, see docs/reference/limitations.md",
@@ -124,13 +125,14 @@ class GroupHandlers(BrokerHandlers):
         )
 
     def _warn_once(self, text: str) -> None:
-        """Log each reason once, though clients ask again and again."""
+        """Log a warning, but only once, as clients retry again and again."""
         if text not in self._warned_of and len(self._warned_of) < WARNINGS_MAX:
             self._warned_of.add(text)
             self._broker.log("warn", text)
 
     def _coordinator(self, key: str, topic: str, number: int, listener: str) -> Coordinator:
-        """The leader of a partition of an internal topic, which is created if it is missing."""
+        """Return the leader of an internal topic's partition; creates the topic if it is
+        missing."""
         cache = self._broker.metadata_cache
         if not cache.contains_topic(topic):
             self._broker.start_task(self._try_to_create(topic))
@@ -159,7 +161,7 @@ class GroupHandlers(BrokerHandlers):
         )
 
     def _joining_client(self, delivery: Delivery) -> JoiningClient:
-        """A client without a socket is named after its node, and understands all there is."""
+        """Return the joining client; one without a socket has its node's name and all features."""
         context: RequestContext | None = delivery.context
         behaviour = self._broker.behaviour
         if context is None:
@@ -179,7 +181,7 @@ class GroupHandlers(BrokerHandlers):
         )
 
     def sync_group(self, request: SyncGroupRequest, delivery: Delivery) -> SyncGroupResponse | None:
-        """Newer clients must say which protocol they assign by."""
+        """Sync a member; newer clients have to name the protocol of the assignment."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         if context.api_version >= _FIRST_WITH_PROTOCOL_IN_SYNC and (
             request.protocol_type is None or request.protocol is None
@@ -197,7 +199,7 @@ class GroupHandlers(BrokerHandlers):
     def consumer_group_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, delivery: Delivery
     ) -> ConsumerGroupHeartbeatResponse | None:
-        """Unless the protocol is switched on, clients are told that it is not spoken."""
+        """Handle a heartbeat; UNSUPPORTED_VERSION unless the protocol is enabled."""
         groups = self._groups
         if not isinstance(groups, ConsumerGroupCoordinator):
             return ConsumerGroupHeartbeatResponse(ErrorCode.UNSUPPORTED_VERSION)
@@ -246,7 +248,7 @@ class GroupHandlers(BrokerHandlers):
         return response.as_told(api_version, self._broker.behaviour.offset_fetch_1_tells_errors)
 
     async def _commit_to_zookeeper(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
-        """Version 0: no group, no member, no coordinator."""
+        """Commit offsets by version 0, which has no generation, member or coordinator."""
         longest = self._broker.config["offset.metadata.max.bytes"]
         answers = []
         for wanted in request.partitions:
@@ -264,7 +266,7 @@ class GroupHandlers(BrokerHandlers):
         return OffsetCommitResponse(tuple(answers))
 
     async def _fetch_from_zookeeper(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        """Version 0: what is not there is an unknown partition, too."""
+        """Fetch offsets by version 0, to which a missing offset is an unknown partition, too."""
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         answers = []
         for partition in request.partitions or ():

@@ -1,4 +1,4 @@
-"""Handlers of what clients ask about users, ACLs and quotas once they are in."""
+"""Handlers of requests about users, ACLs and quotas from clients after authentication."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .broker_handlers import BrokerHandlers, answered_by
 
 
 class SecurityHandlers(BrokerHandlers):
-    """Any broker answers; the others learn of changes by ZooKeeper.
+    """Requests that any broker answers; other brokers learn of changes through ZooKeeper.
 
-    A listener with SASL answers handshakes itself. Those that come here were sent to one without,
-    or after the client was known.
+    A listener with SASL answers handshakes itself. Handshakes that arrive here were sent to a
+    listener without SASL, or after the client was authenticated.
     """
 
     def by_type(self) -> dict[type, Handler]:

@@ -27,7 +27,7 @@ _NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 
 class TokenHandlers(BrokerHandlers):
-    """Only a client that authenticated, and not by a token, may ask for tokens."""
+    """Requests about tokens, allowed only to clients that authenticated other than by a token."""
 
     def by_type(self) -> dict[type, Handler]:
         return {
@@ -91,7 +91,7 @@ class TokenHandlers(BrokerHandlers):
         request: RenewDelegationTokenRequest | ExpireDelegationTokenRequest,
         delivery: Delivery,
     ) -> tuple[ErrorCode, int]:
-        """Error, and when the token expires from now on."""
+        """Renew or expire a token; returns an error and the new time at which the token expires."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         error = self._refusal(context)
         if error is not None:

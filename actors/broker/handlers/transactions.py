@@ -1,4 +1,4 @@
-"""Handlers of transactions: what producers, leaders, coordinators and administrators ask."""
+"""Handlers of transactional requests of producers, leaders, coordinators and administrators."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ _UNKNOWN_PARTITION_TEXT = "This server does not host this topic-partition."
 _NONE = ErrorCode.NONE
 _Errors = dict[TopicPartition, ErrorCode]
 _FIRST_COMMIT_WITH_ABORTABLE = 4
-"""Version of TxnOffsetCommit whose clients know TRANSACTION_ABORTABLE."""
+"""First version of TxnOffsetCommit whose clients know TRANSACTION_ABORTABLE."""
 _COMMIT_ERRORS = {
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
 }
-"""How a verification that failed is told to who commits offsets."""
+"""Errors of a failed verification -> errors with which the commit of offsets is answered."""
 
 
 class TransactionHandlers(BrokerHandlers):
-    """InitProducerId, and all that transactions need beside producing and fetching."""
+    """InitProducerId, and all requests of transactions besides produce and fetch."""
 
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker)
@@ -91,9 +91,9 @@ class TransactionHandlers(BrokerHandlers):
     async def init_producer_id(
         self, request: InitProducerIdRequest, delivery: Delivery
     ) -> InitProducerIdResponse:
-        """A producer id and an epoch (docs/kafka/transactions.md#requests)."""
+        """Return a producer id and an epoch (docs/kafka/transactions.md#requests)."""
         if request.transactional_id and not self._broker.behaviour.transactions:
-            # As for FindCoordinator: there are no transactions, and retrying will not help.
+            # As for FindCoordinator: the release has no transactions, and retrying does not help.
             return InitProducerIdResponse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if self._broker.state_listener is not None:
             owners = self._broker.runtime.owners
@@ -104,7 +104,7 @@ class TransactionHandlers(BrokerHandlers):
         self, request: AddPartitionsToTxnRequest, _delivery: Delivery
     ) -> AddPartitionsToTxnResponse | None:
         if not request.transactions:
-            return None  # the last transaction's outcome sends the response
+            return None  # no response, which Kafka sends with the last transaction's outcome
         tasks = [Task(self._add_partitions(asked)) for asked in request.transactions]
         return AddPartitionsToTxnResponse(tuple([await task for task in tasks]))
 
@@ -128,7 +128,7 @@ class TransactionHandlers(BrokerHandlers):
     async def add_offsets(
         self, request: AddOffsetsToTxnRequest, _delivery: Delivery
     ) -> AddOffsetsToTxnResponse:
-        """The partition that keeps the offsets of a group becomes part of the transaction."""
+        """Add the partition that stores a group's offsets to the transaction."""
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
         return AddOffsetsToTxnResponse(
             await self._transactions.add_partitions(
@@ -145,7 +145,7 @@ class TransactionHandlers(BrokerHandlers):
     async def commit_offsets(
         self, request: TxnOffsetCommitRequest, delivery: Delivery
     ) -> TxnOffsetCommitResponse:
-        """Offsets of a group that count when the transaction commits."""
+        """Store offsets of a group that take effect when the transaction commits."""
         guard: VerificationGuard | Unguarded | None = UNGUARDED
         names = [partition.topic_partition for partition in request.partitions]
         known = [name for name in names if self._broker.metadata_cache.takes_offsets(name)]
@@ -173,7 +173,7 @@ class TransactionHandlers(BrokerHandlers):
 
     @property
     def _verifies(self) -> bool:
-        """Whether leaders ask the coordinator before a transaction begins (KIP-890)."""
+        """True if leaders verify transactions with their coordinator (KIP-890)."""
         return bool(
             self._broker.behaviour.transactions_verified
             and self._broker.config["transaction.partition.verification.enable"]
@@ -182,7 +182,7 @@ class TransactionHandlers(BrokerHandlers):
     async def _verify_commit(
         self, request: TxnOffsetCommitRequest, delivery: Delivery
     ) -> tuple[ErrorCode, VerificationGuard | None]:
-        """Return whether the partition that keeps the group belongs to the transaction."""
+        """Verify that the partition that stores the group's offsets is part of the transaction."""
         context: RequestContext = delivery.context or INTERNAL_CONTEXT
         version = context.api_version
         where = TopicPartition(OFFSETS_TOPIC, self._groups.partition_for(request.group_id))
@@ -206,9 +206,10 @@ class TransactionHandlers(BrokerHandlers):
     async def write_markers(
         self, request: WriteTxnMarkersRequest, _delivery: Delivery
     ) -> WriteTxnMarkersResponse:
-        """End transactions on partitions that this broker leads; answered when all is replicated.
+        """Write markers to partitions that this broker leads; answers when all are replicated.
 
-        Each marker is an append of its own, as in Kafka, and goes once to a partition named twice.
+        Each marker is an append of its own, as in Kafka, and is written once to a partition that is
+        named twice.
         """
         errors: dict[int, _Errors] = {}
         appends: list[tuple[TransactionMarker, Pending[_Errors]]] = []
@@ -225,7 +226,7 @@ class TransactionHandlers(BrokerHandlers):
         )
 
     def _refused(self, partitions: Iterable[TopicPartition]) -> _Errors:
-        """Partitions without a log here, and those whose messages know no transactions."""
+        """Return errors for partitions without a log here, or with a message format below 2."""
         refused: _Errors = {}
         for name in partitions:
             hosted = self._broker.replica_manager.hosted.partition(name)
@@ -292,7 +293,7 @@ class TransactionHandlers(BrokerHandlers):
         hosted = self._broker.replica_manager.hosted.partition(name)
         if hosted is None:
             return DescribedProducers(name, self._broker.replica_manager.hosted.lookup_error(name))
-        if hosted.log is None:  # a follower tells what it knows
+        if hosted.log is None:  # a follower with a log does answer
             return DescribedProducers(name, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         state = hosted.log.producers
         entries = () if state is None else state.entries.values()
