@@ -89,7 +89,7 @@ def scenario_values(
         values = tomllib.loads(text)
     except RecursionError:
         raise ScenarioError(source, None, "is not valid TOML: it is nested too deeply") from None
-    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
+    except ValueError as error:  # a TOMLDecodeError, or a number with thousands of digits
         raise ScenarioError(source, None, f"is not valid TOML: {error}") from None
     for key, value in (parameters or {}).items():
         _set(values, key, value, source)

@@ -64,7 +64,7 @@ class Clients:
     def asked(self, connection: str, header: RequestHeader, request: Any) -> None:
         if type(request) not in _ASKING:
             return
-        from ...testing.reset import requested_topics  # with the handles that a start does without
+        from ...testing.reset import requested_topics  # imports handles: not needed to start
 
         for one in _parts(request):
             for topic in requested_topics(one):

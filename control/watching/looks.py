@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 INTERVAL_S = 0.05
 """Time in seconds between two looks."""
 GROUPS_EVERY = 4
-"""Only every fourth look includes the groups."""
+"""Number of looks per look that includes the groups."""
 _GONE_S = 0.5
 """Time in seconds after which missing topics count as deleted if the controller knows no topic at
 all: a new controller starts without topics before it loads them."""

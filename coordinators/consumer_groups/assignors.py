@@ -29,9 +29,10 @@ Assignor = Callable[[Specs, Mapping[str, int]], dict[str, TopicIdPartitions]]
 
 
 def range_assignor(members: Specs, counts: Mapping[str, int]) -> dict[str, TopicIdPartitions]:
-    """Assign a range of each topic's partitions to every subscriber; the first may get one more.
+    """Assign a range of each topic's partitions to every subscriber.
 
-    Static members come first, ordered by instance id.
+    The first subscribers may get one partition more. Static members come first, ordered by
+    instance id.
     """
     order = sorted(members, key=lambda member_id: _range_rank(member_id, members[member_id]))
     result: dict[str, TopicIdPartitions] = {member_id: {} for member_id in order}

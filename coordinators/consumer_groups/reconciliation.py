@@ -20,8 +20,8 @@ def reconciled(
 ) -> ConsumerMember:
     """Return the member after its next step, or the same member if it has to wait.
 
-    ``is_free`` returns whether no member holds a partition. ``owned`` is the partitions that the
-    member reports to own, None if it does not report them.
+    ``is_free`` returns whether no member holds a partition. ``owned`` are the partitions that the
+    member reports as owned, None if it does not report them.
     """
     if member.state is MemberState.STABLE:
         if member.member_epoch == target_epoch:

@@ -1,8 +1,8 @@
 """The group coordinator of a broker (docs/kafka/groups-and-transactions.md; Kafka:
 ``GroupCoordinator``).
 
-It passes each request to its group and has the store carry out the effects that the group returns.
-Requests that only read offsets or describe groups it answers itself.
+The coordinator passes each request to its group and has the store carry out the effects that the
+group requests. It answers requests that only read offsets or describe groups itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Errors = dict[TopicPartition, ErrorCode]
 
 
 class GroupCoordinator:
-    """Serves the requests of members and administrators for the groups that its broker leads."""
+    """Serves members and administrators of the groups that this broker coordinates."""
 
     def __init__(self, store: GroupStore, metadata_cache: MetadataCache) -> None:
         self._store = store
@@ -71,12 +71,12 @@ class GroupCoordinator:
         """Groups of the classic protocol coordinated here, by id; read-only for other classes."""
         self.partition_for: Callable[[str], int] = store.log.partition_for
 
-    # -- what its broker leads -----------------------------------------------------------------
+    # -- leadership ----------------------------------------------------------------------------
 
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        """Load the internal partitions that this broker now leads, and unload the rest."""
+        """Load ``leaders`` and unload ``followers``, if they are of the internal topic."""
         self._store.leadership_changed(leaders, followers)
 
     def forget_past(self) -> None:
@@ -89,7 +89,7 @@ class GroupCoordinator:
         return self._store.is_loading
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
-        """Unload the internal partitions among partitions that this broker has stopped."""
+        """Unload stopped partitions of the internal topic."""
         self._store.partitions_stopped(partitions)
 
     def partitions_deleted(self, partitions: Iterable[TopicPartition]) -> None:

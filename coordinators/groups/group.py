@@ -511,7 +511,7 @@ class Group:
         self._complete_join()
 
     def _try_complete_join(self) -> bool:
-        """Complete the join phase if all members have joined and it is not the initial one."""
+        """Complete the join phase if all members have joined and the wait is not initial."""
         waiting = self.waiting_join
         have_all_joined = len(self.members) == self.awaiting_join_count and not self.pending_members
         if waiting is None or waiting.is_initial or not have_all_joined:
@@ -557,7 +557,10 @@ class Group:
             self.effects.append(SetTimer(TimeLimit.SYNCING, "", self._rebalance_timeout_ms))
 
     def _elect_joined_leader(self) -> bool:
-        """Make sure that the leader has joined; return False if there is no such member."""
+        """Keep the leader if it has joined, else elect a member that has.
+
+        Return False if there is none.
+        """
         if self.leader is None:
             return False
         if self.members[self.leader].awaiting_join is not None:
@@ -586,7 +589,7 @@ class Group:
         return True
 
     def _empty_stored(self, error: ErrorCode) -> None:
-        """Log a failed append. A later coordinator then loads the former members, which expire."""
+        """Log a failed append; a later coordinator then loads the former members, which expire."""
         if error is not _NONE:
             text = f"the empty group {self.group_id} could not be stored: {error.name}"
             self._write("warn", text)
@@ -818,7 +821,7 @@ class Group:
         self.effects.append(NoteSilence(client_id, member_id, timeout_ms, text))
 
     def _forget_pending(self, member_id: str) -> None:
-        """Drop a member id that was given out, and complete the join phase if it waited for it."""
+        """Drop a pending member id, and complete the join phase if it only waited for this id."""
         self._remove_pending(member_id)
         self._try_complete_join()
 
@@ -900,7 +903,7 @@ class Group:
         self._count(member.protocols, 1)
 
     def _remove(self, member_id: str) -> None:
-        """Remove a member or pending member id; the next member succeeds a leader."""
+        """Remove a member or pending member id; if it led, the next member becomes the leader."""
         member = self.members.get(member_id)
         if member is not None:
             before = tuple(self.members)
@@ -938,7 +941,7 @@ class Group:
             supported[name] = supported.get(name, 0) + by
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Return whether all members support one of the protocols, and have the protocol type."""
+        """Return whether the group has this type and all members support one of the protocols."""
         count = len(self.members)
         return self.protocol_type == protocol_type and any(
             self._supported.get(name, 0) == count for name, _ in protocols

@@ -204,7 +204,7 @@ class GroupStore:
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        """Load the internal partitions that this broker now leads, and unload the rest."""
+        """Load ``leaders`` and unload ``followers``, if they are of the internal topic."""
         for partition in leaders:
             if partition.topic_partition.topic == OFFSETS_TOPIC:
                 self._schedule(self._load(partition, partition.leader_epoch))
@@ -214,7 +214,7 @@ class GroupStore:
                 self._schedule(self._unload(number, partition.leader_epoch))
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
-        """Unload the internal partitions among partitions that this broker has stopped.
+        """Unload stopped partitions of the internal topic.
 
         Other losses of leadership arrive by LeaderAndIsr, which only goes to live replicas.
         """
@@ -421,7 +421,8 @@ class GroupStore:
 
     @property
     def _retention_of_offsets_ms(self) -> int | None:
-        """Lifetime of offsets without an expiry of their own; None since KIP-211."""
+        """Lifetime of offsets without an expiry of their own, in milliseconds; None since
+        KIP-211."""
         return None if self.behaviour.offsets_expire_by_group_state else self._retention_ms
 
     @property
@@ -429,7 +430,7 @@ class GroupStore:
         return int(self.config["offsets.retention.minutes"]) * 60_000
 
     def _start_expiry(self) -> None:
-        """Start the periodic expiry of offsets, at multiples of the interval since the start."""
+        """Start the periodic expiry, at multiples of its interval since the broker's start."""
         if not self._expires:
             self._expires = True
             interval_ms = self.config["offsets.retention.check.interval.ms"]

@@ -95,7 +95,7 @@ class TransactionCoordinator:
     def leadership_changed(
         self, leaders: Iterable[Partition], followers: Iterable[Partition]
     ) -> None:
-        """Load the transaction log partitions that this broker now leads, and unload the rest."""
+        """Load ``leaders`` and unload ``followers``, if they are of the transaction log."""
         for partition in leaders:
             if partition.topic_partition.topic == TRANSACTIONS_TOPIC:
                 self.markers.forget_partition(partition.topic_partition.partition)
@@ -107,12 +107,12 @@ class TransactionCoordinator:
                 self._resign(partition.topic_partition.partition)
 
     def metadata_changed(self) -> None:
-        """Continue loading and sending that waited for metadata from the controller."""
+        """Resume loads and markers that waited for metadata from the controller."""
         self.states.metadata_changed()
         self.markers.metadata_changed()
 
     def partitions_stopped(self, partitions: Iterable[TopicPartition]) -> None:
-        """Unload the transaction log partitions among partitions that this broker has stopped."""
+        """Unload stopped partitions of the transaction log."""
         for partition in partitions:
             if partition.topic == TRANSACTIONS_TOPIC:
                 self._resign(partition.partition)
@@ -295,7 +295,7 @@ class TransactionCoordinator:
     def _find(self, transactional_id: str, producer_id: int) -> tuple[int, TransactionMetadata]:
         """Return the coordinator epoch and the state of a transactional id.
 
-        Raises ``KafkaError``: INVALID_PRODUCER_ID_MAPPING if the producer id is not the current.
+        Raises ``KafkaError``: INVALID_PRODUCER_ID_MAPPING if the producer id does not match.
         """
         coordinator_epoch, metadata = self.states.find(transactional_id)
         if metadata is None or metadata.producer_id != producer_id:

@@ -26,9 +26,11 @@ from .metadata import TransactionMetadata, TransitMetadata
 from .state_manager import TransactionStateManager
 
 RETRY_PAUSE_MS = 10
-"""Delay of a retry. Kafka's sender retries at once; here a retry must take some virtual time."""
+"""Delay of a retry in milliseconds. Kafka's sender retries at once; here a retry must take virtual
+time."""
 RECONNECT_BACKOFF_MS = 50
-"""Time for which Kafka's sender does not reconnect to a broker whose connection broke."""
+"""Time in milliseconds before the sender reconnects to a broker whose connection broke, as in
+Kafka."""
 _GIVEN_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 """Errors which show that another producer or coordinator has taken over the transaction."""
 _WITHOUT_MARKERS = frozenset(
@@ -43,7 +45,7 @@ SendMarkers = Callable[
 was none."""
 
 _HEARING_MS = 5000
-"""Time after a broker's first metadata in which it may not know all partitions yet."""
+"""Time in milliseconds after a broker's first metadata in which partitions may still be missing."""
 
 
 @assembled
@@ -153,7 +155,7 @@ class MarkerChannels:
             del self._pending[name]
 
     def metadata_changed(self) -> None:
-        """Retry markers without a live leader, which may exist now; Kafka's sender polls."""
+        """Retry markers that wait for a live leader. Kafka's sender polls instead."""
         if self._first_told_ms is None:
             self._first_told_ms = self._host.now_ms()
         if self._without_leader:
