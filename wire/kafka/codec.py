@@ -66,7 +66,8 @@ class Codec:
         *,
         has_consumer_groups: bool = False,
     ) -> None:
-        """``has_consumer_groups`` offers the API of the consumer group protocol (KIP-848).
+        """``has_consumer_groups`` offers all versions of ConsumerGroupHeartbeat, which recent
+        clients of the consumer protocol need (KIP-848).
 
         Raises ``UsageError`` for a release that is not emulated.
         """
@@ -76,7 +77,7 @@ class Codec:
         """API key -> versions offered, as the ApiVersions response lists them."""
         flags = behaviour(kafka_version)
         self._features_epoch = 0 if flags.feature_versioning else None
-        """Epoch of the finalized features, of which there are none: a broker with ZooKeeper
+        """Epoch of the finalised features, of which there are none: a broker with ZooKeeper
         supports no feature. None before KIP-584."""
         self._tells_own_range = flags.api_versions_range_told
         self._parse_checks = parse_checks(flags)

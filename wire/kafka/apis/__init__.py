@@ -1,6 +1,6 @@
-"""The APIs, a module for each family: which of Kafka's fields become what of the actors' messages.
+"""The APIs, a module for each family: the mapping from Kafka's fields to the actors' messages.
 
-A module defines an ``Api`` for each key; ``wire.kafka.registry`` knows which ones, and imports the
-module on the first request. What is encoded, and since which version, stands in the table of
-``wire.kafka.messages``.
+A module defines an ``Api`` for each key; ``wire.kafka.registry`` lists the keys of each module, and
+imports it on the first request. The table of ``wire.kafka.messages`` defines which fields are
+encoded in which versions.
 """

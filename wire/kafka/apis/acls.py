@@ -1,6 +1,6 @@
 """Access control lists (KIP-140).
 
-1: types of patterns (KIP-290). 3: users as resources (KIP-373).
+Version 1 adds types of patterns (KIP-290), 3 users as resources (KIP-373).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NumberT = TypeVar("_NumberT", bound=IntEnum)
 
 
 def _number(kind: type[_NumberT], value: int) -> _NumberT:
-    """The value that a number stands for; what is not known is UNKNOWN."""
+    """Return the member with this number; UNKNOWN if there is none."""
     try:
         return kind(value)
     except ValueError:
@@ -72,7 +72,10 @@ def _acl(
 
 
 def _checked(request: Any, elements: tuple[tuple[Any, ...], ...]) -> Any:
-    """The request, unless one of its numbers is 0; others that are not known are none."""
+    """Return the request; raise ``UnknownElement`` if one of its numbers is 0 (UNKNOWN).
+
+    Other numbers without a meaning are accepted.
+    """
     if any(0 in (kind, pattern, *numbers) for kind, _, pattern, _, _, *numbers in elements):
         raise UnknownElement(request)
     return request
@@ -118,7 +121,7 @@ DESCRIBE_ACLS = Api(
         resources=_by_resource,
     ),
 )
-"""The ACLs that a filter matches."""
+"""List the ACLs that a filter matches."""
 
 CREATE_ACLS = Api(
     30,
@@ -129,7 +132,7 @@ CREATE_ACLS = Api(
     ),
     writes("results[errorCode errorMessage]"),
 )
-"""Allow or deny."""
+"""Create ACLs, which allow or deny operations."""
 
 DELETE_ACLS = Api(
     31,
@@ -154,4 +157,4 @@ DELETE_ACLS = Api(
         ],
     ),
 )
-"""Remove the ACLs that filters match."""
+"""Delete the ACLs that filters match."""

@@ -1,7 +1,7 @@
 """AlterPartition: a leader proposes an ISR to the controller (KIP-497).
 
-Brokers advertise it, as Kafka's do; those of this package send each other messages. So whoever
-sends it over TCP is a client, and is answered as Kafka answers one that is no broker.
+Brokers advertise this API, as Kafka's do, but send each other messages of actors instead. So a
+sender over TCP is a client, and is answered as Kafka answers a client that is not a broker.
 """
 
 from __future__ import annotations
@@ -65,5 +65,5 @@ ALTER_PARTITION = Api(
         of=_answered,
     ),
 )
-"""1: the recovery state, which is recovered without KRaft (KIP-704). 2: topic ids. 3: broker epochs
-with the ISR (KIP-903)."""
+"""Version 1 adds the recovery state, which is always ``recovered`` without KRaft (KIP-704), 2 topic
+ids, 3 broker epochs with the ISR (KIP-903)."""

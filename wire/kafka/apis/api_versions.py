@@ -1,9 +1,9 @@
-"""ApiVersions: which versions of which APIs the broker speaks.
+"""ApiVersions: the APIs that a broker supports, with their versions.
 
-Answered by ``wire.kafka.codec`` from cached bytes; the backend never sees it. The header of the
-answer is always that of version 0. A version that is not offered is answered in the layout of
-version 0 with error 35 and the range of this API, so that the client can ask again (KIP-511; before
-2.4 without the range).
+``wire.kafka.codec`` answers the request from cached bytes; the backend never sees it. The response
+always has a header of version 0. A request in a version that is not offered is answered in the
+layout of version 0 with error 35 and the range of this API, so that the client can ask again
+(KIP-511; before 2.4 without the range).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 @frozen
 class ApiVersionsResponse:
-    """Error and the ranges offered, by key."""
+    """Error, and the ranges of versions offered by API key."""
 
     error: ErrorCode
     ranges: Mapping[int, VersionRange] | None
-    """None stands for what the codec offers."""
+    """None for the ranges that the codec offers."""
     features_epoch: int | None = None
-    """Version of the finalised features, from version 3 on; None where there are none (KIP-584)."""
+    """Epoch of the finalised features, from version 3 on; None without features (KIP-584)."""
 
 
 def _asked(call: ApiCall, *software: str) -> CodecAnswer:
@@ -45,4 +45,4 @@ API_VERSIONS = Api(
         apiKeys=lambda ranges: [(key, *versions) for key, versions in (ranges or {}).items()],
     ),
 )
-"""3: the client's software name and version (KIP-511)."""
+"""Version 3 adds the client's software name and version (KIP-511)."""

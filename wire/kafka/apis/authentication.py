@@ -16,9 +16,10 @@ from ..api import Api, ApiCall, each, reads, writes
 SASL_HANDSHAKE = Api(
     17, reads(SaslHandshakeRequest, "mechanism"), writes("errorCode=error mechanisms")
 )
-"""The mechanism that a client wants to authenticate with.
+"""Select the mechanism with which a client authenticates.
 
-After 1 the tokens come in SaslAuthenticate requests (KIP-152), after 0 bare.
+After version 1, tokens are sent in SaslAuthenticate requests (KIP-152), after version 0 without a
+request around them.
 """
 
 SASL_AUTHENTICATE = Api(
@@ -26,13 +27,13 @@ SASL_AUTHENTICATE = Api(
     reads(SaslAuthenticateRequest, "authBytes"),
     writes("errorCode=error errorMessage authBytes=token sessionLifetimeMs"),
 )
-"""One token of a SASL exchange. 1: how long the session lasts (KIP-368)."""
+"""Exchange one SASL token. Version 1 adds the lifetime of the session (KIP-368)."""
 
 
 def _described(
     response: DescribeUserScramCredentialsResponse, _call: ApiCall
 ) -> DescribeUserScramCredentialsResponse:
-    """Without an error the message is empty, with one it is null where there is none."""
+    """Return the response; its message is empty without an error, null if the error has none."""
     text = response.error_message or ("" if response.error is ErrorCode.NONE else None)
     return DescribeUserScramCredentialsResponse(response.error, text, response.results)
 
@@ -50,7 +51,7 @@ DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
         of=_described,
     ),
 )
-"""Which SCRAM credentials users have (KIP-554)."""
+"""List the SCRAM credentials of users (KIP-554)."""
 
 ALTER_USER_SCRAM_CREDENTIALS = Api(
     51,

@@ -40,7 +40,7 @@ def _offset_commit(
     request = OffsetCommitRequest(
         group_id, generation, member_id, instance_id, named, retention_time_ms
     )
-    if call.version == 0 and not group_id:  # ZooKeeper's PathUtils throws for its path
+    if call.version == 0 and not group_id:  # ZooKeeper's PathUtils throws for the group's path
         return CodecAnswer(error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
     return request
 
@@ -56,15 +56,15 @@ OFFSET_COMMIT = Api(
     ),
     writes(f"topics=partitions{PARTITION_ERRORS}", topics=by_topic),
 )
-"""Where a consumer group has got to.
+"""Commit the offsets that a consumer group has reached.
 
-0: to ZooKeeper, without membership. 1: a time per partition. 2-4: retention time. 6: leader epoch.
-7: static members (KIP-345). 9 adds errors of KIP-848 groups only.
+Version 0 commits to ZooKeeper, without membership. 1 has a time per partition, 2 to 4 a retention
+time. 6 adds leader epochs, 7 static members (KIP-345). 9 only adds errors of KIP-848 groups.
 """
 
 
 def _once(topics: Topics | None) -> tuple[TopicPartition, ...] | None:
-    """The partitions asked for, which Kafka collects in a set; None for all."""
+    """Return the requested partitions without repetitions, as Kafka uses a set; None for all."""
     return None if topics is None else tuple(dict.fromkeys(partitions_of(topics)))
 
 
@@ -82,7 +82,7 @@ def _offset_fetch(
                 for group, asked, member_id, member_epoch in groups
             )
         )
-    if call.version == 0 and not group_id:  # ZooKeeper's PathUtils throws for its path
+    if call.version == 0 and not group_id:  # ZooKeeper's PathUtils throws for the group's path
         error = ErrorCode.UNKNOWN_SERVER_ERROR
         found = tuple(CommittedOffset(name, error, metadata="") for name in partitions or ())
         return CodecAnswer(OffsetFetchResponse(ErrorCode.NONE, found))
@@ -92,7 +92,7 @@ def _offset_fetch(
 def _fetched(
     response: Any, call: ApiCall
 ) -> tuple[Any, ErrorCode, list[tuple[str, Any, ErrorCode]]]:
-    """Topics and error of the only group, and the same of several."""
+    """Return partitions and error of the only group, and id, partitions and error of several."""
     request = call.request
     if call.version >= 8:
         groups = zip(request.requests, response, strict=True)
@@ -100,7 +100,7 @@ def _fetched(
         return (), ErrorCode.NONE, found
     partitions = response.partitions
     if call.version < 2 and response.error is not ErrorCode.NONE and request is not None:
-        # There is no error of the group: every partition asked for carries it.
+        # These versions have no error of the group: it is put into every requested partition.
         partitions = [CommittedOffset(name, response.error) for name in request.partitions or ()]
     return partitions, response.error, []
 
@@ -119,17 +119,17 @@ OFFSET_FETCH = Api(
     ),
     writes(f"[{_OFFSETS} groups[groupId {_OFFSETS}]]", of=_fetched, topics=by_topic),
 )
-"""The offsets a consumer group has committed. An unknown group is no error: its offsets are -1.
+"""Fetch the committed offsets of a group. An unknown group is no error: its offsets are -1.
 
-0: from ZooKeeper. 2: null asks for all partitions, error for the whole answer. 5: leader epoch.
-7: wait for pending transactions (KIP-447). 8: several groups at once (KIP-709): each is a request
-of its own to the backend. 9: member id and epoch, which groups of the consumer protocol check
-(KIP-848).
+Version 0 reads from ZooKeeper. 2 adds null for all partitions and an error of the whole response, 5
+leader epochs, 7 waiting for pending transactions (KIP-447), 8 several groups at once (KIP-709),
+each a request of its own to the backend, 9 member id and epoch, which groups of the consumer
+protocol check (KIP-848).
 """
 
 
 def _txn_committed(response: TxnOffsetCommitResponse, call: ApiCall) -> TxnOffsetCommitResponse:
-    """Clients before version 2 do not survive COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+    """Replace COORDINATOR_LOAD_IN_PROGRESS below version 2: clients fail on it (KAFKA-7296)."""
     if call.version >= 2:
         return response
     told = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE}
@@ -148,9 +148,9 @@ TXN_OFFSET_COMMIT = Api(
     ),
     writes(f"topics=partitions{PARTITION_ERRORS}", of=_txn_committed, topics=by_topic),
 )
-"""Offsets of a group that are committed together with a transaction.
+"""Commit offsets of a group together with a transaction.
 
-2: leader epoch. 3: generation and member (KIP-447). 4 only adds an error.
+Version 2 adds leader epochs, 3 generation and member (KIP-447). 4 only adds an error.
 """
 
 
@@ -164,4 +164,4 @@ OFFSET_DELETE = Api(
     ),
     writes(f"errorCode=error topics=partitions{PARTITION_ERRORS}", topics=by_topic),
 )
-"""Delete offsets of topics that a group no longer reads (KIP-496)."""
+"""Delete a group's offsets of topics that it no longer reads (KIP-496)."""

@@ -48,9 +48,10 @@ DESCRIBE_CONFIGS = Api(
         configs=_without_secrets,
     ),
 )
-"""The configuration in force for topics and brokers.
+"""List the configuration in force for topics and brokers.
 
-1: source and synonyms instead of "is default" (KIP-226). 3: type and documentation (KIP-569).
+Version 1 has source and synonyms instead of ``isDefault`` (KIP-226). 3 adds type and documentation
+(KIP-569).
 """
 
 
@@ -121,6 +122,6 @@ UPDATE_FEATURES = Api(
 )
 """Change the finalised features of the cluster (KIP-584, KIP-778).
 
-0: whether a downgrade is permitted. 1: the kind of change, and validation alone, which brokers with
-ZooKeeper do not look at.
+Version 0 says whether a downgrade is permitted, 1 which kind of change it is. 1 also adds
+``validateOnly``, which brokers with ZooKeeper ignore.
 """

@@ -1,7 +1,7 @@
 """Groups of the consumer protocol (KIP-848).
 
-A broker with ZooKeeper advertises them, and answers UNSUPPORTED_VERSION unless the protocol is
-switched on. Clients ask for groups of the classic protocol then.
+A broker with ZooKeeper advertises these APIs, but answers UNSUPPORTED_VERSION unless the protocol
+is enabled. Clients then fall back to the classic protocol.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ CONSUMER_GROUP_HEARTBEAT = Api(
         topicId=uuid_bytes,
     ),
 )
-"""A member of a group is alive, and tells what it owns.
+"""Keep a member of a group alive, and exchange its assignment.
 
-1 is Kafka's since 4.0, and offered only where the protocol is switched on: a regular expression
-for topics, ids made by members (KIP-1082).
+Version 1 adds a regular expression for topics, and ids made by members (KIP-1082). Kafka has it
+since 4.0; here it is offered only if the protocol is enabled.
 """
 
 
@@ -53,4 +53,4 @@ CONSUMER_GROUP_DESCRIBE = Api(
         authorizedOperations=lambda allowed: NOT_ASKED if allowed is None else allowed,
     ),
 )
-"""Groups with their members and assignments."""
+"""Describe groups with their members and assignments."""

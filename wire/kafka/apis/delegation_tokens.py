@@ -53,16 +53,16 @@ CREATE_DELEGATION_TOKEN = Api(
         of=_created,
     ),
 )
-"""3: for another owner (KIP-373)."""
+"""Create a token. Version 3 adds tokens for another owner (KIP-373)."""
 
 _EXPIRY = writes("errorCode=error expiryTimestampMs=expires_at_ms")
 RENEW_DELEGATION_TOKEN = Api(39, reads(RenewDelegationTokenRequest, "hmac renewPeriodMs"), _EXPIRY)
-"""Let a token live longer."""
+"""Extend the life of a token."""
 
 EXPIRE_DELEGATION_TOKEN = Api(
     40, reads(ExpireDelegationTokenRequest, "hmac expiryTimePeriodMs"), _EXPIRY
 )
-"""Let a token end sooner, or at once."""
+"""Make a token expire sooner, or at once."""
 
 DESCRIBE_DELEGATION_TOKEN = Api(
     41,
@@ -78,4 +78,4 @@ DESCRIBE_DELEGATION_TOKEN = Api(
         renewers=lambda renewers: [_parts(renewer) for renewer in renewers],
     ),
 )
-"""Tokens by their owners. 3: who asked for them (KIP-373)."""
+"""List tokens by their owners. Version 3 adds the principals that requested them (KIP-373)."""

@@ -1,6 +1,6 @@
-"""Fetch: record batches from partitions, waiting until enough are there.
+"""Fetch: return record batches of partitions, once enough have been stored.
 
-The hot path: stored batches go out as the very bytes objects of the log.
+This is a hot path: the bytes objects of the log are sent without a copy.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _fetch(
             unresolved = unresolved or is_stand_in(topic)
         for number, offset, log_start, size, leader_epoch, last_epoch in entries:
             if leader_epoch < 0:
-                leader_epoch = -1  # RequestUtils.getLeaderEpoch takes every negative epoch for none
+                leader_epoch = -1  # RequestUtils.getLeaderEpoch treats a negative epoch as none
             partition = TopicPartition(topic, number)
             partitions.append(
                 FetchPartition(partition, offset, log_start, size, leader_epoch, last_epoch)
@@ -59,7 +59,7 @@ def _fetch(
     if isolation_level not in ISOLATION_LEVELS:
         return CodecAnswer(_unknown_isolation_level(call.version, partitions))
     if session_epoch < FINAL_EPOCH:
-        session_epoch = EPOCH_MAX  # FetchMetadata.isFull knows 0 and -1: it is one of a session
+        session_epoch = EPOCH_MAX  # incremental, as FetchMetadata.isFull accepts only 0 and -1
     if unresolved:
         session_id, session_epoch = _outside_session(session_id, session_epoch)
     forgotten: tuple[TopicPartition, ...] = ()
@@ -94,8 +94,8 @@ def _forgotten(
 
 
 def _unknown_isolation_level(version: int, partitions: list[FetchPartition]) -> FetchResponse:
-    """Return the answer when ``IsolationLevel.forId`` throws: the same error everywhere;
-    responses that name topics by their ids hold only the error of the whole
+    """Return the answer when ``IsolationLevel.forId`` throws: an error of the response and of each
+    partition. A response with topic ids has only the error of the response
     (``FetchRequest.getErrorResponse``)."""
     error = ErrorCode.UNKNOWN_SERVER_ERROR
     named = partitions if version < _FIRST_WITH_IDS else ()
@@ -104,10 +104,10 @@ def _unknown_isolation_level(version: int, partitions: list[FetchPartition]) -> 
 
 
 def _outside_session(session_id: int, session_epoch: int) -> tuple[int, int]:
-    """Keep unresolved ids out of sessions, which would hold their stand-in names for ever.
+    """Keep unresolved topic ids out of sessions, which would hold their stand-in names for ever.
 
-    A full fetch becomes one without a session; an incremental one is answered
-    FETCH_SESSION_ID_NOT_FOUND (session 0 never exists), after which the client fetches in full.
+    A full fetch becomes a fetch without a session. An incremental fetch is answered
+    FETCH_SESSION_ID_NOT_FOUND (session 0 never exists), after which the client sends a full fetch.
     """
     if session_epoch == 0:
         return session_id, -1
@@ -115,7 +115,7 @@ def _outside_session(session_id: int, session_epoch: int) -> tuple[int, int]:
 
 
 def _fetched(response: FetchResponse, call: ApiCall) -> tuple[Any, ...]:
-    """Time of throttling, error, session, topics with results, endpoints of leaders named."""
+    """Return throttle time, error, session id, results by topic, endpoints of current leaders."""
     version = call.version
     results: Sequence[FetchPartitionResponse] = response.partitions
     for one in results:
@@ -133,8 +133,8 @@ def _fetched(response: FetchResponse, call: ApiCall) -> tuple[Any, ...]:
 
 
 def _known(result: FetchPartitionResponse, version: int) -> FetchPartitionResponse:
-    """The result for a client of this version: 56 came with version 6
-    (docs/kafka/fetch.md#errors)."""
+    """Return the result as clients of this version know it: KAFKA_STORAGE_ERROR exists since
+    version 6 (docs/kafka/fetch.md#errors)."""
     error = result.error
     if error is ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -161,10 +161,10 @@ FETCH = Api(
         of=_fetched,
     ),
 )
-"""Below 2 records are converted to format v0, below 4 to v1, before they come here.
+"""Before they are encoded here, records are converted to format v0 below version 2, to v1 below 4.
 
-1: throttle time. 3: bytes of the whole response. 4: isolation level, LSO, format v2.
-5: log start offsets. 7: sessions (KIP-227). 9: leader epoch fencing. 10: zstd. 11: rack and
-preferred replica (KIP-392). 12: flexible, last fetched epoch, diverging epoch. 13: topic ids.
-15: replica id and epoch as a tagged field (KIP-903). 16: the current leader (KIP-951).
+Version 1 adds the throttle time, 3 a limit for the whole response, 4 isolation level, LSO and
+format v2, 5 log start offsets, 7 sessions (KIP-227), 9 leader epoch fencing, 10 zstd, 11 rack and
+preferred replica (KIP-392), 12 flexible encoding, last fetched epoch and diverging epoch, 13 topic
+ids, 15 replica id and epoch as a tagged field (KIP-903), 16 the current leader (KIP-951).
 """

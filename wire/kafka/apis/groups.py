@@ -23,7 +23,7 @@ from ..api import Api, ApiCall, each, reads, writes
 from .metadata import operations
 
 ALL_GROUP_OPERATIONS = 328
-"""Bit set of all operations on a group: what a broker without an authorizer answers."""
+"""Bit set of all operations on a group, which a broker without an authorizer answers."""
 
 
 def _find_coordinator(
@@ -35,7 +35,7 @@ def _find_coordinator(
 def _coordinators(
     response: FindCoordinatorResponse, call: ApiCall
 ) -> FindCoordinatorResponse | Coordinator:
-    """Without an error the message is empty from version 4 on, and null before."""
+    """Return the response; without an error its message is empty since version 4, null before."""
     no_message = "" if call.version >= 4 else None
     found = [
         one
@@ -55,9 +55,10 @@ FIND_COORDINATOR = Api(
         of=_coordinators,
     ),
 )
-"""The broker that coordinates a group or a transactional id.
+"""Find the broker that coordinates a group or a transactional id.
 
-4: several keys at once (KIP-699). 5 and 6 only add errors and key types of later releases.
+Version 4 adds several keys at once (KIP-699). 5 and 6 only add errors and key types of later
+releases.
 """
 
 
@@ -80,11 +81,11 @@ JOIN_GROUP = Api(
         of=_joined,
     ),
 )
-"""A consumer wants to be a member of its group.
+"""Join a group as a member.
 
-1: rebalance timeout. 4: a first answer with the member id (KIP-394). 5: static members (KIP-345).
-7: the protocol type comes back (KIP-559). 8: a reason (KIP-800). 9: the leader may be told to keep
-the assignment (KIP-814).
+Version 1 adds the rebalance timeout, 4 a first answer with the member id (KIP-394), 5 static
+members (KIP-345), 7 the protocol type in the response (KIP-559), 8 a reason (KIP-800), 9 a flag
+that lets the leader skip the assignment (KIP-814).
 """
 
 HEARTBEAT = Api(
@@ -92,7 +93,7 @@ HEARTBEAT = Api(
     reads(HeartbeatRequest, "groupId generationId memberId groupInstanceId"),
     writes("errorCode=error"),
 )
-"""A member of a group is alive, and learns of rebalances. 3: static members (KIP-345)."""
+"""Keep a member alive, and notify it of rebalances. Version 3 adds static members (KIP-345)."""
 
 
 def _leave_group(
@@ -104,7 +105,7 @@ def _leave_group(
 
 
 def _left(response: LeaveGroupResponse, call: ApiCall) -> LeaveGroupResponse:
-    """Before version 3 the answer has the error of the only member."""
+    """Return the response; below version 3 its error is that of the only member."""
     if call.version < 3 and response.error is ErrorCode.NONE and response.members:
         return replace(response, error=response.members[0].error)
     return response
@@ -119,9 +120,9 @@ LEAVE_GROUP = Api(
     ),
     writes("errorCode=error members(memberId groupInstanceId errorCode=error)", of=_left),
 )
-"""Members leave their group.
+"""Remove members from their group.
 
-3: several members at once, also by their instance id (KIP-345). 5: a reason (KIP-800).
+Version 3 adds several members at once, also by their instance id (KIP-345), 5 a reason (KIP-800).
 """
 
 SYNC_GROUP = Api(
@@ -133,9 +134,10 @@ SYNC_GROUP = Api(
     ),
     writes("errorCode=error protocolType protocolName=protocol assignment"),
 )
-"""The leader of a group hands out the assignments, the others ask for theirs.
+"""Distribute the assignments, which the leader of a group sends, to all members.
 
-3: static members (KIP-345). 5: protocol type and name are checked and come back (KIP-559).
+Version 3 adds static members (KIP-345), 5 protocol type and name, which are checked and returned
+(KIP-559).
 """
 
 
@@ -163,9 +165,9 @@ DESCRIBE_GROUPS = Api(
         of=_described,
     ),
 )
-"""State and members of groups that this broker coordinates.
+"""Describe state and members of groups that this broker coordinates.
 
-3: authorized operations (KIP-430). 4: static members (KIP-345).
+Version 3 adds authorized operations (KIP-430), 4 static members (KIP-345).
 """
 
 LIST_GROUPS = Api(
@@ -173,9 +175,10 @@ LIST_GROUPS = Api(
     reads(ListGroupsRequest, "statesFilter typesFilter"),
     writes("errorCode=error groups(groupId protocolType groupState=state groupType)"),
 )
-"""The groups that this broker coordinates.
+"""List the groups that this broker coordinates.
 
-4: the states wanted, and each group's state (KIP-518). 5: the same for types of groups (KIP-848).
+Version 4 adds a filter by state, and each group's state (KIP-518), 5 the same for types of groups
+(KIP-848).
 """
 
 DELETE_GROUPS = Api(

@@ -36,7 +36,7 @@ ALTER_REPLICA_LOG_DIRS = Api(
 
 
 def _with_topics(log_dirs: tuple[DescribedLogDir, ...]) -> list[tuple[Any, ...]]:
-    """Error, path, replicas by topic, and sizes of each directory."""
+    """Return error, path, replicas by topic, and sizes of each directory."""
     found = []
     for one in log_dirs:
         topics: dict[str, list[StoredReplica]] = {topic: [] for topic in one.topics}
@@ -56,7 +56,7 @@ DESCRIBE_LOG_DIRS = Api(
         results=_with_topics,
     ),
 )
-"""What lies in the log directories of the broker.
+"""Describe the replicas in the log directories of the broker.
 
-3: an error for the whole answer. 4: size of the volume (KIP-827).
+Version 3 adds an error of the whole response, 4 the size of the volume (KIP-827).
 """

@@ -13,16 +13,16 @@ from ..api import Api, ApiCall, CodecAnswer, reads, writes
 from ..endpoints import addresses
 
 NOT_ASKED = -2147483648
-"""Authorized operations where the client did not ask for them."""
+"""Value of the authorized operations if the client did not ask for them."""
 ALL_CLUSTER_OPERATIONS = 8096
 ALL_TOPIC_OPERATIONS = 3576
-"""Bit sets of all operations of the resource type: what a broker without an authorizer answers."""
+"""Bit sets of all operations on the resource type, which a broker without an authorizer answers."""
 _FIRST_WITH_IDS = 12
 _Asked = Sequence[tuple[str | None, bytes]]
 
 
 def operations(allowed: int | None, asked: bool, all_operations: int) -> int:
-    """The bit set of authorized operations to answer."""
+    """Return the bit set of authorized operations to answer."""
     if not asked:
         return NOT_ASKED
     return all_operations if allowed is None else allowed
@@ -42,16 +42,16 @@ def _metadata(
         if error is not None:
             return CodecAnswer(_refused(asked, error))
         ids = tuple(uuid_text(topic_id) for _, topic_id in asked if topic_id != ZERO_UUID)
-        # KafkaApis.handleTopicMetadataRequest looks for names or for ids.
+        # KafkaApis.handleTopicMetadataRequest looks up either names or ids.
         names = () if ids else tuple(name or "" for name, _ in asked)
     return MetadataRequest(names, may_create, ids, cluster_operations, topic_operations)
 
 
 def _refusal(asked: _Asked, version: int) -> ErrorCode | None:
-    """Why the whole request fails, if it does.
+    """Return the error with which the whole request fails, if it does.
 
-    ``KafkaApis.handleTopicMetadataRequest`` takes ids from version 12 on, and needs names before;
-    a null name among names ends in a NullPointerException.
+    ``KafkaApis.handleTopicMetadataRequest`` accepts ids from version 12 on, and needs names before;
+    a null name among names causes a NullPointerException.
     """
     has_ids = any(topic_id != ZERO_UUID for _, topic_id in asked)
     has_nulls = any(name is None for name, _ in asked)
@@ -61,7 +61,7 @@ def _refusal(asked: _Asked, version: int) -> ErrorCode | None:
 
 
 def _refused(asked: _Asked, error: ErrorCode) -> MetadataResponse:
-    """Nothing but the topics and the error (``MetadataRequest.getErrorResponse``)."""
+    """Return a response of only the topics and the error (``MetadataRequest.getErrorResponse``)."""
     topics = [
         MetadataTopic(error, name or "", False, (), "" if i == ZERO_UUID else uuid_text(i))
         for name, i in asked
@@ -70,7 +70,7 @@ def _refused(asked: _Asked, error: ErrorCode) -> MetadataResponse:
 
 
 def _described(response: MetadataResponse, call: ApiCall) -> tuple[Any, ...]:
-    """Brokers, cluster id, controller, topics, operations on the cluster."""
+    """Return brokers, cluster id, controller, topics, and operations on the cluster."""
     version, request = call.version, call.request
     of_topics = of_cluster = False
     if isinstance(request, MetadataRequest):
@@ -96,10 +96,9 @@ def _described(response: MetadataResponse, call: ApiCall) -> tuple[Any, ...]:
 def _known(
     partitions: Sequence[MetadataPartition], version: int, alive: frozenset[int]
 ) -> list[MetadataPartition]:
-    """The partitions as old clients know them (docs/kafka/administration.md#metadata).
+    """Return the partitions as old clients know them (docs/kafka/administration.md#metadata).
 
-    LISTENER_NOT_FOUND came with version 6. Clients of version 0 cannot be told of brokers that are
-    down.
+    LISTENER_NOT_FOUND exists since version 6. In version 0 replicas on dead brokers are left out.
     """
     found = []
     for one in partitions:
@@ -140,10 +139,11 @@ METADATA = Api(
         topicId=uuid_bytes,
     ),
 )
-"""0: an empty list asks for all topics. 1: null does; racks, controller, internal topics.
-2: cluster id. 4: automatic creation may be declined. 5: offline replicas. 7: leader epochs. 8-10:
-authorized operations of the cluster (then DescribeCluster). 10: topic ids. 12: topics asked for by
-id.
+"""An empty list asks for all topics in version 0, null from 1 on.
+
+Version 1 adds racks, controller and internal topics, 2 the cluster id, 4 a flag against automatic
+creation, 5 offline replicas, 7 leader epochs, 8 authorized operations, 10 topic ids, 12 topics
+requested by id. From 11 on DescribeCluster has the authorized operations of the cluster.
 """
 
 _BROKERS, _CONTROLLERS = 1, 2
@@ -151,7 +151,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class WrongEndpointType:
-    """The client asked a broker for controllers."""
+    """The response to a client that asked a broker for endpoints of another type."""
 
     endpoint_type: int
 
@@ -163,7 +163,7 @@ def _describe_cluster(with_operations: bool, endpoint_type: int) -> MetadataRequ
 
 
 def _cluster(response: MetadataResponse | WrongEndpointType, call: ApiCall) -> tuple[Any, ...]:
-    """Error and message, cluster id, controller, brokers, operations."""
+    """Return error and message, cluster id, controller, brokers, and operations."""
     if isinstance(response, WrongEndpointType):
         return *_refused_type(response.endpoint_type), "", -1, (), NOT_ASKED
     asked = call.request is not None and call.request.include_cluster_authorized_operations
@@ -191,7 +191,7 @@ DESCRIBE_CLUSTER = Api(
         of=_cluster,
     ),
 )
-"""Cluster id, controller and brokers (KIP-700). 1: the kind of endpoint (KIP-919).
+"""List cluster id, controller and brokers (KIP-700). Version 1 adds the type of endpoint (KIP-919).
 
-To the backend it is a Metadata request for no topic.
+The backend gets a Metadata request for no topic instead.
 """

@@ -1,4 +1,4 @@
-"""Offsets of a partition: by time, by leader epoch, and the first one kept."""
+"""Offsets of a partition: by time, by leader epoch, and the first offset that is kept."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def _list_offsets(
 
 
 def _listed(response: ListOffsetsResponse, call: ApiCall) -> ListOffsetsResponse:
-    """OFFSET_NOT_AVAILABLE came with version 5 (docs/kafka/offsets-and-epochs.md#listoffsets)."""
+    """Replace OFFSET_NOT_AVAILABLE, which exists since version 5
+    (docs/kafka/offsets-and-epochs.md#listoffsets)."""
     if call.version >= 5:
         return response
     new, told = ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.LEADER_NOT_AVAILABLE
@@ -56,10 +57,11 @@ LIST_OFFSETS = Api(
         topics=by_topic,
     ),
 )
-"""The offset at a time, or the first or last one.
+"""Look up the offset at a time, or the first or last offset.
 
-0: a list of offsets instead of one. 2: isolation level. 4: leader epochs. 7: the offset of the
-greatest timestamp, -3 (KIP-734). 8 and 9 only add special timestamps of tiered storage.
+Version 0 returns a list of offsets instead of one. 2 adds the isolation level, 4 leader epochs, 7
+the offset of the greatest timestamp, -3 (KIP-734). 8 and 9 only add special timestamps of tiered
+storage.
 """
 
 DELETE_RECORDS = Api(
@@ -76,7 +78,7 @@ DELETE_RECORDS = Api(
         topics=by_topic,
     ),
 )
-"""Forget the records before an offset."""
+"""Delete the records before an offset."""
 
 
 def _offset_for_leader_epoch(
@@ -99,8 +101,8 @@ OFFSET_FOR_LEADER_EPOCH = Api(
         topics=by_topic,
     ),
 )
-"""Where a leader epoch ends (KIP-101).
+"""Look up the end offset of a leader epoch (KIP-101).
 
-1: the epoch that the end offset belongs to (KIP-279). 2: current leader epoch (KIP-320). 3: replica
-id, so that a consumer can be told from a follower.
+Version 1 adds the epoch to which the end offset belongs (KIP-279), 2 the current leader epoch
+(KIP-320), 3 the replica id, which distinguishes consumers from followers.
 """

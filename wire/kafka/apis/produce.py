@@ -1,6 +1,6 @@
-"""Produce: record batches for partitions, acknowledged as ``acks`` asks.
+"""Produce: append record batches to partitions, and acknowledge them as ``acks`` requires.
 
-The hot path: records stay a view of the received frame.
+This is a hot path: records stay a view of the received frame.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def _produce(
 
 
 def _takes_long(partitions: Sequence[ProducePartition]) -> bool:
-    """Return whether these are so many records, or may be when they are decompressed, that others
-    would notice it if they were looked through in one go."""
+    """Return whether there are, or may be after decompression, so many records that validating all
+    of them at once would delay other clients noticeably."""
     compressed_bytes = record_count = 0
     for entry in partitions:
         records = entry.records
@@ -73,7 +73,7 @@ def _join(responses: tuple[ProduceResponse, ...]) -> ProduceResponse:
 
 
 def _produced(response: ProduceResponse, call: ApiCall) -> tuple[Any, ...]:
-    """Time of throttling, results by topic, endpoints of the leaders that they name."""
+    """Return throttle time, results by topic, and endpoints of current leaders."""
     results: Sequence[ProducePartitionResponse] = response.partitions
     for one in results:
         if one.error is not _NONE or one.error_message or one.current_leader:
@@ -86,8 +86,8 @@ def _produced(response: ProduceResponse, call: ApiCall) -> tuple[Any, ...]:
 
 
 def _known(result: ProducePartitionResponse, version: int) -> ProducePartitionResponse:
-    """The result for a client of this version: error 56 came with version 4, 90 never appears
-    (docs/kafka/produce.md#answers); without an error there is nothing to explain."""
+    """Return the result as clients of this version know it: error 56 exists since version 4, 90 is
+    never sent (docs/kafka/produce.md#answers), and a success has neither message nor leader."""
     error = result.error
     if error is _NONE and not result.record_errors:
         return replace(result, error_message=None, current_leader=None)
@@ -112,9 +112,9 @@ PRODUCE = Api(
         of=_produced,
     ),
 )
-"""Below 3 records have the formats v0 and v1, which the log converts when it appends.
+"""Below version 3 records have the formats v0 and v1, which the log converts when it appends them.
 
-1: throttle time. 2: append time. 3: transactional id, format v2 only. 5: log start offset.
-8: record errors and message (KIP-467). 10: the current leader where the wrong broker was asked
-(KIP-951).
+Version 1 adds the throttle time, 2 the append time, 3 the transactional id, with format v2 only, 5
+the log start offset, 8 record errors and message (KIP-467), 10 the current leader if the broker
+asked is not the leader (KIP-951).
 """

@@ -36,7 +36,7 @@ def _describe(
 def _described(
     response: DescribeClientQuotasResponse, _call: ApiCall
 ) -> tuple[ErrorCode, str | None, Any]:
-    """With an error there are no entries; without one the message is empty and not null."""
+    """Return error, message and entries; the message is empty, not null, if there is no error."""
     if response.error is not ErrorCode.NONE:
         return response.error, response.error_message, None
     return response.error, response.error_message or "", response.entries
@@ -54,7 +54,7 @@ DESCRIBE_CLIENT_QUOTAS = Api(
         of=_described,
     ),
 )
-"""Quotas that a filter matches."""
+"""List the quotas that a filter matches."""
 
 
 def _alter(

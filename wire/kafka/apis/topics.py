@@ -29,7 +29,7 @@ _SOURCE_TOPIC = 1
 
 
 def _with_entries(topics: tuple[TopicResult, ...]) -> list[TopicResult]:
-    """The configuration is an empty array, never null: Java's admin client fails on null."""
+    """Return the topics with arrays of configurations, as Java's admin client fails on null."""
     return [
         replace(
             topic,
@@ -56,10 +56,10 @@ CREATE_TOPICS = Api(
         topicId=uuid_bytes,
     ),
 )
-"""New topics, by counts or by a replica assignment.
+"""Create topics with numbers of partitions and replicas, or with a replica assignment.
 
-1: validate only, error message. 4: -1 takes the broker's default (KIP-464). 5: partitions,
-replication factor and configs are answered (KIP-525). 7: topic id.
+Version 1 adds validation only and the error message, 4 the value -1 for the broker's defaults
+(KIP-464), 5 partitions, replication factor and configs in the response (KIP-525), 7 the topic id.
 """
 
 
@@ -85,7 +85,8 @@ def _delete_topics(
 def _deleted(
     response: DeleteTopicsResponse, call: ApiCall
 ) -> tuple[int, list[tuple[str | None, str, ErrorCode, str | None]]]:
-    """A topic that was asked for by its id has no name, unless it is the empty one asked for."""
+    """Return throttle time and results. From version 6 on, the name of a topic requested by id is
+    null if it is empty."""
     version, request = call.version, call.request
     empty_name = isinstance(request, DeleteTopicsRequest) and "" in request.topics
     results: list[tuple[str | None, str, ErrorCode, str | None]] = []
@@ -108,10 +109,10 @@ DELETE_TOPICS = Api(
         topicId=uuid_bytes,
     ),
 )
-"""Topics by name, or by id.
+"""Delete topics by name, or by id.
 
-3: TOPIC_DELETION_DISABLED, before that INVALID_REQUEST. 5: error message (KIP-599). 6: topic ids
-(KIP-516).
+Version 3 adds TOPIC_DELETION_DISABLED in place of INVALID_REQUEST, 5 the error message (KIP-599), 6
+topic ids (KIP-516).
 """
 
 CREATE_PARTITIONS = Api(
@@ -124,7 +125,7 @@ CREATE_PARTITIONS = Api(
     ),
     writes("throttleTimeMs results=topics(name errorCode=error errorMessage)"),
 )
-"""More partitions for topics (KIP-195). 3 only adds an error of quotas."""
+"""Add partitions to topics (KIP-195). Version 3 only adds an error of quotas."""
 
 
 def _elect_leaders(
@@ -143,7 +144,7 @@ def _elect_leaders(
 
 
 def _elected(response: ElectLeadersResponse, call: ApiCall) -> ElectLeadersResponse:
-    """Version 0 has no place for the error of all: every partition asked for carries it."""
+    """Return the response; in version 0 every requested partition has the error of the whole."""
     if call.version >= 1 or response.error is ErrorCode.NONE or call.request is None:
         return response
     asked = call.request.partitions or ()
@@ -167,7 +168,8 @@ ELECT_LEADERS = Api(
 )
 """Elect the preferred or an unclean leader (KIP-183, KIP-460).
 
-0: preferred only, no error for the whole answer. 1: the kind of election.
+Version 0 only elects preferred leaders. 1 adds the kind of election and an error of the whole
+response.
 """
 
 
@@ -184,7 +186,7 @@ ALTER_PARTITION_REASSIGNMENTS = Api(
         responses=by_topic,
     ),
 )
-"""Move replicas, or cancel a move with null for the replicas (KIP-455)."""
+"""Reassign replicas, or cancel a reassignment with null for the replicas (KIP-455)."""
 
 LIST_PARTITION_REASSIGNMENTS = Api(
     46,
@@ -200,4 +202,4 @@ LIST_PARTITION_REASSIGNMENTS = Api(
         topics=by_topic,
     ),
 )
-"""The moves of replicas that are going on; null topics ask for all (KIP-455)."""
+"""List the ongoing reassignments; null for the topics asks for all (KIP-455)."""

@@ -27,7 +27,7 @@ from ..topics import PARTITION_ERRORS, Topics, by_topic, partitions_of
 
 
 def _fenced_before(version: int) -> Callable[[Any, ApiCall], Any]:
-    """Give the response as clients of versions before this one know it (KIP-588)."""
+    """Return a function that replaces PRODUCER_FENCED in responses below ``version`` (KIP-588)."""
 
     def known(response: Any, call: ApiCall) -> Any:
         if call.version < version and response.error is ErrorCode.PRODUCER_FENCED:
@@ -42,9 +42,9 @@ INIT_PRODUCER_ID = Api(
     reads(InitProducerIdRequest, "transactionalId transactionTimeoutMs producerId producerEpoch"),
     writes("errorCode=error producerId producerEpoch", of=_fenced_before(4)),
 )
-"""An id and an epoch for an idempotent or transactional producer.
+"""Get an id and an epoch for an idempotent or transactional producer.
 
-3: the producer's present id and epoch (KIP-360). 4: PRODUCER_FENCED, before that
+Version 3 adds the producer's present id and epoch (KIP-360), 4 PRODUCER_FENCED in place of
 INVALID_PRODUCER_EPOCH. 5 only adds an error of KIP-890.
 """
 
@@ -63,7 +63,7 @@ def _add_partitions(
 
 
 def _added(response: AddPartitionsToTxnResponse, call: ApiCall) -> tuple[ErrorCode, Any, Any]:
-    """Error and results of transactions, and the results of the only one before version 4."""
+    """Return error and results of transactions, and the only transaction's results before 4."""
 
     def told(error: ErrorCode) -> ErrorCode:
         if error is ErrorCode.PRODUCER_FENCED and call.version < 2:
@@ -96,10 +96,10 @@ ADD_PARTITIONS_TO_TXN = Api(
         of=_added,
     ),
 )
-"""Partitions that a transaction is about to write to.
+"""Add partitions to a transaction before it writes to them.
 
-2: PRODUCER_FENCED, before that INVALID_PRODUCER_EPOCH (KIP-588). 4: between brokers, several
-transactions at once, which may be verified only (KIP-890). 5 only adds an error.
+Version 2 adds PRODUCER_FENCED in place of INVALID_PRODUCER_EPOCH (KIP-588), 4, between brokers,
+several transactions at once, which may be verified only (KIP-890). 5 only adds an error.
 """
 
 ADD_OFFSETS_TO_TXN = Api(
@@ -107,7 +107,7 @@ ADD_OFFSETS_TO_TXN = Api(
     reads(AddOffsetsToTxnRequest, "transactionalId producerId producerEpoch groupId"),
     writes("errorCode=error", of=_fenced_before(2)),
 )
-"""A transaction is about to commit offsets of a group."""
+"""Add a group to a transaction before it commits offsets of the group."""
 
 END_TXN = Api(
     26,
@@ -137,8 +137,8 @@ WRITE_TXN_MARKERS = Api(
         topics=by_topic,
     ),
 )
-"""A transaction coordinator ends transactions on partitions, or an administrator does who aborts a
-hanging one."""
+"""End transactions on partitions, as a transaction coordinator does, or an administrator who aborts
+a hanging transaction."""
 
 
 DESCRIBE_PRODUCERS = Api(
@@ -152,7 +152,7 @@ DESCRIBE_PRODUCERS = Api(
         topics=by_topic,
     ),
 )
-"""The producers that the leader of a partition knows (KIP-664)."""
+"""List the producers that the leader of a partition knows (KIP-664)."""
 
 
 def _numbers(partitions: tuple[TopicPartition, ...]) -> Any:
@@ -172,7 +172,7 @@ DESCRIBE_TRANSACTIONS = Api(
         topics=_numbers,
     ),
 )
-"""What a coordinator knows of transactional ids (KIP-664)."""
+"""Describe transactions by their transactional ids, as the coordinator knows them (KIP-664)."""
 
 LIST_TRANSACTIONS = Api(
     66,
@@ -182,9 +182,9 @@ LIST_TRANSACTIONS = Api(
         "transactionStates=transactions(transactionalId producerId transactionState=state)"
     ),
 )
-"""The transactional ids of one coordinator (KIP-664).
+"""List the transactional ids of one coordinator (KIP-664).
 
-1: only transactions open for longer than a time (KIP-994).
+Version 1 adds a filter for transactions that have been open for longer than a time (KIP-994).
 """
 
 ALLOCATE_PRODUCER_IDS = Api(
@@ -192,7 +192,7 @@ ALLOCATE_PRODUCER_IDS = Api(
     reads(AllocateProducerIdsRequest, "brokerId brokerEpoch"),
     writes("errorCode=error producerIdStart=first_producer_id producerIdLen=count"),
 )
-"""A broker asks the controller for producer ids (KIP-730).
+"""Give a broker a block of producer ids from the controller (KIP-730).
 
-As for AlterPartition, whoever sends it over TCP is a client.
+As with AlterPartition, a sender over TCP is a client.
 """

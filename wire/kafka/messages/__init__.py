@@ -1,1 +1,1 @@
-"""Kafka's messages: the table of their fields, and what reads and writes them by it."""
+"""Kafka's messages: the table of their fields, and the readers and writers generated from it."""

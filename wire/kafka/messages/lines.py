@@ -1,4 +1,4 @@
-"""Source of Python as it grows, line by line."""
+"""Python source that is generated line by line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Lines:
-    """The body of a function."""
+    """The lines of a function's body."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -15,18 +15,18 @@ class Lines:
         self._names = 0
 
     def line(self, text: str) -> None:
-        """Add a line."""
+        """Add a line with the current indentation."""
         self.lines.append(self._indent + text)
 
     @contextlib.contextmanager
     def deeper(self) -> Iterator[None]:
-        """Put what is added within below the line before."""
+        """Indent the lines that are added in this context."""
         before = self._indent
         self._indent += " "
         yield
         self._indent = before
 
     def new(self, name: str) -> str:
-        """A name that stands nowhere else."""
+        """Return a name that is not used yet."""
         self._names += 1
         return f"{name}_{self._names}"

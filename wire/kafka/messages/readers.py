@@ -1,10 +1,10 @@
 """Readers of Kafka's messages, compiled from the table on first use.
 
-The source of a reader is one function without calls for the fields of its version: neighbouring
-fields of a fixed size, and the length of what follows them, are unpacked at once.
+A reader is generated as one function for all fields of its version, without a call per field:
+neighbouring fields of a fixed size, with the length of the field after them, are unpacked at once.
 
 Values are numbers, ``str``, uuids as 16 bytes, ``bytes``, tuples of these, and views of the data
-for records. A field that the version does not have is its default. Nonsense raises
+for records. A field that the version does not have gets its default. Malformed data raises
 ``ClientError``, ``struct.error`` or ``UnicodeDecodeError``.
 """
 
@@ -23,8 +23,8 @@ from .varints import Buffer, beyond, tagged_fields, unsigned_varint
 
 Maker = Callable[..., Any]
 Reader = Callable[[Buffer, Any], tuple[Any, int]]
-"""Takes a message from its first byte on, and what is known beside; gives what was read, and how
-many bytes it has."""
+"""Takes the bytes of a message and its context (``ApiCall``); returns the value that was read, and
+its number of bytes."""
 
 CODES: Mapping[str, str] = {
     "int8": "b",
@@ -37,18 +37,18 @@ CODES: Mapping[str, str] = {
     "bool": "?",
     "uuid": "16s",
 }
-"""What ``struct`` calls the types of a fixed size."""
+"""Format characters of ``struct`` for the types of a fixed size."""
 CALL = "call"
-"""In a selection: what is known beside the message."""
+"""Word in a selection that stands for the context of the message."""
 
 
 def reader(
     found: Message, version: int, make: Maker, selected: str, makers: Mapping[str, Maker]
 ) -> Reader:
-    """Return what reads a message in this version.
+    """Return the reader of a message in this version.
 
-    ``make`` is called with the values that are selected. Those of a structure within are a tuple.
-    The maker of a field's name makes something else of its value.
+    ``make`` is called with the selected values; those of an inner structure are a tuple. A maker
+    named like a field converts its value.
     """
     source = _ReaderSource(found, version, makers)
     with source.function("read(data, call)"):
@@ -78,12 +78,12 @@ def _null(kind: str) -> ClientError:
 
 
 def _default(field: Field) -> str:
-    """Return what stands for the value of a field that is not there; for a structure it is None."""
+    """Return the source of an absent field's value: its default, None for a structure."""
     return repr(None if field.kind == "{}" else field.default)
 
 
 class _ReaderSource(Lines):
-    """The source of a reader as it grows: its function, before it those of tagged fields."""
+    """The source of a reader while it is generated: its function, after those of tagged fields."""
 
     def __init__(self, found: Message, version: int, makers: Mapping[str, Maker]) -> None:
         super().__init__()
@@ -102,15 +102,15 @@ class _ReaderSource(Lines):
         self._version = version
         self._flexible = includes(found.flexible, version)
         self._has_records = found.has_records
-        """Else the data are copied once, because strings of bytes are cut faster than of views."""
+        """If False, the data are first copied to ``bytes``, which are sliced faster than views."""
         self._codes = ""
-        """What is unpacked next, as ``struct`` calls it."""
+        """``struct`` format of the values to unpack next."""
         self._targets: list[str] = []
-        """What it is assigned to."""
+        """Names to which these values are assigned."""
 
     @contextlib.contextmanager
     def function(self, head: str) -> Iterator[None]:
-        """A function of its own around the lines that are added within."""
+        """Add a separate function, whose body is the lines added in this context."""
         before = self.lines, self._indent
         self.lines, self._indent = [], " "
         yield
@@ -120,7 +120,7 @@ class _ReaderSource(Lines):
         self.lines, self._indent = before
 
     def structure(self, fields: Sequence[Field], taken: Sequence[Selected]) -> str:
-        """Read the fields of a structure; gives the tuple of those that are taken."""
+        """Add code that reads a structure; return the source of the tuple of selected values."""
         inner = {one.field: one.inner for one in taken}
         values: dict[str, str] = {CALL: CALL}
         tagged: list[Field] = []
@@ -146,7 +146,7 @@ class _ReaderSource(Lines):
     def _tagged(
         self, tags: str, tagged: Sequence[Field], inner: Mapping[str, Sequence[Selected]]
     ) -> dict[str, str]:
-        """Read the tagged fields that are there; gives what they are called."""
+        """Add code that reads the tagged fields; return the names of their values."""
         values = {field.name: self.new(field.name) for field in tagged}
         for field in tagged:
             self.line(f"{values[field.name]} = {_default(field)}")
@@ -160,7 +160,7 @@ class _ReaderSource(Lines):
         return values
 
     def _value_reader(self, field: Field, taken: Sequence[Selected]) -> str:
-        """The name of a function that reads what is in a tagged field."""
+        """Add a function that reads the content of a tagged field, and return its name."""
         read = self.new("read")
         with self.function(f"{read}(data, call)"):
             self._field(field, "value", taken)
@@ -193,7 +193,7 @@ class _ReaderSource(Lines):
             self._inner_structure(field, target, False, taken)
 
     def _sized(self, kind: str, target: str, nullable: bool) -> None:
-        """A string, bytes or records."""
+        """Add code that reads a string, bytes or records."""
         size = self._size("h" if kind == "string" else "i")
         stop = self.new("stop")
         with self._unless_null(size, kind, target, nullable):
@@ -236,7 +236,7 @@ class _ReaderSource(Lines):
         self.line(f"at = {stop}")
 
     def _size(self, code: str) -> str:
-        """Read a length; gives what it is called."""
+        """Add code that reads a length, and return the name of its value."""
         size = self.new("size")
         self._unpack("B" if self._flexible else code, size)
         self._flush()
@@ -261,7 +261,7 @@ class _ReaderSource(Lines):
         self._targets.append(target)
 
     def _flush(self) -> None:
-        """Unpack what has been gathered."""
+        """Add code that unpacks the gathered values."""
         codes, targets = self._codes, ", ".join(self._targets)
         if not codes:
             return

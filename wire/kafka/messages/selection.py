@@ -1,17 +1,17 @@
-"""Selections: the fields that an API takes of a message, and its names for them.
+"""Selections: the fields that an API uses of a message, and its names for them.
 
-A selection is a text of words, one for each field by Kafka's name::
+A selection is a text with a word for each field, by Kafka's name::
 
     errorCode=error members(memberId groupInstanceId=instance_id) topics[name errorCode]
 
-What stands in parentheses is selected from the objects of an array or a structure, or from one.
-``field=attribute`` tells the attribute, which may be one of another (``topic_partition.topic``).
-Without it the attribute is called as the field, in snake case.
+Parentheses enclose the fields of the objects in an array, or of the object of a structure.
+``field=attribute`` names the attribute of the object, which may be nested
+(``topic_partition.topic``). Otherwise the attribute has the field's name in snake case.
 
-What stands in brackets are the parts of a tuple, in this order. ``field=attribute`` tells an
-attribute of the part.
+Brackets enclose the parts of a tuple, in order. There, ``field=attribute`` names an attribute of
+the part.
 
-Where messages are read a selection has no attributes, and structures become tuples.
+A selection for a reader has no attributes, and all structures become tuples.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _CAPITAL = re.compile(r"(?=[A-Z])")
 
 
 class Selected(NamedTuple):
-    """A field that is taken."""
+    """A selected field."""
 
     field: str
     attribute: str
-    """Empty where none is told."""
+    """Attribute given for the field; empty if none is."""
     is_tuple: bool
-    """Whether it holds tuples, or else objects."""
+    """True if the field holds tuples, False if it holds objects or no structure."""
     inner: list[Selected]
-    """What is taken of what it holds."""
+    """Fields selected from the structures in this field."""
 
 
 def selection(text: str) -> list[Selected]:
-    """The fields that a text selects."""
+    """Parse a selection."""
     levels: list[list[Selected]] = [[]]
     for field, attribute, opening in _WORD.findall(text):
         if not field:
@@ -50,5 +50,5 @@ def selection(text: str) -> list[Selected]:
 
 
 def snake_case(name: str) -> str:
-    """``groupId`` is ``group_id``."""
+    """Return a name in snake case: ``group_id`` for ``groupId``."""
     return _CAPITAL.sub("_", name).lower()

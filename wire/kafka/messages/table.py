@@ -1,10 +1,10 @@
 """The fields of Kafka's messages, as ``messages.tsv`` lists them for every API and version.
 
-The table is derived from Kafka's own message definitions. The lines of a message stand together; an
-empty line is between two messages. The first line has key, name, request or response, versions,
-flexible versions (KIP-482). Each other line is a field: name, type, versions, and what else there
-is to say. The number of dots tells how deep the field lies: fields below an array ``[]`` or a
-structure ``{}`` are those of its elements.
+The table is derived from Kafka's own message definitions. Each message is a block of lines, with an
+empty line between blocks. The first line has key, name, request or response, versions, and flexible
+versions (KIP-482). Each other line is a field: name, type, versions, and optional ``null=``,
+``tag=`` and ``default=``. The number of dots is the depth of the field: fields below an array
+``[]`` or a structure ``{}`` belong to its elements.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ class Field:
     def __init__(self, name: str, kind: str, versions: Versions) -> None:
         self.name: str = name
         self.kind: str = kind
-        """Kafka's name of the type; ``[]`` before that of elements, ``{}`` for a structure."""
+        """Kafka's name of the type, after ``[]`` for an array; ``{}`` for a structure, and ``[]``
+        alone for an array of structures."""
         self.versions: Versions = versions
         self.nullable: Versions = NO_VERSIONS
         self.tag: int = -1
         self.tagged: Versions = NO_VERSIONS
-        """The versions in which it is a tagged field (KIP-482)."""
+        """Versions in which the field is tagged (KIP-482)."""
         self.default_text: str | None = None
         self.children: list[Field] = []
 
@@ -47,7 +48,7 @@ class Field:
 
     @property
     def default(self) -> Any:
-        """Its value where nobody gives one."""
+        """Value of the field if none is given."""
         text, kind = self.default_text, self.kind
         if text == "null":
             return None
@@ -75,7 +76,7 @@ class Message:
 
     def __init__(self, name: str, versions: Versions, flexible: Versions) -> None:
         self.name: str = name
-        """Such as ``FetchRequest``."""
+        """Name such as ``FetchRequest``."""
         self.versions: Versions = versions
         self.flexible: Versions = flexible
         self.fields: list[Field] = []
@@ -91,7 +92,8 @@ def includes(versions: Versions, version: int) -> bool:
 
 @functools.cache
 def with_nulls(found: Message) -> Message:
-    """The same message as careless programs read and write it: whatever has a size may be null."""
+    """Return a message in which every field may be null that is not a structure, as lax programs
+    read it."""
     changed = Message(found.name, found.versions, found.flexible)
     changed.fields = [_with_nulls(field) for field in found.fields]
     return changed
@@ -107,7 +109,7 @@ def _with_nulls(field: Field) -> Field:
 
 @functools.cache
 def message(key: int, direction: Direction) -> Message:
-    """The message with its fields; ``KeyError`` if Kafka has none."""
+    """Return the message of an API with its fields; raise ``KeyError`` if Kafka has none."""
     section = _sections()[key, direction]
     lines = section.splitlines()
     _, api, _, versions, flexible = lines[0].split("\t")
@@ -125,14 +127,14 @@ def message(key: int, direction: Direction) -> Message:
 
 
 def version_range(key: int) -> VersionRange:
-    """The versions of an API that the table has."""
+    """Return the versions of an API in the table."""
     head = _sections()[key, "request"].split("\n", 1)[0]
     return VersionRange(*_versions(head.split("\t")[3]))
 
 
 @functools.cache
 def _sections() -> dict[tuple[int, str], str]:
-    """The lines of each message by key and direction; few are looked at closely."""
+    """Return the lines of each message by key and direction; most are never parsed."""
     loader: Any = __spec__.loader
     text: str = loader.get_data(os.path.join(os.path.dirname(__file__), "messages.tsv")).decode()
     found: dict[tuple[int, str], str] = {}

@@ -1,4 +1,4 @@
-"""Unsigned varints, and the tagged fields that they delimit (KIP-482)."""
+"""Unsigned varints, and tagged fields, whose sizes they encode (KIP-482)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from ....protocol.errors import ClientError
 Buffer = bytes | bytearray | memoryview
 _SHIFT_MAX = 28
 ONE_BYTE = [bytes((value,)) for value in range(0x80)]
-"""The varints of one byte."""
+"""All varints of one byte, by value."""
 
 
 def unsigned_varint(data: Buffer, at: int) -> tuple[int, int]:
-    """A varint of up to 5 bytes, and where it ends."""
+    """Read a varint of up to 5 bytes; return its value and the position after it."""
     try:
         byte = data[at]
         value = byte & 0x7F
@@ -29,7 +29,8 @@ def unsigned_varint(data: Buffer, at: int) -> tuple[int, int]:
 
 
 def tagged_fields(data: Buffer, at: int) -> tuple[dict[int, Buffer], int]:
-    """The tagged fields at the end of a structure: tag -> value; and where they end."""
+    """Read the tagged fields at the end of a structure; return tag -> value, and the position after
+    them."""
     found: dict[int, Buffer] = {}
     count, at = unsigned_varint(data, at)
     for _ in range(count):
@@ -43,12 +44,12 @@ def tagged_fields(data: Buffer, at: int) -> tuple[dict[int, Buffer], int]:
 
 
 def beyond(size: int, left: int) -> ClientError:
-    """The error of a field that does not fit in."""
+    """Return the error for a field that extends beyond the data."""
     return ClientError(f"a field of {size} bytes where {left} are left")
 
 
 def encoded_varint(value: int) -> bytes:
-    """A varint of 32 bits, unsigned."""
+    """Encode an unsigned varint of up to 32 bits."""
     if value < 0x80:
         return ONE_BYTE[value]
     if value < 0x4000:

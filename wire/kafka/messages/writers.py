@@ -1,7 +1,8 @@
 """Writers of Kafka's messages, compiled from the table on first use.
 
-The source of a writer is one function without calls for the fields of its version: neighbouring
-fields of a fixed size are packed at once. What the version does not have is left out.
+A writer is generated as one function for all fields of its version, without a call per field:
+neighbouring fields of a fixed size are packed at once. Fields that the version does not have are
+left out.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from .table import Field, Message, includes
 from .varints import ONE_BYTE, Buffer, encoded_varint
 
 Writer = Callable[[Any, Any, list[Buffer]], None]
-"""Takes what is written, what is known beside, and a list to which it appends the bytes."""
+"""Takes the value to write, its context (``ApiCall``), and a list to which it appends the bytes."""
 THROTTLE = "throttleTimeMs"
 
 
 def writer(found: Message, version: int, selected: str, makers: Mapping[str, Maker]) -> Writer:
-    """Return what writes a message in this version.
+    """Return the writer of a message in this version.
 
-    It takes an object with the attributes that are selected, or a tuple if brackets are around the
-    selection. The maker of a field's name makes its value. What is not selected has its default. A
-    tagged field is left out if it is None.
+    The writer takes an object with the selected attributes, or a tuple if brackets enclose the
+    selection. A maker named like a field converts its value. A field that is not selected gets its
+    default. A tagged field is left out if its value is None.
     """
     text = selected if selected.startswith("[") else f"({selected})"
     (whole,) = selection(f"whole{text}")
@@ -43,11 +44,11 @@ _SMALL_ARRAYS = {
     size: [Struct(f">{size}{count}i").pack for count in range(_SMALL_ARRAY_MAX + 1)]
     for size in "Bi"
 }
-"""What packs few ``int32`` after their number, in either encoding of that."""
+"""Packers of up to eight ``int32`` after their count, by the format of the count and the count."""
 
 
 def _tagged(fields: Sequence[tuple[int, list[Buffer]]]) -> bytes:
-    """The tagged fields at the end of a structure, in the order of their tags."""
+    """Encode the tagged fields at the end of a structure, in the order of their tags."""
     encoded = [encoded_varint(len(fields))]
     for tag, parts in fields:
         value = b"".join(parts)
@@ -56,7 +57,7 @@ def _tagged(fields: Sequence[tuple[int, list[Buffer]]]) -> bytes:
 
 
 class _WriterSource(Lines):
-    """The source of a writer as it grows."""
+    """The source of a writer while it is generated."""
 
     def __init__(self, found: Message, version: int, makers: Mapping[str, Maker]) -> None:
         super().__init__()
@@ -72,13 +73,13 @@ class _WriterSource(Lines):
             **{f"make_{name}": maker for name, maker in makers.items()},
         }
         self._codes = ""
-        """What is packed next, as ``struct`` calls it."""
+        """``struct`` format of the values to pack next."""
         self._values: list[str] = []
         self._out = "parts"
-        """The list that gets it."""
+        """Name of the list to which the bytes are appended."""
 
     def structure(self, fields: Sequence[Field], holder: str, taken: Selected) -> None:
-        """Write the fields of a structure that something holds."""
+        """Add code that writes the fields of a structure, which the variable ``holder`` holds."""
         inner = {one.field: one for one in taken.inner}
         values = self._values_of(holder, taken)
         tagged: list[Field] = []
@@ -97,7 +98,7 @@ class _WriterSource(Lines):
         self._flush()
 
     def _values_of(self, holder: str, taken: Selected) -> dict[str, str]:
-        """Return what stands for the values of the fields that are taken."""
+        """Return the source of the value of each selected field."""
         values: dict[str, str] = {}
         for one in taken.inner:
             if taken.is_tuple:
@@ -145,7 +146,8 @@ class _WriterSource(Lines):
 
     @contextlib.contextmanager
     def _unless(self, condition: str, code: str, values: Sequence[str]) -> Iterator[None]:
-        """Write what is added within, unless a condition holds: then what the code packs."""
+        """Add code that packs ``values`` if ``condition`` holds, and otherwise runs the lines added
+        in this context."""
         codes, before = self._codes, self._values
         self._codes, self._values = codes + code, [*before, *values]
         self.line(f"if {condition}:")
@@ -184,7 +186,7 @@ class _WriterSource(Lines):
             self._present(field, name, taken)
 
     def _present(self, field: Field, name: str, taken: Selected | None) -> None:
-        """Write what is not null and not of a fixed size."""
+        """Add code that writes a value that is not null and has no fixed size."""
         if field.kind == "{}":
             self.structure(field.children, name, taken or Selected(field.name, "", False, []))
         elif field.is_array:
@@ -198,7 +200,7 @@ class _WriterSource(Lines):
             self._sized("i", name)
 
     def _records(self, name: str) -> None:
-        """Batches, which have bytes as ``data``; these are not copied."""
+        """Add code that writes batches, whose bytes (``data``) are not copied."""
         size = self.new("size")
         self.line(f"{size} = 0")
         self.line(f"for batch in {name}: {size} += len(batch.data)")
@@ -229,7 +231,7 @@ class _WriterSource(Lines):
                 self.structure(field.children, item, taken)
 
     def _int32s(self, name: str) -> None:
-        """Write an array of ``int32``, as most arrays of numbers are, and short ones."""
+        """Add code that writes an array of ``int32``, the most common one, and fast if short."""
         self._flush()
         count = self.new("count")
         self.line(f"{count} = len({name})")
@@ -242,7 +244,7 @@ class _WriterSource(Lines):
         self.line(f"else: add_{self._out}(small_arrays[{count}]({told}, *{name}))")
 
     def _sized(self, code: str, name: str) -> None:
-        """Write a length, and so many bytes."""
+        """Add code that writes bytes after their length."""
         self._size(code, f"len({name})")
         self._flush()
         self.line(f"add_{self._out}({name})")
@@ -262,7 +264,7 @@ class _WriterSource(Lines):
         self._values.append(value)
 
     def _flush(self) -> None:
-        """Pack what has been gathered."""
+        """Add code that packs the gathered values."""
         codes, values = self._codes, ", ".join(self._values)
         if not codes:
             return

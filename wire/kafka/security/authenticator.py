@@ -1,7 +1,7 @@
 """The state of a client's SASL authentication on one connection.
 
-Kafka: ``SaslServerAuthenticator``, and what ``KafkaChannel`` and ``Selector`` do about sessions
-that expire (KIP-368).
+Kafka: ``SaslServerAuthenticator``, and the handling of expired sessions in ``KafkaChannel`` and
+``Selector`` (KIP-368).
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ class AuthenticationStep:
 
     answer: Sequence[Buffer] = ()
     failure: str | None = None
-    """Why the client is refused; None: it goes on."""
+    """Reason why the client is refused; None if the authentication continues."""
     is_delayed: bool = True
-    """Whether a refused client waits for the answer and the end of the connection."""
+    """True if the answer to a refused client and the end of its connection are delayed."""
 
 
 class Authenticator:
-    """Takes the frames of one connection until its client is known, and again when that expires."""
+    """Handles the frames of one connection until its client is authenticated, and when it
+    re-authenticates."""
 
     def __init__(self, settings: SaslSettings, codec: Codec) -> None:
         self._settings = settings
@@ -58,16 +59,16 @@ class Authenticator:
         self._server: SaslServer | None = None
         self._mechanism = ""
         self._previous: tuple[str, str] | None = None
-        """Mechanism and principal that are kept when the client authenticates again."""
+        """Mechanism and principal that a re-authentication must not change; None before one."""
         self._wraps_tokens = False
         self._expires_at_ms: int | None = None
         self._begun_again_at_ms = 0
         self.principal: str | None = None
-        """None until the client is known."""
+        """Principal of the client; None until the client is authenticated."""
         self.is_token_authenticated: bool = False
 
     def receive(self, frame: Buffer) -> AuthenticationStep | None:
-        """Take a frame; None if it is a request of a client that is known."""
+        """Handle a frame; return None if it is a request of an authenticated client."""
         if self._state is _State.COMPLETE:
             step = self._check_session(frame)
             if step is not None or self._state is _State.COMPLETE:
@@ -86,7 +87,7 @@ class Authenticator:
     # -- sessions --------------------------------------------------------------------------------
 
     def _check_session(self, frame: Buffer) -> AuthenticationStep | None:
-        """Begin anew where the client wants to; refuse it where its session has expired."""
+        """Begin a re-authentication for a handshake; refuse a client whose session has expired."""
         if self._expires_at_ms is None:
             return None
         now_ms = self._settings.now_ms()
@@ -102,7 +103,7 @@ class Authenticator:
         return None
 
     def _session_lifetime_ms(self, server: SaslServer) -> int:
-        """For how many milliseconds the client stays authenticated; 0: for ever, or not at all."""
+        """Return the session's lifetime in milliseconds; 0 if it has ended, or never ends."""
         if not self._settings.behaviour.sasl_reauthentication:
             return 0
         limits = []
@@ -209,7 +210,7 @@ class Authenticator:
         )
 
     def _told(self) -> str:
-        """The error text for a client that must not learn the true reason."""
+        """Return the error text for a client that must not learn the true reason."""
         during = ""
         if self._settings.behaviour.sasl_reauthentication:
             again = "re-authentication" if self._previous is not None else "authentication"
@@ -220,7 +221,7 @@ class Authenticator:
         )
 
     def _finish(self, server: SaslServer) -> None:
-        """The exchange is complete; raises ``SaslAuthenticationError`` for another principal."""
+        """Complete the exchange; raise ``SaslAuthenticationError`` if the principal changes."""
         principal = f"User:{server.user}"
         if self._previous is not None and self._previous[1] != principal:
             before, after = self._previous[1].replace(":", ".", 1), principal.replace(":", ".", 1)

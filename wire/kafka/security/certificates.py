@@ -1,6 +1,6 @@
-"""Certificates made when a cluster starts: an authority, the brokers' and the clients' ones.
+"""Certificates made when a cluster starts: of an authority, the brokers and the clients.
 
-They are on elliptic curves, which takes a millisecond each; RSA keys would take a hundred.
+Their keys are on elliptic curves, which takes a millisecond each; RSA keys would take a hundred.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _DAY = datetime.timedelta(days=1)
 _LIFETIME_DAYS = 30
 STORE_PASSWORD = "fakekafka"
-"""Of the PKCS#12 files, which Java wants to have one."""
+"""Password of the PKCS#12 files, as Java requires one."""
 
 
 def require_cryptography() -> None:
-    """Raise ``UsageError`` where the library that makes certificates is missing."""
+    """Raise ``UsageError`` if the library that makes certificates is missing."""
     try:
         import cryptography  # noqa: F401
     except ImportError:
@@ -35,33 +35,33 @@ def require_cryptography() -> None:
 
 @frozen
 class Certificate:
-    """A certificate with its key, in files and as text."""
+    """A certificate with its private key, in files and as text."""
 
     name: str
     """The distinguished name as a broker sees it, such as ``CN=alice``."""
     certificate_path: Path
-    """The certificate as PEM."""
+    """File with the certificate as PEM."""
     key_path: Path
-    """Its key as PEM."""
+    """File with the private key as PEM."""
     keystore_path: Path
-    """Both in a PKCS#12 file, for Java; its password is ``keystore_password``."""
+    """PKCS#12 file with certificate and key, for Java; its password is ``keystore_password``."""
 
     keystore_password: ClassVar[str] = STORE_PASSWORD
     """Password of the keystore: ``fakekafka``."""
 
     @property
     def certificate_pem(self) -> str:
-        """The certificate as text."""
+        """The certificate as PEM text."""
         return self.certificate_path.read_text()
 
     @property
     def key_pem(self) -> str:
-        """The key as text."""
+        """The private key as PEM text."""
         return self.key_path.read_text()
 
 
 class CertificateAuthority:
-    """A certificate authority of its own, and what it signed, in a temporary folder."""
+    """A certificate authority, with the certificates that it issued in a temporary folder."""
 
     def __init__(self, name: str = "fakekafka test authority") -> None:
         require_cryptography()
@@ -76,12 +76,12 @@ class CertificateAuthority:
 
     @property
     def certificate_path(self) -> Path:
-        """The authority's certificate; what clients trust."""
+        """File with the authority's certificate, which clients trust."""
         return Path(self._folder.name) / "ca.pem"
 
     @property
     def truststore_path(self) -> Path:
-        """The same for Java, in a PKCS#12 file with the password ``fakekafka``."""
+        """PKCS#12 file with the authority's certificate, for Java, with password ``fakekafka``."""
         path = Path(self._folder.name) / "truststore.p12"
         if not path.exists():
             from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
@@ -96,7 +96,7 @@ class CertificateAuthority:
         return path
 
     def close(self) -> None:
-        """Remove the files."""
+        """Remove all files."""
         self._folder.cleanup()
 
     def issue(
@@ -107,7 +107,7 @@ class CertificateAuthority:
         organization: str | None = None,
         expired: bool = False,
     ) -> Certificate:
-        """A new key with a certificate: a server's if it names hosts, else a client's."""
+        """Issue a certificate with a new key: a server's if ``hosts`` is given, else a client's."""
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
@@ -178,7 +178,7 @@ class CertificateAuthority:
 
     @property
     def is_new(self) -> bool:
-        """True until its own certificate is made."""
+        """True until the authority's own certificate is made."""
         return not hasattr(self, "_certificate")
 
     def _sign_itself(self) -> x509.Certificate:

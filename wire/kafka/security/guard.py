@@ -1,7 +1,7 @@
 """The one point where an authorizer decides on requests: between the connections and the brokers.
 
-What a client may not do never reaches a broker's handlers. A request for several things goes on
-with those that are allowed, and the refusals are put into its answer.
+A refused request never reaches a broker's handlers. A request for several resources is passed on
+with those that are allowed, and the refusals are added to its answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .rules import FREE, RULES
 
 
 class GuardedBackend(BackendInFront):
-    """A ``Backend`` that hands on what the authorizer of the broker allows."""
+    """A ``Backend`` that passes on the requests that the broker's authorizer allows."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The demands of a broker's listener on its clients."""
+"""The security settings of a broker's listener."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @frozen
 class SaslSettings:
-    """SASL as one listener of one broker does it."""
+    """SASL settings of one listener of one broker."""
 
     mechanisms: tuple[str, ...]
     credentials: Credentials
@@ -33,14 +33,14 @@ class SaslSettings:
 
     @property
     def failure_delay_ms(self) -> int:
-        """Milliseconds that a client waits for the answer that it is refused (KIP-306)."""
+        """Milliseconds by which the answer to a failed authentication is delayed (KIP-306)."""
         if not self.behaviour.failed_authentication_delayed:
             return 0
         return int(self.config["connection.failed.authentication.delay.ms"])
 
     def server(self, mechanism: str) -> SaslServer:
-        """The broker's side of a new exchange."""
-        from .sasl import OAuthBearerServer, PlainServer, ScramServer  # an open cluster has none
+        """Return the broker's side of a new exchange."""
+        from .sasl import OAuthBearerServer, PlainServer, ScramServer  # imported only with SASL
 
         if mechanism == PLAIN:
             tells = self.behaviour.malformed_plain_tokens_told
@@ -53,7 +53,7 @@ class SaslSettings:
 
 @frozen
 class ListenerSecurity:
-    """TLS, SASL, both or neither."""
+    """Security of a listener: TLS, SASL, both or neither."""
 
     protocol: str
     tls: ssl.SSLContext | None = None
@@ -61,8 +61,7 @@ class ListenerSecurity:
     sasl: SaslSettings | None = None
 
     def principal(self, transport: asyncio.BaseTransport) -> str | None:
-        """Return who a client is before it says anything; None where its certificate gives no
-        name."""
+        """Return the principal of a new connection; None if no rule maps its certificate's name."""
         if self.protocol != SSL or self.rules is None:
             return ANONYMOUS
         from .tls import peer_principal

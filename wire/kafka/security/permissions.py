@@ -1,4 +1,4 @@
-"""The permissions of the client behind a request, and what becomes of the request."""
+"""The permissions of the client behind a request, and the decision on the request."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TRANSACTION_REFUSED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 @frozen
 class Permissions:
-    """The authorizer, asked for one principal at one host."""
+    """The authorizer's answers for the principal and host of one request."""
 
     authorizer: Authorizer
     context: RequestContext
     behaviour: Behaviour
     is_known_topic: Callable[[str], bool]
     topic_name: Callable[[str], str | None]
-    """Of an id; None for one that the broker does not know."""
+    """Returns the name of a topic id; None if the broker does not know the id."""
 
     @property
     def principal(self) -> str:
@@ -37,7 +37,7 @@ class Permissions:
 
     @property
     def api_version(self) -> int:
-        """Of the request that is asked about."""
+        """API version of the request."""
         return self.context.api_version
 
     def may(self, operation: AclOperation, kind: ResourceType, name: str) -> bool:
@@ -65,28 +65,28 @@ class Permissions:
         )
 
     def operations(self, kind: ResourceType, name: str) -> int:
-        """The bit set of what it may do."""
+        """Return the bit set of operations that the client may perform on a resource."""
         context = self.context
         return self.authorizer.operations(context.principal, context.client_host, kind, name)
 
 
 @frozen
 class Decision:
-    """The request goes on as it is, narrowed or not at all; its answer may be added to."""
+    """Passes a request on as it is, narrowed or not at all; its answer may be changed."""
 
     request: Any = None
-    """What goes on; None: nothing does."""
+    """Request to pass on; None to pass on none."""
     answer: Any = None
-    """The answer where nothing goes on."""
+    """Answer to the client if no request is passed on."""
     finish: Callable[[Any], Any] | None = None
-    """Makes the client's answer of the broker's."""
+    """Returns the client's answer for the broker's; None to leave it unchanged."""
 
 
 Rule = Callable[[Permissions, Any], Decision]
 
 
 def refused(request: Any, error: ErrorCode) -> Decision:
-    """Return one error for everything that was asked."""
+    """Refuse the whole request with one error."""
     return Decision(answer=error_response(request, error))
 
 
@@ -98,9 +98,9 @@ def divided(
     error: ErrorCode,
     goes_on: Any = None,
 ) -> Decision:
-    """Each item of one field is decided by itself; ``answered`` is the field of the results.
+    """Decide on each item in the field ``asked``; ``answered`` is the response's field of results.
 
-    ``goes_on`` is the request that is narrowed, if it is not the one that was sent.
+    ``goes_on`` is the request to narrow and pass on, if it is not the one that was sent.
     """
     goes_on = request if goes_on is None else goes_on
     items = getattr(request, asked)
@@ -127,7 +127,7 @@ def partitions_divided(
     topic_of: Callable[[Any], str],
     goes_on: Any = None,
 ) -> Decision:
-    """Divide a request: the partitions pass on whose topics the client may do the operation."""
+    """Pass on the partitions of the topics on which the client may perform the operation."""
     verdicts: dict[str, bool] = {}
 
     def is_allowed(item: Any) -> bool:
@@ -143,5 +143,5 @@ def partitions_divided(
 def allowed_topics(
     permissions: Permissions, operation: AclOperation, topics: Iterable[str]
 ) -> frozenset[str]:
-    """The topics on which the client may do the operation."""
+    """Return the topics on which the client may perform the operation."""
     return frozenset(t for t in dict.fromkeys(topics) if permissions.may_topic(operation, t))

@@ -1,6 +1,6 @@
-"""The permission that each request needs, as Kafka's ``KafkaApis`` asks its authorizer.
+"""The permissions that each request needs, as Kafka's ``KafkaApis`` asks its authorizer.
 
-Requests in ``FREE`` need no permission. A request that is in no table is refused.
+Requests in ``FREE`` need no permission. A request in neither table is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .permissions import (
 _MAGIC_AT, _ATTRIBUTES_AT, _PRODUCER_ID_AT = 16, 21, 43
 _IS_TRANSACTIONAL = 0x10
 
-# -- rules that many requests have in common -----------------------------------------------------
+# -- rules that many requests share --------------------------------------------------------------
 
 
 def cluster(operation: AclOperation) -> Rule:
@@ -96,7 +96,7 @@ def produce(permissions: Permissions, request: data.ProduceRequest) -> Decision:
 
 
 def fetch(permissions: Permissions, request: data.FetchRequest) -> Decision:
-    """A consumer gets no fetch session, so that its rights are checked at each fetch."""
+    """Give a consumer no fetch session, so that its permissions are checked at each fetch."""
     if request.replica_id >= 0:
         if permissions.may_cluster(AclOperation.CLUSTER_ACTION):
             return Decision(request)
@@ -112,7 +112,7 @@ def leader_epochs(permissions: Permissions, request: Any) -> Decision:
 
 
 def metadata(permissions: Permissions, request: data.MetadataRequest) -> Decision:
-    """Topics that may not be described are not there, or are refused if they are asked for."""
+    """Hide topics that the client may not describe; refuse them if they are requested by name."""
     behaviour_create = permissions.behaviour.topics_created_by_acl
     names = request.topics
     left: tuple[str, ...] = ()
@@ -279,7 +279,7 @@ def describe_groups(
 
 
 def _listing(request: Any, field: str, is_shown: Callable[[Any], bool]) -> Decision:
-    """Pass a request on, and leave out of its answer what the client may not see."""
+    """Pass a request on, and remove from its answer the items that the client may not see."""
 
     def finish(response: Any) -> Any:
         return replace(response, **{field: tuple(filter(is_shown, getattr(response, field)))})
@@ -309,7 +309,7 @@ def delete_groups(permissions: Permissions, request: groups.DeleteGroupsRequest)
 def add_partitions(
     permissions: Permissions, request: transactions.AddPartitionsToTxnRequest
 ) -> Decision:
-    """Refuse a transaction with a refused topic: its other topics are not tried."""
+    """Refuse a transaction with a refused topic; its other topics are OPERATION_NOT_ATTEMPTED."""
     refusals: list[transactions.AddPartitionsToTxnResult] = []
     allowed: list[transactions.TransactionPartitions] = []
     for one in request.transactions:
@@ -388,7 +388,10 @@ def topics(operation: AclOperation) -> Rule:
 
 
 def delete_topics(permissions: Permissions, request: admin.DeleteTopicsRequest) -> Decision:
-    """A request with names that also have ids goes on: the controller refuses all of it."""
+    """Pass on the topics that the client may delete.
+
+    Topics with both name and id are always passed on: the controller refuses the whole request.
+    """
     results: list[admin.TopicResult] = []
     names: list[str] = []
     for name in request.topics:
@@ -401,7 +404,7 @@ def delete_topics(permissions: Permissions, request: admin.DeleteTopicsRequest) 
         known = permissions.topic_name(topic_id)
         if known is None or permissions.may_topic(AclOperation.DELETE, known):
             ids.append(topic_id)
-        else:  # its name is told only to those who may describe it
+        else:  # the name is shown only to clients that may describe the topic
             is_shown = permissions.may_topic(AclOperation.DESCRIBE, known)
             shown = known if is_shown else ""
             results.append(admin.TopicResult(shown, TOPIC_REFUSED, None, topic_id))
@@ -438,7 +441,7 @@ def configs(operation: AclOperation) -> Rule:
 
 
 def _topics_refused(response: Any) -> Any:
-    """Topics are refused by an error of their own."""
+    """Return the response with TOPIC_AUTHORIZATION_FAILED for refused topics."""
 
     def mended(result: Any) -> Any:
         if isinstance(result, tuple):
@@ -509,7 +512,7 @@ RULES: dict[type, Rule] = {
     acls.CreateAclsRequest: cluster(AclOperation.ALTER),
     acls.DeleteAclsRequest: cluster(AclOperation.ALTER),
 }
-"""By type of request."""
+"""Rules by type of request."""
 
 FREE = frozenset(
     (
@@ -521,4 +524,4 @@ FREE = frozenset(
         delegation_tokens.DescribeDelegationTokenRequest,
     )
 )
-"""Requests that every client may send; the broker itself decides on those about tokens."""
+"""Requests that every client may send; the broker itself decides on requests about tokens."""

@@ -1,4 +1,4 @@
-"""SASL: the mechanisms PLAIN, SCRAM and OAUTHBEARER, each an exchange of tokens that may fail."""
+"""The broker's side of the SASL mechanisms PLAIN, SCRAM and OAUTHBEARER."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _AUTH = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
 
 
 class SaslError(Exception):
-    """The exchange failed; why is not told to the client (Kafka: ``SaslException``)."""
+    """The exchange failed, for a reason hidden from the client (Kafka: ``SaslException``)."""
 
 
 class SaslAuthenticationError(SaslError):
-    """The exchange failed, and the client is told why."""
+    """The exchange failed, and the client is sent the reason."""
 
 
 @message
@@ -46,7 +46,7 @@ class TokenCredential:
     """The credential that belongs to a delegation token."""
 
     owner: str
-    """Name of the principal that it stands for."""
+    """Name of the principal that owns the token."""
     credential: ScramCredential
     expires_at_ms: int
 
@@ -55,7 +55,7 @@ class Credentials(Protocol):
     """A broker's knowledge of users."""
 
     def password(self, user: str) -> str | None:
-        """A user's password, for PLAIN; None for an unknown user."""
+        """Return a user's password, for PLAIN; None for an unknown user."""
         ...
 
     def scram(self, mechanism: str, user: str) -> ScramCredential | None: ...
@@ -68,14 +68,14 @@ class SaslServer(Protocol):
 
     is_complete: bool
     user: str
-    """Who the client is, once the exchange is complete."""
+    """Name of the client's user, once the exchange is complete."""
     expires_at_ms: int | None
-    """When the client's credential does; None: never."""
+    """Time in milliseconds at which the client's credential expires; None for never."""
     is_token_authenticated: bool
-    """Whether it came with a delegation token."""
+    """True if the client authenticates with a delegation token."""
 
     def evaluate(self, token: bytes) -> bytes:
-        """Answer a token of the client; raises ``SaslError``."""
+        """Return the answer to a token of the client; raise ``SaslError`` if it is refused."""
         ...
 
 
@@ -88,7 +88,7 @@ class PlainServer:
     is_token_authenticated = False
 
     def __init__(self, credentials: Credentials, *, tells_malformed: bool) -> None:
-        """``tells_malformed``: whether a client is told what is wrong with its token."""
+        """With ``tells_malformed``, a client is sent the reason why its token is malformed."""
         self._credentials = credentials
         self._tells = SaslAuthenticationError if tells_malformed else SaslError
         self.is_complete: bool = False
@@ -126,7 +126,7 @@ class ScramServer:
     def __init__(
         self, mechanism: str, credentials: Credentials, *, checks_nonce: bool = True
     ) -> None:
-        """Without ``checks_nonce`` a client may end with another nonce than it was given."""
+        """Without ``checks_nonce``, a client's final message may have any nonce."""
         self._checks_nonce = checks_nonce
         self._mechanism = mechanism
         self._credentials = credentials
@@ -189,7 +189,7 @@ class ScramServer:
         match = _SCRAM_FINAL.fullmatch(text)
         if match is None:
             raise SaslError(f"Invalid SCRAM client final message format: {text}")
-        # Kafka asks how it ends; RFC 5802 wants the very same.
+        # Kafka only checks the end of the nonce; RFC 5802 requires the whole nonce to be equal.
         if self._checks_nonce and not match["nonce"].endswith(self._nonce):
             raise SaslError("Invalid client nonce in the final client message.")
         signed = f"{self._first},{self._server_first},{match['unproved']}".encode()
@@ -216,7 +216,8 @@ class OAuthBearerServer:
         self._validate = validate
         self._wall_ms = wall_ms
         self._refusal = ""
-        """What the client was told; it acknowledges it with a single byte, and then it fails."""
+        """Error sent to the client; the exchange fails once the client acknowledges it with a
+        single byte."""
         self.is_complete: bool = False
         self.user: str = ""
         self.expires_at_ms: int | None = None
@@ -242,7 +243,8 @@ class OAuthBearerServer:
 
 
 def _bearer_token(text: str) -> tuple[str, str]:
-    """Authorization id and token of a client's first message; raises ``SaslError``."""
+    """Return authorization id and token of a client's first message; raise ``SaslError`` if it is
+    malformed."""
     match = _BEARER_FIRST.fullmatch(text)
     if match is None:
         raise SaslError("Invalid OAUTHBEARER client first message")

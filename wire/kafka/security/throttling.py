@@ -1,8 +1,8 @@
-"""Quotas at work: between the connections and a broker that has any.
+"""Throttling of clients, between the connections and a broker with quotas.
 
-A client that used more than its quota is told how long to wait, and its connection is not read
-meanwhile. Since 2.0 it gets the answer before it waits, without records (KIP-219); until then it
-got the answer with all records at the end.
+A client that used more than its quota is sent the time to wait, and no request of its connection
+is processed meanwhile. Since 2.0 the answer is sent before the wait, without records (KIP-219);
+before, it was sent after the wait, with all records.
 
 Kafka: ``ClientQuotaManager``, ``ControllerMutationQuotaManager``.
 """
@@ -33,11 +33,11 @@ from ..error_responses import error_response
 
 _Item = TypeVar("_Item")
 _STRICT_FROM = {CreateTopicsRequest: 6, DeleteTopicsRequest: 5, CreatePartitionsRequest: 3}
-"""Versions from which on a client understands THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+"""First versions in which clients understand THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
 class ThrottlingBackend(BackendInFront):
-    """A ``Backend`` that counts what clients use and lets them wait."""
+    """A ``Backend`` that measures the usage of clients, and throttles them."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ThrottlingBackend(BackendInFront):
         now_ms: Callable[[], int],
         partitions_of: Callable[[int, str], int],
     ) -> None:
-        """``partitions_of`` gives how many partitions a topic has, as a broker knows."""
+        """``partitions_of`` returns the number of partitions that a topic has on a broker."""
         super().__init__(backend)
         self._behaviour = behaviour(backend.kafka_version)
         self._quotas = quotas
@@ -69,7 +69,7 @@ class ThrottlingBackend(BackendInFront):
     # -- time ----------------------------------------------------------------------------------
 
     def _request_wait_ms(self, context: RequestContext) -> int:
-        """For how long a client has to wait whose requests took too much time."""
+        """Return the milliseconds that a client has to wait because of its request time."""
         user = context.principal.partition(":")[2]
         return self._quotas.request_throttle_ms(user, context.client_id, self._now_ms())
 
@@ -86,7 +86,7 @@ class ThrottlingBackend(BackendInFront):
         return answer
 
     def _both(self, bytes_ms: int, request_ms: int) -> int:
-        """Return how long a client waits that used too many bytes and too much time."""
+        """Combine the milliseconds to wait because of bytes and because of request time."""
         if self._behaviour.throttled_after_answers:
             return max(bytes_ms, request_ms)
         return bytes_ms + request_ms
@@ -121,10 +121,10 @@ class ThrottlingBackend(BackendInFront):
     def _fetch(
         self, request: FetchRequest, context: RequestContext, respond: Respond
     ) -> tuple[FetchRequest, Respond]:
-        """Give a client beyond the quota no records, which then do not count; before 2.0 it got
-        them.
+        """Return the request to pass on and the function that takes its response.
 
-        Since 2.5 no more is fetched than the quota allows at once (KAFKA-9677).
+        A client beyond its quota gets no records, which then do not count; before 2.0 it got them.
+        Since 2.5 a fetch is limited to the bytes that the quota allows at once (KAFKA-9677).
         """
         user = context.principal.partition(":")[2]
         name, quotas = CONSUMER_BYTE_RATE, self._quotas
@@ -157,8 +157,8 @@ class ThrottlingBackend(BackendInFront):
     def _mutate(
         self, broker_id: int, request: Any, context: RequestContext, respond: Respond
     ) -> tuple[Any, Respond]:
-        """Return what goes on of the request, and how it is answered; None: it is answered
-        already."""
+        """Return the request to pass on and the function that takes its response; the request is
+        None if it has been answered."""
         user = context.principal.partition(":")[2]
         found = self._quotas.mutations(user, context.client_id)
         if found is None or getattr(request, "validate_only", False):
@@ -208,14 +208,14 @@ class ThrottlingBackend(BackendInFront):
         return goes_on, answer
 
     def _names(self, broker_id: int, topic_ids: Iterable[str]) -> dict[str, str]:
-        """The topics that the broker knows by these ids; the others cost nothing."""
+        """Return the names of topic ids that the broker knows; unknown ids cost nothing."""
         found = (
             (each, self._backend.topic_name(broker_id, uuid_bytes(each))) for each in topic_ids
         )
         return {topic_id: name for topic_id, name in found if name is not None}
 
     def _cost(self, broker_id: int, topic: Any) -> int:
-        """Return how many partitions are made or removed."""
+        """Return the number of partitions that are created or deleted."""
         if isinstance(topic, str):
             return max(1, self._partitions_of(broker_id, topic))
         count = getattr(topic, "partitions", None)
@@ -227,7 +227,7 @@ class ThrottlingBackend(BackendInFront):
 def _divided(
     items: Iterable[_Item], passes: Callable[[_Item], bool]
 ) -> tuple[tuple[_Item, ...], tuple[_Item, ...]]:
-    """Those that pass, and the others; each is asked once, in order."""
+    """Return the items that pass, and the others; each is tested once, in order."""
     verdicts = [(item, passes(item)) for item in items]
     return (
         tuple(item for item, passed in verdicts if passed),
@@ -236,10 +236,10 @@ def _divided(
 
 
 class RequestTimer:
-    """The time that each client's requests take, which ``request_percentage`` limits (KIP-124).
+    """Measures the time that each client's requests take, for ``request_percentage`` (KIP-124).
 
-    It sees every message that arrives, and counts a client's request until the next one comes.
-    The time is that of the processor: waiting costs nothing.
+    The timer observes every delivery. A client's request takes the CPU time of its thread until
+    the thread's next delivery, so waiting costs nothing.
     """
 
     def __init__(self, broker: str, quotas: ClientQuotas, now_ms: Callable[[], int]) -> None:
@@ -247,10 +247,11 @@ class RequestTimer:
         self._quotas = quotas
         self._now_ms = now_ms
         self._handled = threading.local()
-        """Whose request a thread is handling, and since when."""
+        """Context of the client's request that each thread handles, and the CPU time at its
+        start."""
 
     def on_delivery(self, delivery: Any) -> None:
-        """A message is about to be handled."""
+        """Called with each message that is about to be handled."""
         now_ns = time.thread_time_ns()
         before = getattr(self._handled, "request", None)
         if before is not None:

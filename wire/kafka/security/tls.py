@@ -1,4 +1,4 @@
-"""TLS of a listener: its context, and who the certificate of a client says it is."""
+"""TLS of a listener: its context, and the principals of clients by their certificates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFERENCE = re.compile(r"\$(\d)")
 
 
 def server_context(certificate: Certificate, authority: Path, client_auth: str) -> ssl.SSLContext:
-    """The TLS context of a listener: TLS 1.2 and 1.3, as Kafka's default."""
+    """Return the TLS context of a listener: TLS 1.2 and 1.3, as Kafka's default."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate.certificate_path, certificate.key_path)
@@ -32,14 +32,14 @@ def server_context(certificate: Certificate, authority: Path, client_auth: str) 
 
 
 class PrincipalRules:
-    """From the name in a client's certificate to its principal: ``ssl.principal.mapping.rules``.
+    """Maps the name in a client's certificate to a principal: ``ssl.principal.mapping.rules``.
 
-    The rules are tried in order; the first that matches the whole name decides. Kafka:
+    The rules are tried in order; the first rule that matches the whole name decides. Kafka:
     ``SslPrincipalMapper`` (KIP-371, since 2.2).
     """
 
     def __init__(self, text: str) -> None:
-        """Raises ``UsageError`` for what is no list of rules."""
+        """Raises ``UsageError`` if ``text`` is not a list of rules."""
         self._rules: list[tuple[re.Pattern[str], str, str] | None] = []
         at = 0
         text = text.strip() or "DEFAULT"
@@ -60,7 +60,7 @@ class PrincipalRules:
             at += 1
 
     def name(self, distinguished_name: str) -> str | None:
-        """The principal's name, or None where no rule applies."""
+        """Return the principal's name; None if no rule applies."""
         for rule in self._rules:
             if rule is None:
                 return distinguished_name.strip()
@@ -74,13 +74,13 @@ class PrincipalRules:
 
 
 def _group(match: re.Match[str], reference: re.Match[str]) -> str:
-    """Return what a group of the name holds; a reference to no group stays as it is."""
+    """Return the text of a referenced group; a reference to a missing group stays as it is."""
     number = int(reference[1])
     return match[number] or "" if number <= match.re.groups else reference[0]
 
 
 def peer_principal(transport: asyncio.BaseTransport, rules: PrincipalRules) -> str | None:
-    """The principal of a client on TLS; None where no rule applies to its certificate."""
+    """Return the principal of a client on TLS; None if no rule applies to its certificate."""
     ssl_object = transport.get_extra_info("ssl_object")
     der = None if ssl_object is None else ssl_object.getpeercert(True)
     if der is None:

@@ -1,8 +1,8 @@
-"""Tokens of OAUTHBEARER: made for tests, and checked as Kafka checks them.
+"""Tokens of OAUTHBEARER: makes them for tests, and checks them as Kafka does.
 
 Kafka: for unsecured tokens ``OAuthBearerUnsecuredJws`` and
-``OAuthBearerUnsecuredValidatorCallbackHandler``, for signed ones ``ValidatorAccessTokenValidator``
-(KIP-768), with a key set of one's own.
+``OAuthBearerUnsecuredValidatorCallbackHandler``; for signed tokens
+``ValidatorAccessTokenValidator`` (KIP-768), with a key set that the user gives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ....protocol.values import message
 
 
 class TokenRefused(Exception):
-    """The token is not valid; ``status`` is what the client is told."""
+    """The token is not valid; ``status`` and ``scope`` are sent to the client."""
 
     def __init__(self, reason: str, status: str = "invalid_token", scope: str | None = None):
         super().__init__(reason)
@@ -35,7 +35,7 @@ class BearerToken:
 
 
 Validator = Callable[[str, int], BearerToken]
-"""Checks a token at a time in milliseconds; raises ``TokenRefused``."""
+"""Checks a token at a time in milliseconds; raises ``TokenRefused`` if it is invalid."""
 
 
 def unsecured_token(
@@ -45,7 +45,7 @@ def unsecured_token(
     scope: Sequence[str] = (),
     **claims: Any,
 ) -> str:
-    """An unsecured JSON Web Token, as OAUTHBEARER clients of test clusters send it."""
+    """Return an unsecured JSON Web Token, as OAUTHBEARER clients of test clusters send it."""
     payload: dict[str, Any] = {"sub": subject, "iat": issued_at_s, "exp": issued_at_s + lifetime_s}
     if scope:
         payload["scope"] = list(scope)
@@ -85,7 +85,7 @@ def _scopes(claims: dict[str, Any]) -> list[str]:
 
 
 def check_unsecured(token: str, now_ms: int, required_scope: Sequence[str] = ()) -> BearerToken:
-    """Check a token without a signature; raises ``TokenRefused``."""
+    """Check a token without a signature; raise ``TokenRefused`` if it is invalid."""
     parts = token.split(".")
     if ".." in token or len(parts) != 3:
         raise TokenRefused("Unsecured JWS compact serializations must have 3 dot-separated values")
@@ -117,7 +117,7 @@ class SignedTokens:
     """Checks tokens against a JSON Web Key Set."""
 
     def __init__(self, keys: Any, issuer: str | None, audience: Sequence[str]) -> None:
-        """``keys`` is a key set as a dictionary or its JSON; raises ``UsageError``."""
+        """``keys`` is a key set as a dictionary or its JSON; raises ``UsageError`` if it is not."""
         try:
             import jwt
         except ImportError:
@@ -133,7 +133,7 @@ class SignedTokens:
         self._audience = list(audience) or None
 
     def check(self, token: str, now_ms: int) -> BearerToken:
-        """Check signature and claims; raises ``TokenRefused``."""
+        """Check signature and claims; raise ``TokenRefused`` if the token is invalid."""
         import jwt
 
         try:
