@@ -1,1 +1,1 @@
-"""A broker's replicas: logs, partitions, leaders and followers, and what waits for them."""
+"""A broker's replicas: logs, partitions, leaders and followers, and the requests that wait."""

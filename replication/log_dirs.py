@@ -1,12 +1,12 @@
-"""The log directories of a broker: what lies in them, and moves between them (KIP-113).
+"""The log directories of a broker: their contents, and moves between them (KIP-113).
 
-A move copies the log of a partition to a *future* log in the other directory. When that has caught
-up, it becomes the partition's log, and the old one is deleted. Meanwhile the partition is led or
-followed as always, with its old log (Kafka's ``ReplicaAlterLogDirsThread`` and
+A move copies the log of a partition to a *future* log in the other directory. When the future log
+has caught up, it becomes the partition's log, and the old log is deleted. Meanwhile the partition
+is led or followed as usual, with its old log (Kafka's ``ReplicaAlterLogDirsThread`` and
 ``Partition.maybeReplaceCurrentWithFutureReplica``).
 
-What a future log has of the current one may be cut there. So before each copy the leader epochs of
-both are compared, and the future log is cut to what they share.
+The current log may be truncated below the end of the future log. So before each copy the leader
+epochs of both are compared, and the future log is truncated to the part they share.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNKNOWN_LAG = -1
 
 
 class LogDirs:
-    """Answers for the log directories of one broker, and moves replicas between them."""
+    """Describes the log directories of one broker, and moves replicas between them."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class LogDirs:
         config: BrokerConfig,
         on_failure: Callable[[str], object],
     ) -> None:
-        """``on_failure`` is told the path of a directory that failed under a move."""
+        """``on_failure`` is called with the path of a directory that failed during a move."""
         self._hosted = hosted
         self._disk = hosted.disk
         self._host = host
@@ -52,7 +52,7 @@ class LogDirs:
         self._moving: dict[TopicPartition, None] = {}
         """Partitions whose future logs are being filled."""
         self._in_progress: dict[int, TopicPartition] = {}
-        """By thread, the partition that it copies until that is done."""
+        """Partition that each thread copies until its move is done, by thread number."""
         self._copied = ByteRate(
             config["alter.log.dirs.replication.quota.window.num"],
             1000 * config["alter.log.dirs.replication.quota.window.size.seconds"],
@@ -60,7 +60,7 @@ class LogDirs:
         self._timer: Timer | None = None
 
     def shutdown(self) -> None:
-        """Copy nothing more; the next start goes on with what is there."""
+        """Stop copying; the moves resume after the next start."""
         self._moving.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -69,11 +69,11 @@ class LogDirs:
     # -- DescribeLogDirs --------------------------------------------------------------------
 
     def describe(self, wanted: Sequence[TopicPartition] | None) -> tuple[DescribedLogDir, ...]:
-        """Describe the logs in each directory, of all partitions or of those wanted."""
+        """Describe the logs in each directory, of all partitions or only the wanted ones."""
         return tuple(self._describe(path, wanted) for path in self._disk.directories)
 
     def _describe(self, path: str, wanted: Sequence[TopicPartition] | None) -> DescribedLogDir:
-        from ..protocol.admin import DescribedLogDir, StoredReplica  # administrators only
+        from ..protocol.admin import DescribedLogDir, StoredReplica  # rarely needed
 
         disk = self._disk
         if not disk.is_online(path):
@@ -110,7 +110,7 @@ class LogDirs:
     def alter(
         self, moves: Iterable[tuple[TopicPartition, str]]
     ) -> tuple[tuple[TopicPartition, ErrorCode], ...]:
-        """Begin to move replicas to other directories; one that does not exist is created there."""
+        """Begin to move replicas to other directories; new replicas will be created there."""
         return tuple((name, self._alter(name, path)) for name, path in dict(moves).items())
 
     def _alter(self, name: TopicPartition, path: str) -> ErrorCode:
@@ -143,7 +143,7 @@ class LogDirs:
     # -- roles ------------------------------------------------------------------------------
 
     def resume(self, partitions: Iterable[Partition]) -> None:
-        """Go on with the moves of partitions that have taken a role."""
+        """Resume the moves of partitions that have taken a role."""
         for partition in partitions:
             name = partition.topic_partition
             if (
@@ -157,13 +157,13 @@ class LogDirs:
                     continue  # its directory is offline
 
     def abandon(self, name: TopicPartition, *, deletes: bool) -> None:
-        """Copy a partition no more; with ``deletes`` what was copied goes."""
+        """Stop copying a partition; with ``deletes``, delete the copy."""
         self._moving.pop(name, None)
         if deletes:
             self._disk.delete_future(name)
 
     def is_moving(self, name: TopicPartition) -> bool:
-        """Return whether a partition has a future log; then its log is not compacted."""
+        """Return whether a partition has a future log, so that its log is not compacted."""
         return name in self._disk.future_logs
 
     def directory_failed(self, path: str) -> None:
@@ -190,7 +190,7 @@ class LogDirs:
             self._copy_in(0)
 
     def _chosen(self) -> list[TopicPartition]:
-        """Return the copy of each thread: the one begun, else the first by topic and number."""
+        """Return the partition that each thread copies: the one begun, else the first by name."""
         threads = self._config["num.replica.alter.log.dirs.threads"]
         if threads is None:
             threads = len(self._disk.directories)
@@ -223,7 +223,7 @@ class LogDirs:
         _cut_to_common(log, future)
         if future.log_end_offset < log.log_start_offset:
             future.truncate_fully_and_start_at(log.log_start_offset)
-        # Without leader epochs nobody could tell later that what was copied has been replaced.
+        # Without leader epochs, a later truncation of copied records could not be detected.
         has_epochs = log.latest_epoch >= 0
         end = log.log_end_offset if has_epochs else log.high_watermark
         if future.log_end_offset < end:
@@ -249,7 +249,7 @@ class LogDirs:
 
 
 def _cut_to_common(log: Log, future: Log) -> None:
-    """Cut a future log to what it shares with the current one."""
+    """Truncate a future log to the part that it shares with the current one."""
     while future.log_end_offset > future.log_start_offset:
         epoch = future.latest_epoch
         if epoch < 0 or log.latest_epoch < 0:

@@ -1,9 +1,9 @@
 """The replica manager: everything a broker does with the partitions it hosts
 (docs/kafka/control-requests.md, docs/kafka/isr.md).
 
-The face of the replica layer. It makes the parts and ties them together; a broker asks the part
-that answers. Nothing here blocks, sleeps or sends. Answers go through the ``respond`` of each
-request; periodic work is scheduled at the ``Host`` given.
+The entry point of the replica layer. It creates the parts and connects them; a broker calls the
+part that is responsible. Nothing here blocks, sleeps or sends. Responses go through the ``respond``
+callback of each request; periodic work is scheduled with the given ``Host``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ReplicaManager:
-    """Hosts partitions, answers for them, and keeps their logs. One actor owns it."""
+    """Hosts partitions, answers their requests, and maintains their logs; owned by one actor."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ReplicaManager:
         self._serving: Serving | None = None
         self._verify: Verify | None = None
         if config["replica.selector.class"]:
-            _ = self._served  # a class that is not known keeps the broker from starting
+            _ = self._served  # an unknown class keeps the broker from starting
         self.upkeep: Upkeep = Upkeep(
             hosted, delayed, fetcher_manager, host, config, failures.on_storage_failure
         )
@@ -101,31 +101,31 @@ class ReplicaManager:
 
     @property
     def followers(self) -> FollowerFetchHandler:
-        """Answers the fetches of followers."""
+        """Handler of followers' fetches."""
         return self._served.followers
 
     @property
     def fetch(self) -> FetchHandler:
-        """Answers fetches."""
+        """Handler of fetches."""
         return self._served.fetch
 
     @property
     def produce(self) -> ProduceHandler:
-        """Appends what is produced."""
+        """Handler of produce requests."""
         return self._served.produce
 
     @property
     def verified_produce(self) -> VerifiedProduce:
-        """The same for transactional producers."""
+        """Handler of produce requests that verifies transactions first."""
         return self._served.verified_produce
 
     @property
     def offsets(self) -> OffsetsHandler:
-        """Answers what is asked about offsets."""
+        """Handler of ListOffsets, OffsetForLeaderEpoch and DeleteRecords."""
         return self._served.offsets
 
     def verify_with(self, verify: Verify) -> None:
-        """Have leaders ask the coordinators of transactional ids (KIP-890)."""
+        """Set the function with which leaders verify transactions (KIP-890)."""
         self._verify = verify
         if self._serving is not None:
             self._serving.verified_produce.verify = verify
@@ -136,7 +136,8 @@ class ReplicaManager:
             self._serving.fetch.sessions.clear()
 
     def _bind_fetchers(self) -> None:
-        """Have the fetchers copy into the hosted partitions and tell what comes of it."""
+        """Connect the fetchers to the hosted partitions and to the callbacks that report their
+        progress."""
         self.fetcher_manager.bind(self.hosted.partition)
         callbacks = self.fetcher_manager.callbacks
         callbacks.on_appended = self.delayed.fetches.check_and_complete
@@ -154,11 +155,11 @@ class ReplicaManager:
     # -- life -------------------------------------------------------------------------------
 
     def startup(self) -> None:
-        """Begin the periodic work. The broker has no leadership yet."""
+        """Start the periodic work, before the broker has any role."""
         self.upkeep.startup()
 
     def shutdown(self, checkpoint: bool) -> None:
-        """Stop. With ``checkpoint`` as a controlled stop does: high watermarks, flush, marker."""
+        """Stop; with ``checkpoint``, after writing high watermarks and closing the disk cleanly."""
         self.roles.is_shutting_down = True
         self.upkeep.shutdown()
         self.log_dirs.shutdown()
@@ -174,7 +175,7 @@ class ReplicaManager:
         return sum(1 for partition in self._by_name.values() if predicate(partition))
 
     def led_partitions(self) -> list[Partition]:
-        """The partitions this broker leads."""
+        """Return the partitions that this broker leads."""
         return [partition for partition in self._by_name.values() if partition.is_leader]
 
     @property
@@ -187,7 +188,7 @@ class ReplicaManager:
 
     @property
     def offline_count(self) -> int:
-        """Replicas that are offline because their log directory failed."""
+        """Number of replicas that are offline because their log directory failed."""
         return len(self.hosted.offline)
 
     @property
@@ -203,18 +204,18 @@ class ReplicaManager:
         return self._count(lambda partition: partition.is_at_min_isr)
 
     def clear_counts(self) -> None:
-        """Begin to count anew what happens to ISRs."""
+        """Reset the counts of ISR changes."""
         context = self.hosted.context
         context.isr_shrinks = context.isr_expands = context.isr_failed_updates = 0
 
     @property
     def isr_shrinks(self) -> int:
-        """Committed removals from an ISR since the start."""
+        """Number of committed removals from an ISR since the start or the last reset."""
         return self.hosted.context.isr_shrinks
 
     @property
     def isr_expands(self) -> int:
-        """Committed additions to an ISR since the start."""
+        """Number of committed additions to an ISR since the start or the last reset."""
         return self.hosted.context.isr_expands
 
     @property

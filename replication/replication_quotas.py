@@ -1,8 +1,9 @@
 """Throttled replication (KIP-73, docs/kafka/replica-fetchers.md#throttles).
 
-Topics name replicas that are throttled, and a broker how many bytes a second of these it may send
-as leader and take as follower. Only replicas that are not in sync are held back, but what the
-others copy counts. Source: Kafka's ``ReplicationQuotaManager`` and ``TopicConfigHandler``.
+A topic's configuration names its throttled replicas, and a broker's the bytes per second that it
+may send as leader and receive as follower for them. Only replicas that are not in sync are held
+back, but the data of the others counts, too. Source: Kafka's ``ReplicationQuotaManager`` and
+``TopicConfigHandler``.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from .byte_rate import ByteRate
 
 ALL_REPLICAS = "*"
 ANSWER_SIZE = 14
-"""Bytes of an answer to a fetch that names no partition."""
+"""Size in bytes of a fetch response without partitions."""
 
 
 class ReplicationQuota:
-    """One side of a broker: which partitions are throttled there, and how much passed of them."""
+    """The throttled partitions of a broker as leader or as follower, and their data rate."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class ReplicationQuota:
         now_ms: Callable[[], int],
     ) -> None:
         self.answers_followers: Callable[[], bool] = lambda: False
-        """Whether there are followers that this side answers all the time."""
+        """Returns whether this broker constantly answers fetches of followers."""
         self._begin_ms = now_ms()
         self._config = config
         self._rate_name = rate_name
@@ -46,26 +47,26 @@ class ReplicationQuota:
             1000 * config["replication.quota.window.size.seconds"],
         )
         self.topics: dict[str, frozenset[int] | None] = {}
-        """Partitions by topic, None for all of them. Whoever fetches or answers fetches keeps this
-        very object, which is mostly empty: then nothing is throttled."""
+        """Throttled partitions by topic, None for all of a topic. Fetchers and fetch handlers keep
+        a reference to this dictionary; it is usually empty, and then nothing is throttled."""
 
     def throttle(self, topic: str, partitions: frozenset[int] | None) -> None:
-        """Throttle these partitions of a topic, None for all, and no others of it.
+        """Throttle only these partitions of a topic, or all of them if None.
 
-        Kafka's leader counts all the time what is around the records of its answers. Here it begins
-        when something is throttled, and what it would have counted before is made up for: how far
-        back the windows reach says how much may pass at once.
+        Kafka's leader always counts the bytes of its responses around the records. Here, counting
+        begins with the first throttle, and the counts missed before are added: how far back the
+        windows reach determines how much may be sent at once.
         """
         if not self.topics and self.answers_followers():
             self._passed.fill(ANSWER_SIZE, self._begin_ms, self._now_ms())
         self.topics[topic] = partitions
 
     def release(self, topic: str) -> None:
-        """Throttle no partition of a topic."""
+        """Stop throttling a topic."""
         self.topics.pop(topic, None)
 
     def forget(self) -> None:
-        """Throttle nothing and have counted nothing."""
+        """Remove all throttles and counts."""
         self.topics.clear()
         self._passed.clear()
         self._begin_ms = self._now_ms()
@@ -75,11 +76,11 @@ class ReplicationQuota:
         return partitions is None or topic_partition.partition in partitions
 
     def record(self, size: int) -> None:
-        """Note that bytes of throttled partitions passed."""
+        """Count bytes of throttled partitions."""
         self._passed.record(size, self._now_ms())
 
     def record_answer(self, responses: Iterable[FetchPartitionResponse]) -> None:
-        """Note what a follower is answered; records that are not throttled do not count."""
+        """Count a response to a follower, without the records of partitions not throttled."""
         size = ANSWER_SIZE
         for response in responses:
             if response.records and self.is_throttled(response.topic_partition):
@@ -88,17 +89,17 @@ class ReplicationQuota:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more passed than is allowed."""
+        """True if the rate is above the configured limit."""
         return bool(self.per_second > self._config[self._rate_name])
 
     @property
     def per_second(self) -> float:
-        """Bytes of throttled partitions, over the last windows."""
+        """Bytes per second of throttled partitions, over the last windows."""
         return self._passed.per_second(self._now_ms())
 
 
 class ReplicationQuotas:
-    """Both sides of one broker, and how they follow the configurations of topics."""
+    """The leader and follower quotas of one broker, kept up to date with topic configurations."""
 
     def __init__(self, broker_id: int, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
         self._broker_id = broker_id
@@ -106,10 +107,10 @@ class ReplicationQuotas:
         self.follower: ReplicationQuota = ReplicationQuota(config, FOLLOWER_THROTTLED_RATE, now_ms)
 
     def topic_changed(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """The configuration of a topic changed, or was read at the start.
+        """Apply a topic configuration that changed or was read at the start.
 
-        A topic that is created with throttled replicas is not announced, so they are not throttled
-        yet; and what was throttled when a topic was deleted still is (CP-202).
+        A topic created with throttled replicas is not announced, so they are not throttled yet;
+        partitions that were throttled when their topic was deleted still are (CP-202).
         """
         for quota, name in (
             (self.leader, LEADER_THROTTLED_REPLICAS),
@@ -122,14 +123,14 @@ class ReplicationQuotas:
                 quota.release(topic)
 
     def forget(self) -> None:
-        """Throttle nothing and have counted nothing, as a broker that starts."""
+        """Remove all throttles and counts, as at the start of a broker."""
         self.leader.forget()
         self.follower.forget()
 
     def _partitions(self, text: str) -> frozenset[int] | None:
-        """Partitions of which this broker's replica is listed; None for all.
+        """Return the partitions whose replica on this broker is listed; None for all.
 
-        Raises ``ValueError`` for what is no such list: Kafka fails, and nothing changes.
+        Raises ``ValueError`` for a malformed list: Kafka fails, and nothing changes.
         """
         text = text.strip()
         if text == ALL_REPLICAS:

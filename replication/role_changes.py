@@ -1,7 +1,7 @@
 """LeaderAndIsr, StopReplica and UpdateMetadata at the broker (docs/kafka/control-requests.md).
 
-All three are fenced by the broker's own epoch and by the highest controller epoch seen, which
-they share.
+All three are fenced by the broker's own epoch and by the highest controller epoch seen in any of
+them.
 """
 
 from __future__ import annotations
@@ -38,9 +38,6 @@ _LENGTH_ADDED_FOR_DELETION = len(".") + 32 + len("-delete")
 _FILE_NAME_LENGTH_MAX = 255
 
 
-"""Told the partitions of one LeaderAndIsr that are led here and were not, and those followed."""
-
-
 class RoleChanges:
     """Requests of the controller: LeaderAndIsr, StopReplica, UpdateMetadata."""
 
@@ -54,7 +51,7 @@ class RoleChanges:
         broker_epoch: Callable[[], int],
         start_checkpoints: Callable[[], object],
     ) -> None:
-        """``start_checkpoints`` is called after each LeaderAndIsr; the first one begins the
+        """``start_checkpoints`` is called after each LeaderAndIsr; the first call starts the
         checkpoints of high watermarks."""
         self._hosted = hosted
         self._delayed = delayed
@@ -69,13 +66,15 @@ class RoleChanges:
         self.controller_epoch: int = 0
         """Highest controller epoch seen in any control request; never goes down."""
         self.is_shutting_down: bool = False
-        """Fetchers are not started any more."""
+        """True once fetchers must not be started any more."""
         self.on_leadership_change: Callable[[list[Partition], list[Partition]], object] | None = (
             None
         )
+        """Called after a LeaderAndIsr with the partitions led here that were not led before, and
+        those followed."""
 
     def _fencing_error(self, controller_epoch: int, broker_epoch: int) -> ErrorCode:
-        """Stale epochs refuse a whole request; a newer controller epoch is remembered."""
+        """Return the error of a request with a stale epoch; remember a newer controller epoch."""
         if broker_epoch != -1 and broker_epoch < self._broker_epoch():
             return ErrorCode.STALE_BROKER_EPOCH
         if controller_epoch < self.controller_epoch:
@@ -86,7 +85,7 @@ class RoleChanges:
     # -- LeaderAndIsr -----------------------------------------------------------------------
 
     def become_leader_or_follower(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Take the roles a controller decided on (docs/kafka/control-requests.md#taking-roles)."""
+        """Take the roles set by the controller (docs/kafka/control-requests.md#taking-roles)."""
         error = self._fencing_error(request.controller_epoch, request.broker_epoch)
         if error is not _NONE:
             partitions: tuple[tuple[TopicPartition, ErrorCode], ...] = ()
@@ -129,10 +128,10 @@ class RoleChanges:
         state: LeaderAndIsrPartitionState,
         topic_ids: dict[str, str],
     ) -> tuple[ErrorCode, Partition | None]:
-        """Return an error or the partition that takes a role; neither for a repetition.
+        """Return an error or the partition that takes a role; neither if it only gets a topic id.
 
-        The first rows of docs/kafka/control-requests.md#leaderandisr. A partition seen for the
-        first time is registered.
+        These are the first rows of docs/kafka/control-requests.md#leaderandisr. A partition seen
+        for the first time is registered.
         """
         if topic_partition in self._hosted.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR, None
@@ -156,9 +155,9 @@ class RoleChanges:
         """Return False if the log belongs to a topic with another id
         (docs/kafka/partitions.md#topic-ids).
 
-        2.8 asks an opened log alone, and gives it the id if it has none: with the second request
-        it gets for a partition (``Partition.checkOrSetTopicId``). Later releases ask the stored
-        log, too (``Partition.topicId``).
+        2.8 checks only an opened log, and assigns the id if the log has none, which happens with
+        the second request for a partition (``Partition.checkOrSetTopicId``). Later releases also
+        check the stored log (``Partition.topicId``).
         """
         log = partition.log
         if log is None:
@@ -173,9 +172,9 @@ class RoleChanges:
         return not known or known == topic_id
 
     def _adopt_topic_id(self, partition: Partition, topic_id: str) -> bool:
-        """Give a log the id that it lacks, from a request without other news, since 3.0.
+        """Assign the topic id of a request without other changes to a log without id, since 3.0.
 
-        Return whether it took the id.
+        Return whether the id was assigned.
         """
         log = partition.log
         if not topic_id or log is None or log.topic_id:
@@ -189,10 +188,11 @@ class RoleChanges:
         states: list[tuple[Partition, LeaderAndIsrPartitionState]],
         errors: dict[TopicPartition, ErrorCode],
     ) -> list[Partition]:
-        """Return the partitions that this broker did not lead before.
+        """Become leader of partitions; return those that this broker did not lead before.
 
-        A coordinator that stays does not read its partition again (``ReplicaManager.makeLeaders``):
-        the log may hold a record that is not replicated yet, and that is lost if the broker dies.
+        The coordinator of a partition that was led before does not load it again
+        (``ReplicaManager.makeLeaders``): the log may have a record that is not replicated yet and
+        is lost if the broker dies.
         """
         if not states:
             return []
@@ -222,8 +222,8 @@ class RoleChanges:
         for partition, state in states:
             try:
                 if not self.metadata_cache.is_alive(state.leader):
-                    # Not told who that is: only create the log, so that its high watermark
-                    # keeps being checkpointed. Role and epoch stay.
+                    # The leader is unknown: only create the log, so that its high watermark is
+                    # still checkpointed. Role and epoch stay.
                     if partition.log is None:
                         name = partition.topic_partition
                         partition.log = self._hosted.open_log(name, state.is_new)
@@ -271,7 +271,7 @@ class RoleChanges:
     def _truncate_to_high_watermarks(
         self, partitions: Iterable[Partition], errors: dict[TopicPartition, ErrorCode]
     ) -> None:
-        """0.10: a follower cuts its log to its own high watermark at once
+        """Truncate followers' logs to their own high watermarks at once, as 0.10 does
         (docs/kafka/replica-fetchers.md#truncation-to-the-high-watermark)."""
         for partition in partitions:
             log = partition.log
@@ -289,7 +289,7 @@ class RoleChanges:
         topic_ids: dict[str, str],
         states: list[tuple[Partition, LeaderAndIsrPartitionState]],
     ) -> None:
-        """Write ``partition.metadata`` of logs that have none
+        """Write ``partition.metadata`` for logs without one
         (docs/kafka/partitions.md#topic-ids)."""
         for partition, _ in states:
             log = partition.log
@@ -300,7 +300,7 @@ class RoleChanges:
     # -- StopReplica ------------------------------------------------------------------------
 
     def stop_replicas(self, request: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop fetching, and delete where asked to
+        """Stop fetching partitions, and delete them where requested
         (docs/kafka/control-requests.md#what-a-broker-accepts)."""
         error = self._fencing_error(request.controller_epoch, request.broker_epoch)
         if error is not _NONE:
@@ -353,8 +353,11 @@ class RoleChanges:
         return _NONE
 
     def _cannot_be_renamed(self, topic_partition: TopicPartition) -> bool:
-        """``LogManager.asyncDelete`` renames a log's directory first; where ``Log.renameDir``
-        cannot, as the name is too long, the log directory has failed."""
+        """Return whether the name of a log is too long to be renamed for its deletion.
+
+        ``LogManager.asyncDelete`` renames the log first; if ``Log.renameDir`` fails, so does the
+        log directory.
+        """
         if not self.behaviour.long_names_fail_deletion:
             return False
         return len(str(topic_partition)) + _LENGTH_ADDED_FOR_DELETION > _FILE_NAME_LENGTH_MAX
@@ -364,7 +367,7 @@ class RoleChanges:
     def update_metadata(
         self, request: UpdateMetadataRequest
     ) -> tuple[UpdateMetadataResponse, list[TopicPartition]]:
-        """Merge into the metadata cache; also the partitions announced as deleted."""
+        """Merge into the metadata cache; also return the partitions announced as deleted."""
         error = self._fencing_error(request.controller_epoch, request.broker_epoch)
         if error is not _NONE:
             return UpdateMetadataResponse(error), []

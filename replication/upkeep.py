@@ -1,5 +1,5 @@
 """Periodic work of a broker on its logs: the ISR check, checkpoints, retention, flushing,
-compaction, forgetting of producers (docs/kafka/log.md, docs/kafka/isr.md#shrinking)."""
+compaction, expiry of producer ids (docs/kafka/log.md, docs/kafka/isr.md#shrinking)."""
 
 from __future__ import annotations
 
@@ -43,17 +43,18 @@ class Upkeep:
         self._config = config
         self._on_storage_failure = on_storage_failure
         self.on_uncleanable: Callable[[TopicPartition, Exception], object] | None = None
-        """Told each log that compaction cannot read and leaves alone from now on, once."""
+        """Called once with each log that compaction cannot read and skips from then on."""
         self.is_moving: Callable[[TopicPartition], bool] = lambda name: False
-        """Whether a partition moves to another log directory: its log is not compacted then."""
+        """Returns whether a partition moves to another log directory, so that its log is not
+        compacted."""
         self._uncleanable: dict[TopicPartition, Log] = {}
         self._timers: dict[str, Timer] = {}
         self._is_running = False
         self._is_flushed_once = False
-        """Whether the flusher has no interval, and its only look is still to come."""
+        """True if the flusher has no interval and its only run is still to come."""
 
     def startup(self) -> None:
-        """Begin the periodic work. The broker has no leadership yet."""
+        """Start the periodic work, before the broker has any role."""
         self._is_running = True
         config = self._config
         lag_ms_max: int = config["replica.lag.time.max.ms"]
@@ -81,7 +82,7 @@ class Upkeep:
             self._every("log-cleaner", config["log.cleaner.backoff.ms"], self.clean_logs)
 
     def shutdown(self) -> None:
-        """Do nothing more."""
+        """Stop the periodic work."""
         self._is_running = False
         for timer in self._timers.values():
             timer.cancel()
@@ -108,8 +109,8 @@ class Upkeep:
     def shrink_isrs(self) -> None:
         """Propose ISRs without members that fell behind (docs/kafka/isr.md#shrinking).
 
-        Where one cannot be looked for, the whole look ends, until the next one
-        (``KafkaScheduler.schedule`` catches what a task throws).
+        An error in one partition ends the whole check, until the next one
+        (``KafkaScheduler.schedule`` catches the exceptions of a task).
         """
         now_ms = self._host.now_ms()
         with contextlib.suppress(KafkaError):
@@ -118,7 +119,7 @@ class Upkeep:
                     partition.maybe_shrink_isr(now_ms)
 
     def start_high_watermark_checkpoints(self) -> None:
-        """Begin checkpointing high watermarks, once: with the first LeaderAndIsr."""
+        """Start checkpointing high watermarks; only the call at the first LeaderAndIsr does so."""
         name = "high-watermark-checkpoint"
         if name not in self._timers and self._is_running:
             self._every(
@@ -137,7 +138,7 @@ class Upkeep:
         self._hosted.disk.checkpoint_high_watermarks(high_watermarks)
 
     def _checkpoint_by_the_clock(self) -> None:
-        if self._is_flushed_once:  # at the same time as the first checkpoint: no timer for that
+        if self._is_flushed_once:  # due together with the first checkpoint
             self._is_flushed_once = False
             self.flush_dirty_logs()
         self.checkpoint_log_offsets()
@@ -147,7 +148,7 @@ class Upkeep:
         self._hosted.disk.checkpoint_log_offsets()
 
     def expire_producer_ids(self) -> None:
-        """Forget idempotent producers that were silent for too long
+        """Remove idempotent producers that were inactive for too long
         (docs/kafka/producer-state.md#forgetting)."""
         wall_ms = self._host.wall_ms()
         by_themselves = self._hosted.behaviour.producer_ids_expire_by_themselves
@@ -159,9 +160,9 @@ class Upkeep:
                 log.remove_expired_producers(wall_ms, expiration_ms)
 
     def apply_retention(self) -> None:
-        """Delete segments that retention lets go, on leaders and followers
+        """Delete the segments due for deletion, on leaders and followers
         (docs/kafka/log.md#retention)."""
-        from .log.retention import delete_old_segments  # long after the start
+        from .log.retention import delete_old_segments  # not needed at the start
 
         wall_ms = self._host.wall_ms()
         for name, partition in tuple(self._hosted.by_name.items()):
@@ -178,7 +179,7 @@ class Upkeep:
                 self._log_start_changed(name, partition, log)
 
     def delete_below(self, name: TopicPartition, partition: Partition, offset: int) -> None:
-        """Delete the segments of a hosted partition below an offset, and move the log start there.
+        """Raise the log start of a hosted partition to an offset and delete the segments below it.
 
         Raises ``KafkaError`` KAFKA_STORAGE_ERROR if its directory is offline.
         """
@@ -200,7 +201,7 @@ class Upkeep:
         self._deletions.check_and_complete(name)
 
     def flush_dirty_logs(self) -> None:
-        """Flush the logs whose last flush is ``flush.ms`` ago (docs/kafka/log.md#flushing)."""
+        """Flush the logs last flushed at least ``flush.ms`` ago (docs/kafka/log.md#flushing)."""
         wall_ms = self._host.wall_ms()
         for name, partition in tuple(self._hosted.by_name.items()):
             log = partition.log
@@ -214,8 +215,8 @@ class Upkeep:
     def clean_logs(self) -> None:
         """Compact the logs of compacted topics that are dirty enough.
 
-        A log that cannot be read is left alone until the broker starts again (KIP-346); a new log
-        of the same name is another one.
+        A log that cannot be read is skipped until the broker restarts (KIP-346); a new log of the
+        same partition is not.
         """
         from .log.compaction import compact
 

@@ -1,1 +1,1 @@
-"""The follower's side: fetchers, their sessions with leaders, and who copies what."""
+"""The follower's side: fetchers, their sessions with leaders, and the partitions of each."""

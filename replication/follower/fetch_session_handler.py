@@ -11,25 +11,25 @@ _SESSION_ERRORS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH
 
 
 class FetchSessionHandler:
-    """The leader's session as the follower knows it, and the epoch of the next fetch."""
+    """The follower's view of the leader's session, and the epoch of the next fetch."""
 
     def __init__(self, is_used: bool) -> None:
         self.is_used: bool = is_used
-        """Whether the release has sessions."""
+        """True if the release has fetch sessions."""
         self.session_id: int = INVALID_SESSION_ID
         self.epoch = INITIAL_EPOCH if is_used else FINAL_EPOCH
         self.partitions: dict[TopicPartition, object] = {}
-        """Partitions in the leader's session once the request under way arrived."""
+        """Partitions in the leader's session once the request in flight has arrived."""
         self.forgotten: dict[TopicPartition, None] = {}
-        """Partitions of the session that it must not answer any more."""
+        """Partitions that the next request removes from the session."""
 
     def forget(self, name: TopicPartition) -> None:
-        """Have the leader drop a partition from the session, if it is there."""
+        """Remove a partition from the session with the next request, if it is there."""
         if name in self.partitions:
             self.forgotten[name] = None
 
     def take_forgotten(self) -> tuple[TopicPartition, ...]:
-        """Return the partitions that the next request tells the leader to drop."""
+        """Return the partitions for the next request to remove, and forget them."""
         forgotten = tuple(self.forgotten)
         self.forgotten.clear()
         for name in forgotten:
@@ -37,12 +37,12 @@ class FetchSessionHandler:
         return forgotten
 
     def forget_all(self) -> None:
-        """The next request is a full one: the session it opens holds what that names."""
+        """Clear the partitions for a full request, which opens a session with those it names."""
         self.forgotten.clear()
         self.partitions.clear()
 
     def begin(self, session_id: int) -> None:
-        """A full fetch was answered: the leader opened a session, or did not admit one."""
+        """Handle the response to a full fetch: a new session, or none if not admitted."""
         if session_id == INVALID_SESSION_ID:
             # Not admitted, or closed by the leader: full fetches until it admits one.
             self.reset()
@@ -52,13 +52,13 @@ class FetchSessionHandler:
             self.epoch = 1
 
     def reset(self) -> None:
-        """The next fetch is a full one; it names the old session, so that the leader closes it."""
+        """Make the next fetch a full one; it names the old session for the leader to close it."""
         self.forget_all()
         if self.is_used:
             self.epoch = INITIAL_EPOCH
 
     def on_error(self, error: ErrorCode) -> bool:
-        """The leader refused the whole request: start anew; whether only the session was wrong."""
+        """Start over after an error of the whole request; return True if it was a session error."""
         self.reset()
         if error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
             self.session_id = INVALID_SESSION_ID

@@ -1,4 +1,4 @@
-"""Progress of a follower in one partition, and the callbacks of its fetchers
+"""Progress of a follower in one partition, and the callbacks of fetchers
 (docs/kafka/replica-fetchers.md#threads)."""
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ class PartitionFetchState:
     ) -> None:
         self.partition: Partition = partition
         self.fetch_offset: int = fetch_offset
-        """Equals the log's end while fetching; the truncation point to fall back to before."""
+        """Log end offset while fetching; before, the offset to truncate to by default."""
         self.leader_epoch: int = leader_epoch
-        """Epoch of the LeaderAndIsr that started this; answers to another one are ignored."""
+        """Epoch of the LeaderAndIsr that started the copying."""
         self.stage: FetchStage = stage
         self.last_fetched_epoch: int = -1
         self.delayed_until_ms: int = 0
         self.leader_high_watermark: int = -1
-        """As of the last answer with data or marks; -1 before the first."""
+        """Leader's high watermark in the last response with the partition; -1 before the first."""
         self.sent_offset: int = -1
-        """``fetch_offset`` as the leader was last asked with it; -1 if never. An answer counts
-        only while the two are equal."""
+        """``fetch_offset`` in the last request to the leader; -1 if there was none. A response
+        counts only while the two are equal."""
         self.sent_log_start_offset: int = -1
 
     def report(self, leader_id: int | None) -> None:
-        """Tell whoever records the run which stage begins, and at which offset; without a leader
-        that it is not copied any more."""
+        """Report the stage that begins and its offset, if the run is recorded; with None, report
+        that the partition is not copied any more."""
         report = self.partition.report
         if report is None:
             return
@@ -81,12 +81,12 @@ class PartitionFetchState:
 
     @property
     def is_in_sync(self) -> bool:
-        """Whether everything is copied that the leader called committed."""
+        """True if everything below the leader's high watermark is copied."""
         return 0 <= self.leader_high_watermark <= self.fetch_offset
 
     @property
     def lag(self) -> int:
-        """Records below the leader's high watermark that are not copied yet."""
+        """Number of records below the leader's high watermark that are not copied yet."""
         return max(0, self.leader_high_watermark - self.fetch_offset)
 
 
@@ -95,29 +95,30 @@ class FetcherCallbacks:
 
     def __init__(self) -> None:
         self.on_failed: Callable[[TopicPartition, str], object] = lambda name, why: None
-        """A partition was given up until the next LeaderAndIsr."""
+        """Called with a partition that is given up until the next LeaderAndIsr, and the reason."""
         self.on_halt: Callable[[TopicPartition, str], object] = lambda name, why: None
-        """0.10: the broker process exits rather than lose what it holds."""
+        """Called in 0.10, with the partition and the reason, when the broker process must exit
+        because it would lose records otherwise."""
         self.on_storage_failure: Callable[[TopicPartition, Exception], object] = (
             lambda name, error: None
         )
         self.on_appended: Callable[[TopicPartition], object] = lambda name: None
-        """The high watermark of a followed partition went up."""
+        """Called with each followed partition whose high watermark rose."""
         self.is_unclean_election_allowed: Callable[[str], bool] = lambda topic: False
         self.verify_checksums: bool = False
-        """Check what is fetched. Off by default: batches are shared objects, so only a test that
-        damages them on the way needs it."""
+        """True to check the checksums of fetched batches. Off by default: batches are shared
+        objects, so only tests that damage them in transit need it."""
 
 
 def is_storage_failure(error: Exception) -> bool:
-    """Return whether the disk failed, and not only one partition."""
+    """Return whether the disk failed, not only one partition."""
     return isinstance(error, OSError) or (
         isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR
     )
 
 
 def log_of(partition: Partition) -> Log:
-    """The log of a partition that is being copied."""
+    """Return the log of a partition that is being copied."""
     log = partition.log
     if log is None:
         raise InvariantError(f"{partition.topic_partition} is fetched but has no log")
@@ -136,7 +137,7 @@ def initial_state(
         stage = FetchStage.ASKING_LATEST
         offset = log.log_end_offset
     elif truncation == "high_watermark":
-        stage = FetchStage.FETCHING  # was cut to its high watermark already
+        stage = FetchStage.FETCHING  # already truncated to the high watermark
     elif truncation == "fetch" and log.latest_epoch >= 0:
         stage = FetchStage.FETCHING
         offset = log.log_end_offset

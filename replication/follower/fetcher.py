@@ -1,22 +1,22 @@
 """The follower's fetcher as a pure state machine (docs/kafka/replica-fetchers.md).
 
-Theory of operation. One fetcher copies some partitions from one leader broker. It has at most one
-request under way; ``next_request`` says what to send and ``on_response`` or ``on_failure`` takes
-the outcome. A partition is in one of these stages::
+Theory of operation. A fetcher copies some partitions from one leader broker. It has at most one
+request in flight: ``next_request`` returns the request to send, and ``on_response`` or
+``on_failure`` handles the outcome. A partition is in one of these stages::
 
     TRUNCATING --- leader's epoch answer ---> FETCHING   ("leader_epoch", or no history yet)
     FETCHING   --- out of range ---> ASKING_LATEST --- leader is longer ---> ASKING_EARLIEST
     ASKING_*   --- answer ---> FETCHING
 
-and, beside its stage, possibly delayed by a back-off. Truncation goes first, then out-of-range
-look-ups, then fetching. An answer is used only for partitions that are in the stage and at the
-position with which it was asked, and not delayed. The answer to a fetch also counts for one that
-was added again meanwhile, with another leader epoch, and has to fetch on from the same offset.
+and may also be delayed by a back-off. Truncation comes first, then out-of-range look-ups, then
+fetching. A response is applied only to partitions that are in the stage and at the offset of the
+request, and not delayed. The response to a fetch also counts for a partition that was added again
+meanwhile, with another leader epoch, if it continues from the same offset.
 
-Two indexes keep the cost of a request proportional to what changed: ``_busy`` holds the partitions
-that are not plainly fetching, ``_dirty`` those of which the leader's fetch session does not know
-the current position. While something is throttled (KIP-73), each request looks at all partitions,
-as Kafka's does, and ``_withheld`` are those that it leaves out.
+Two indexes keep the cost of a request proportional to the changes: ``_busy`` has the partitions
+in another stage than fetching, or delayed; ``_dirty`` has those whose current offset the leader's
+fetch session does not know. While partitions are throttled (KIP-73), each request examines all
+partitions, as in Kafka, and ``_withheld`` has those that it leaves out.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ReplicaFetcher:
         self.on_wake: Callable[[], object] | None = None
         """Called when there may be something to do; set by the actor that runs the loop."""
         self.is_running: bool = True
-        """False once stopped, or (0.10) dead of an exception: nothing is asked any more."""
+        """False once stopped or, in 0.10, after a fatal exception; no requests are sent then."""
         self._host = host
         self._behaviour = behaviour
         self._broker_epoch = broker_epoch
@@ -100,16 +100,16 @@ class ReplicaFetcher:
         self._busy: dict[TopicPartition, None] = {}
         """Partitions in another stage than FETCHING, or delayed; a subset of ``_states``."""
         self._dirty: dict[TopicPartition, PartitionFetchState] = {}
-        """Partitions the next fetch has to name; disjoint from ``_busy``."""
+        """Partitions that the next fetch has to name; disjoint from ``_busy``."""
         self._removed_at: dict[TopicPartition, int] = {}
-        """Partitions that stopped fetching since the last fetch was made, and the offset that the
-        leader was last asked for."""
+        """Offset last requested from the leader, by partition that stopped fetching since the last
+        fetch request."""
         self._restarted: dict[TopicPartition, None] = {}
-        """Partitions that fetch with another leader epoch than the last fetch was made with."""
+        """Partitions that fetch with another leader epoch than in the last fetch request."""
         self._quota = quota
         self._throttled_topics = quota.topics
         self._withheld: dict[TopicPartition, None] = {}
-        """Throttled partitions that are not fetched for now; disjoint from the other two."""
+        """Throttled partitions not fetched at present; disjoint from ``_busy`` and ``_dirty``."""
         self._session = FetchSessionHandler(behaviour.fetch_sessions)
         self._delayed_until_ms = 0
         self._backoff_ms: int = config["replica.fetch.backoff.ms"]
@@ -120,7 +120,7 @@ class ReplicaFetcher:
         self._sends_epochs = behaviour.fetch_epoch_fencing
         self._truncates_on_fetch = behaviour.truncation == "fetch"
 
-    # -- what is tracked --------------------------------------------------------------------
+    # -- tracked partitions -----------------------------------------------------------------
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -133,7 +133,7 @@ class ReplicaFetcher:
         return self._states.get(topic_partition)
 
     def add(self, partition: Partition, leader_epoch: int, initial_offset: int) -> None:
-        """Track a partition; one tracked with the same epoch stays as it is (DP-56)."""
+        """Track a partition; if tracked with the same epoch, its state stays as it is (DP-56)."""
         name = partition.topic_partition
         known = self._states.get(name)
         if known is not None and known.leader_epoch == leader_epoch:
@@ -149,8 +149,8 @@ class ReplicaFetcher:
         self._wake()
 
     def remove(self, names: Iterable[TopicPartition]) -> None:
-        """Stop tracking. An answer under way is not applied to them, unless they are added again
-        before it comes and fetch on from the same offset (DP-62)."""
+        """Stop tracking partitions. A pending response is not applied to them, unless they are
+        added again before it arrives and continue from the same offset (DP-62)."""
         for name in names:
             state = self._states.pop(name, None)
             if state is None:
@@ -163,17 +163,18 @@ class ReplicaFetcher:
             self._session.forget(name)
 
     def _note_stopped(self, name: TopicPartition, state: PartitionFetchState) -> None:
-        """Remember where an answer under way would begin."""
+        """Remember the offset at which a pending response begins."""
         if state.stage is _FETCHING and not state.delayed_until_ms:
             self._removed_at[name] = state.sent_offset
 
     def stop(self) -> None:
-        """Ask nothing more; a late answer is ignored."""
+        """Send no more requests and ignore late responses."""
         self.is_running = False
         self._wake()
 
     def log_start_changed(self, topic_partition: TopicPartition) -> None:
-        """The follower's own retention raised its log start: the leader is to be told."""
+        """Let the next fetch inform the leader of a log start that the follower's own retention
+        raised."""
         state = self._states.get(topic_partition)
         if (
             state is not None
@@ -187,7 +188,7 @@ class ReplicaFetcher:
             self.on_wake()
 
     def _touch(self, name: TopicPartition, state: PartitionFetchState) -> None:
-        """Keep the indexes in step with a state that changed."""
+        """Update the indexes for a state that changed."""
         self._withheld.pop(name, None)
         if state.stage is FetchStage.FETCHING and not state.delayed_until_ms:
             self._busy.pop(name, None)
@@ -200,14 +201,14 @@ class ReplicaFetcher:
         state.report(self.leader_id)
 
     def _delay(self, name: TopicPartition, state: PartitionFetchState) -> None:
-        """Leave a partition alone for the back-off time."""
+        """Suspend a partition for the back-off time."""
         state.delayed_until_ms = self._host.now_ms() + self._backoff_ms
         self._touch(name, state)
 
     # -- requests ---------------------------------------------------------------------------
 
     def next_request(self) -> FetcherRequest | None:
-        """Return the request to send now; None: wait for ``on_wake`` or ``delay_ms``."""
+        """Return the request to send now, or None to wait for ``on_wake`` or ``delay_ms``."""
         if not self.is_running or not self._states:
             return None
         if self._busy or self._delayed_until_ms:
@@ -230,8 +231,8 @@ class ReplicaFetcher:
         return self._fetch_request()
 
     def _has_more_than_withheld(self) -> bool:
-        """Leave throttled partitions out while too much was copied, but those in sync, and see
-        whether there is anything to ask for besides (``RemoteLeaderEndPoint.buildFetch``)."""
+        """Withhold throttled partitions that are not in sync while the quota is exceeded; return
+        whether there is anything else to fetch (``RemoteLeaderEndPoint.buildFetch``)."""
         quota, withheld = self._quota, self._withheld
         is_exceeded = quota.is_exceeded
         for name, state in self._states.items():
@@ -250,7 +251,8 @@ class ReplicaFetcher:
         return rest > 0 or bool(self._session.forgotten)
 
     def delay_ms(self) -> int | None:
-        """Milliseconds until ``next_request`` may answer differently by itself; None: never."""
+        """Return the time in ms until ``next_request`` may have a request without ``on_wake``, or
+        None for never."""
         if not self.is_running or not self._states:
             return None
         now_ms = self._host.now_ms()
@@ -263,7 +265,7 @@ class ReplicaFetcher:
                 return 0
             if earliest_ms is None or until_ms < earliest_ms:
                 earliest_ms = until_ms
-        if self._withheld:  # looked at again after a back-off, whoever freed the quota
+        if self._withheld:  # examined again after a back-off
             again_ms = now_ms + self._backoff_ms
             earliest_ms = again_ms if earliest_ms is None else min(earliest_ms, again_ms)
         if earliest_ms is None or len(self._busy) + len(self._withheld) < len(self._states):
@@ -290,7 +292,7 @@ class ReplicaFetcher:
                 )
                 state.sent_offset = state.fetch_offset
             else:
-                # No epoch to ask about: cut to what is known to be committed.
+                # Without epochs, truncate to what is known to be committed.
                 self._guarded(name, state, self._truncate_to, -1, state.fetch_offset)
         return OffsetForLeaderEpochRequest(self.broker_id, tuple(asked)) if asked else None
 
@@ -362,12 +364,12 @@ class ReplicaFetcher:
             broker_epoch(),
         )
 
-    # -- answers ----------------------------------------------------------------------------
+    # -- responses --------------------------------------------------------------------------
 
     def on_response(self, request: FetcherRequest, response: FetcherResponse) -> None:
-        """Apply the leader's answer to ``request``.
+        """Apply the leader's response to ``request``.
 
-        Raises ``InvariantError`` if it answers an epoch for a partition that was not asked.
+        Raises ``InvariantError`` if it has the end of an epoch for a partition not requested.
         """
         if not self.is_running:
             return
@@ -410,9 +412,9 @@ class ReplicaFetcher:
                 return
 
     def on_failure(self, request: FetcherRequest) -> None:
-        """The request was lost or the leader is unreachable: everything waits for a back-off.
+        """Back off after a request that was lost or whose leader is unreachable.
 
-        The session starts anew: whether the leader saw the request is unknown.
+        The fetch session starts over, as the leader may or may not have received the request.
         """
         if not self.is_running:
             return
@@ -439,7 +441,7 @@ class ReplicaFetcher:
                 and not callbacks.verify_checksums
                 and answer.log_start_offset <= log.log_start_offset
                 and append_next(log, batches[0], self._host.wall_ms())
-            ):  # all that ``append_as_follower`` has to do, in most cases
+            ):  # the usual case of ``append_as_follower``, inlined
                 previous = log.high_watermark
                 advanced = (
                     high_watermark != previous
@@ -459,7 +461,7 @@ class ReplicaFetcher:
             if self._throttled_topics and self._quota.is_throttled(name):
                 self._quota.record(sum(len(batch.data) for batch in batches))
             state.fetch_offset = log.log_end_offset
-            if self._truncates_on_fetch:  # else the leader is not told
+            if self._truncates_on_fetch:  # else not sent to the leader
                 summary = batches[-1].summary
                 epoch = batches[-1].partition_leader_epoch if summary is None else summary[0]
                 if epoch >= 0:
@@ -479,7 +481,7 @@ class ReplicaFetcher:
             ErrorCode.CORRUPT_MESSAGE,
             ErrorCode.INVALID_RECORD,
         ):
-            self._delay(name, state)  # damaged on the way: the same offset again
+            self._delay(name, state)  # damaged in transit: fetch it again
             return
         is_disk = is_storage_failure(error)  # takes the partition offline, not the thread
         if self._behaviour.follower_failure_stops_fetcher and not is_disk:
@@ -512,7 +514,7 @@ class ReplicaFetcher:
             self._delay(name, state)
 
     def _fail(self, name: TopicPartition, reason: str) -> None:
-        """Give a partition up until the next LeaderAndIsr."""
+        """Give up a partition until the next LeaderAndIsr."""
         self.remove((name,))
         self._callbacks.on_failed(name, reason)
 
@@ -526,7 +528,7 @@ class ReplicaFetcher:
         epoch: int,
         offset: int,
     ) -> None:
-        """Run what may cut the log; a failure concerns this partition only (DP-64)."""
+        """Run an action that may truncate the log; only this partition fails with it (DP-64)."""
         try:
             action(name, state, epoch, offset)
         except (FakeKafkaError, OSError) as error:
@@ -537,7 +539,7 @@ class ReplicaFetcher:
     def _truncate_to(
         self, name: TopicPartition, state: PartitionFetchState, _epoch: int, offset: int
     ) -> None:
-        """Cut the log and fetch on from there."""
+        """Truncate the log and continue fetching from there."""
         self._truncate(name, state, offset, is_finished=True)
 
     def _truncate(
@@ -555,7 +557,7 @@ class ReplicaFetcher:
     def _truncate_by_epoch(
         self, name: TopicPartition, state: PartitionFetchState, epoch: int, end_offset: int
     ) -> None:
-        """Cut what the leader does not share."""
+        """Truncate the part of the log that the leader does not have."""
         is_fetching = state.stage is FetchStage.FETCHING
         offset, is_finished = truncation_offset(
             log_of(state.partition), state.fetch_offset, is_fetching, epoch, end_offset
@@ -574,7 +576,7 @@ class ReplicaFetcher:
                 or state.stage is not FetchStage.TRUNCATING
                 or state.sent_offset != state.fetch_offset
             ):
-                continue  # removed, or restarted with another epoch: it will ask again
+                continue  # removed, or restarted with another epoch and a new request
             if answer.error is _NONE:
                 self._guarded(
                     name, state, self._truncate_by_epoch, answer.leader_epoch, answer.end_offset
@@ -605,7 +607,7 @@ class ReplicaFetcher:
     def _on_leader_end(
         self, name: TopicPartition, state: PartitionFetchState, _epoch: int, leader_end: int
     ) -> None:
-        """The leader is shorter: cut to its end, or exit; else ask where it begins
+        """Truncate to the leader's end, or exit, if its log is shorter; else request its log start
         (docs/kafka/replica-fetchers.md#out-of-range)."""
         log = log_of(state.partition)
         if leader_end >= log.log_end_offset:
@@ -628,7 +630,7 @@ class ReplicaFetcher:
     def _on_leader_start(
         self, name: TopicPartition, state: PartitionFetchState, _epoch: int, leader_start: int
     ) -> None:
-        """The leader is longer: go on here, or begin anew where it begins."""
+        """Continue from the log end, or restart the log at the leader's start if that is later."""
         log = log_of(state.partition)
         if leader_start > log.log_end_offset:
             log.truncate_fully_and_start_at(leader_start)

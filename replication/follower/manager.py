@@ -1,4 +1,4 @@
-"""The fetchers of one broker: which of them copies which partition
+"""The fetchers of one broker, and the assignment of partitions to them
 (docs/kafka/replica-fetchers.md#threads)."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def fetcher_id_for(topic_partition: TopicPartition, fetchers: int) -> int:
-    """The fetcher, of ``fetchers`` per leader, that copies a partition."""
+    """Return the id of the fetcher, among ``fetchers`` per leader, that copies a partition."""
     value = (31 * java_string_hash(topic_partition.topic) + topic_partition.partition) & 0xFFFFFFFF
     if value & 0x80000000:
         value -= 1 << 32
@@ -28,20 +28,20 @@ def fetcher_id_for(topic_partition: TopicPartition, fetchers: int) -> int:
 
 
 class InitialFetchState(NamedTuple):
-    """Leader and offset with which copying of a partition begins."""
+    """Leader and offset with which the copying of a partition begins."""
 
     leader_id: int
     leader_epoch: int
     offset: int
-    """The log's end where divergence is found while fetching, else the high watermark."""
+    """Log end offset if divergence is detected while fetching, else the high watermark."""
 
 
 class FetcherManager:
     """Creates, feeds and stops ``ReplicaFetcher`` cores, one per leader broker and fetcher id.
 
-    Each runs in an actor of its own, so starting and stopping are callbacks: ``start_fetcher``
-    begins the loop around a new core, ``stop_fetcher`` ends it. ``bind`` connects the manager
-    to the replica manager whose partitions it copies.
+    Each core runs in an actor of its own, so starting and stopping are callbacks:
+    ``start_fetcher`` begins the loop around a new core, ``stop_fetcher`` ends it. ``bind`` connects
+    the manager to the replica manager whose partitions it copies.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class FetcherManager:
         stop_fetcher: Callable[[ReplicaFetcher], object],
     ) -> None:
         self.broker_id = broker_id
-        # What the host has for its clock is another function when that has changed its rate.
+        # Not ``host.now_ms`` itself, which the host replaces when its clock changes its rate.
         self.quotas: ReplicationQuotas = ReplicationQuotas(broker_id, config, lambda: host.now_ms())
-        """Of throttled replication; the leaders of the broker heed their part of it."""
+        """Quotas of throttled replication, also for the partitions that the broker leads."""
         self.callbacks: FetcherCallbacks = FetcherCallbacks()
         self.failed_partitions: dict[TopicPartition, str] = {}
         """Partitions given up until their next LeaderAndIsr, with the reason."""
@@ -74,7 +74,7 @@ class FetcherManager:
         self.callbacks.on_failed = self._on_failed
 
     def bind(self, partition_of: Callable[[TopicPartition], Partition | None]) -> None:
-        """Tell where the partitions to copy are found."""
+        """Set the function that finds the partitions to copy."""
         self._partition_of = partition_of
 
     @property
@@ -82,7 +82,7 @@ class FetcherManager:
         return tuple(self._fetchers.values())
 
     def add_fetchers(self, partitions: Mapping[TopicPartition, InitialFetchState]) -> None:
-        """Start copying; partitions must not be copied from another leader at the time."""
+        """Start copying partitions; a partition with another fetcher is removed from that one."""
         started: list[ReplicaFetcher] = []
         fetchers_per_leader = self._config["num.replica.fetchers"]
         for name, initial in partitions.items():
@@ -104,7 +104,7 @@ class FetcherManager:
             self._start_fetcher(fetcher)
 
     def remove_fetchers(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop copying some partitions; their failures are forgotten as well."""
+        """Stop copying some partitions and forget their failures."""
         for name in partitions:
             self.failed_partitions.pop(name, None)
             fetcher = self._fetcher_of.pop(name, None)
@@ -128,19 +128,19 @@ class FetcherManager:
         self._fetcher_of.clear()
 
     def log_start_changed(self, topic_partition: TopicPartition) -> None:
-        """A follower's own retention raised its log start."""
+        """Handle a log start offset that a follower's own retention has raised."""
         fetcher = self._fetcher_of.get(topic_partition)
         if fetcher is not None:
             fetcher.log_start_changed(topic_partition)
 
     @property
     def lag_max(self) -> int:
-        """Greatest number of records a copied partition is behind its leader."""
+        """Largest number of records by which a copied partition lags behind its leader."""
         states = (fetcher.state(name) for name, fetcher in self._fetcher_of.items())
         return max((state.lag for state in states if state is not None), default=0)
 
     def _new_fetcher(self, leader_id: int, fetcher_id: int) -> ReplicaFetcher:
-        from .fetcher import ReplicaFetcher  # a cluster starts without any
+        from .fetcher import ReplicaFetcher  # not needed to start a cluster
 
         return ReplicaFetcher(
             name=f"ReplicaFetcherThread-{fetcher_id}-{leader_id}",

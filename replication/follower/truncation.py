@@ -1,4 +1,4 @@
-"""Offset to which a follower truncates once the leader has told where an epoch ends
+"""The offset to which a follower truncates, given the leader's end offset of an epoch
 (docs/kafka/replica-fetchers.md; Kafka's ``AbstractFetcherThread.getOffsetTruncationState``)."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def check_only_asked(
     request: OffsetForLeaderEpochRequest, response: OffsetForLeaderEpochResponse
 ) -> None:
-    """Raise ``InvariantError`` if a partition is answered that was not asked."""
+    """Raise ``InvariantError`` if the response has a partition that was not requested."""
     asked = {entry.topic_partition for entry in request.partitions}
     for answer in response.partitions:
         invariant(
@@ -27,10 +27,10 @@ def check_only_asked(
 def truncation_offset(
     log: Log, fetch_offset: int, is_fetching: bool, epoch: int, end_offset: int
 ) -> tuple[int, bool]:
-    """The offset to cut to, and whether that ends the truncation.
+    """Return the offset to truncate to, and whether this completes the truncation.
 
-    The leader's answer: ``epoch`` is its largest one not above the one asked, ``end_offset``
-    where that ends. While fetching, further rounds happen by themselves.
+    ``epoch`` is the leader's largest epoch not above the requested one, and ``end_offset`` the end
+    of that epoch. While fetching, further rounds follow with the next fetches.
     """
     if end_offset < 0:
         return fetch_offset, True

@@ -1,4 +1,4 @@
-"""Fetches that wait for something to read (docs/kafka/purgatory.md#purgatory)."""
+"""Fetches that wait for enough data (docs/kafka/purgatory.md#purgatory)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FetchAnswers(Protocol):
-    """Who answers a fetch that waited."""
+    """Answers fetches that waited."""
 
     behaviour: Behaviour
 
@@ -30,7 +30,7 @@ class FetchAnswers(Protocol):
 
 
 class DelayedFetch(DelayedOperation):
-    """A fetch: first read when it arrives, read again when it completes
+    """A fetch, whose partitions are read when it arrives, and again if it waits and completes
     (docs/kafka/fetch.md#waiting)."""
 
     __slots__ = (
@@ -43,7 +43,7 @@ class DelayedFetch(DelayedOperation):
         "unread",
     )
     __deletable__: tuple[str, ...] = ("request", "respond", "session", "specs", "unread")
-    """Asked for by the compiler: what ``let_go`` takes away."""
+    """Attributes that ``let_go`` deletes; the compiler requires them to be declared."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class DelayedFetch(DelayedOperation):
         api_version: int,
         respond: Callable[[FetchResponse], object],
     ) -> None:
-        # The fields of the bases, without two calls: made for every fetch.
+        # The fields of the base classes, set without two calls: every fetch has an operation.
         self.expiration_ms = 0
         self.bucket: Bucket | None = None
         self.delay_ms: int = request.max_wait_ms
@@ -68,12 +68,12 @@ class DelayedFetch(DelayedOperation):
         self.api_version: int = api_version
         self.respond: Callable[[FetchResponse], object] = respond
         self.unread: dict[TopicPartition, None] | None = None
-        """Partitions whose log was not looked at, so that no growth of it counts: a follower is
-        not assigned to them, or a consumer is sent to another replica."""
+        """Partitions whose log was not read, so that its growth does not count: the follower is
+        not assigned to them, or the consumer is sent to another replica."""
 
     @property
     def has_client_metadata(self) -> bool:
-        """Whether it came from a client of Fetch v11, who may read from followers."""
+        """True if the client uses Fetch v11 or later, and may therefore read from followers."""
         return self.api_version >= 11 or self.api_version < 0
 
     @property
@@ -90,5 +90,5 @@ class DelayedFetch(DelayedOperation):
         self.let_go()
 
     def let_go(self) -> None:
-        """Keep nothing of a fetch that is answered: the operation may stay listed for long."""
+        """Drop all that an answered fetch refers to, as the operation may stay listed for long."""
         del self.request, self.specs, self.session, self.respond, self.unread

@@ -1,4 +1,4 @@
-"""The requests that wait at a broker, by what they wait for, and who tries them again
+"""The purgatories of a broker, and the changes after which waiting requests are tried again
 (docs/kafka/purgatory.md#purgatory)."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DelayedRequests:
-    """The purgatories of one broker and their one timer."""
+    """The purgatories of one broker and the timer they share."""
 
     def __init__(self, hosted: HostedPartitions, host: Host, config: BrokerConfig) -> None:
         self._by_name = hosted.by_name
@@ -33,12 +33,12 @@ class DelayedRequests:
         self.fetches: Purgatory = Purgatory("Fetch", timer, fetches_kept)
         self.fetches_to_end: Purgatory = Purgatory("FetchToEnd", timer, fetches_kept)
         """The part of Kafka's fetch purgatory that an append may complete: followers read up to
-        the log's end, consumers only what is below the high watermark."""
+        the log end, consumers only below the high watermark."""
         self.deletions: Purgatory = Purgatory("DeleteRecords", timer, deletions_kept)
         hosted.context.high_watermark_moved = self.complete
 
     def complete(self, partition: Partition) -> None:
-        """Try whatever waits on a partition whose high watermark moved.
+        """Try to complete the requests that wait on a partition whose high watermark moved.
 
         Fetches come first (Kafka: ``Partition.tryCompleteDelayedRequests``).
         """
@@ -50,16 +50,16 @@ class DelayedRequests:
         self._complete_rest_of(name)
 
     def complete_after_append(self, partition: Partition) -> None:
-        """Try whatever waits on a leader whose high watermark moved with its own append."""
+        """Do the same for a leader whose high watermark moved with its own append."""
         if self._append_completes_produces_first:
             self.complete_of(partition.topic_partition)
         else:
             self.complete(partition)
 
     def complete_of(self, topic_partition: TopicPartition) -> None:
-        """Try whatever waits on a partition, produces first: its role changed.
+        """Try to complete the requests that wait on a partition whose role changed.
 
-        Kafka: ``ReplicaManager.completeDelayedFetchOrProduceRequests``.
+        Produces come first (Kafka: ``ReplicaManager.completeDelayedFetchOrProduceRequests``).
         """
         partition = self._by_name.get(topic_partition)
         if partition is not None:
@@ -70,10 +70,10 @@ class DelayedRequests:
         self._complete_rest_of(topic_partition)
 
     def purge(self) -> None:
-        """Forget what completed and lingers, as partitions are deleted that it may hold.
+        """Drop completed operations that are still listed, as they may hold deleted partitions.
 
-        Without this the last fetches of followers would keep them until so many other requests
-        had waited as the intervals of the purgatories say.
+        Otherwise the last fetches of followers would keep these partitions in memory until the
+        purge intervals of the purgatories are reached.
         """
         for purgatory in (self.produces, self.fetches, self.fetches_to_end, self.deletions):
             purgatory.purge()

@@ -1,12 +1,12 @@
-"""Answers for consumers of Fetch v0 to v3: batches become message sets of format v0 or v1.
+"""Down-conversion for consumers of Fetch v0 to v3: batches to message sets of format v0 or v1.
 
-Kafka's ``KafkaApis.maybeConvertFetchedData`` (docs/kafka/fetch.md#limits): what was read is
-converted when it is answered. Since 2.0 (KIP-283, ``LazyDownConversionRecords``) the answer has as
-many bytes as were read, or as its first converted batch where that is more; before, it has all
-that the whole batches become.
+Kafka's ``KafkaApis.maybeConvertFetchedData`` (docs/kafka/fetch.md#limits): records are converted
+when the fetch is answered. Since 2.0 (KIP-283, ``LazyDownConversionRecords``) the result has as
+many bytes as were read, or as the first converted batch if that is larger; before, it has all
+messages of the whole batches.
 
-Megabytes of small records take seconds: whoever runs the conversion may do something else now and
-then.
+Megabytes of small records take seconds to convert, so the conversion is a generator, whose caller
+can do other work in between.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def conversion(
     api_version: int,
     hosted: Callable[[TopicPartition], Partition | None],
 ) -> Generator[None, None, FetchResponse]:
-    """Convert a response; the generator pauses after each megabyte and returns the response."""
+    """Convert a response; the generator pauses after each megabyte and returns the new response."""
     magic = 0 if api_version <= _NEWEST_FETCH_WITHOUT_TIMESTAMPS else 1
     wanted = {spec.topic_partition: spec for spec in request.partitions}
     pace = _Pace()
@@ -53,7 +53,7 @@ def conversion(
 
 
 class _Pace:
-    """Counts what was converted since the last pause."""
+    """Counts the bytes converted since the last pause."""
 
     __slots__ = ("_bytes",)
 
@@ -86,8 +86,8 @@ def _converted(
     bytes_max = sum(len(batch.data) for batch in answer.records)
     if not batches:
         if not is_stored_so:
-            return answer  # the bytes as they are: their size tells the reader to ask for more
-        # A log of message sets would have been cut in the old format.
+            return answer  # unchanged: the batch's size makes the reader request more bytes
+        # Kafka would have cut stored messages of the old format: read a batch to convert and cut.
         batches = log.read(spec.fetch_offset, 0, log.log_end_offset).batches
     elif not (
         is_stored_so or request.replica_id >= 0 or settings.config["message.downconversion.enable"]
@@ -131,9 +131,9 @@ def _message_set(
     is_cut: bool,
     pace: _Pace,
 ) -> Generator[None, None, tuple[bytes, int]]:
-    """Batches converted one by one up to the limit, and the size the answer is to have.
+    """Convert batches one by one up to the limit; return the bytes and the size to fill up to.
 
-    Raises ``ValueError`` if the first is zstd, ``MalformedRecords`` if it cannot be read.
+    Raises ``ValueError`` if the first is zstd, ``MalformedRecords`` if one cannot be read.
     """
     out = bytearray()
     for batch in batches:
@@ -142,7 +142,7 @@ def _message_set(
         except ValueError:
             if not out:
                 raise
-            break  # the consumer comes back for it, and is told then
+            break  # the consumer's next fetch begins with this batch and gets the error
         if not out and not is_cut:
             bytes_max = max(bytes_max, len(messages))
         out += messages
@@ -166,7 +166,7 @@ def _whole_message_set(
 
 
 def _overflow(size: int) -> bytes:
-    """Bytes in the place of messages: the start of one that the answer is too short for."""
+    """Return filler bytes: the start of a message for which the response is too short."""
     out = bytearray()
     while (left := size - len(out)) > 0:
         room = max(_OVERFLOW_SIZE_MIN, min(left + 1, _OVERFLOW_SIZE_MAX))

@@ -1,9 +1,10 @@
-"""Fetch: who may read what, long polling, follower bookkeeping (docs/kafka/fetch.md).
+"""Fetch requests: access, long polling, progress of followers (docs/kafka/fetch.md).
 
-Theory of operation. A fetch is read once when it arrives. That first read accounts the progress
-of a follower: end offset, ISR, high watermark, in this order, after the result was taken, so an
-answer carries the high watermark from before this very fetch. If it brought too little, the fetch
-waits under the names of its partitions; whatever completes it reads everything again.
+Theory of operation. The partitions of a fetch are read when it arrives. This first read also
+records the progress of a follower: end offset, ISR, high watermark, in this order, after the
+result was taken, so a response has the high watermark from before this fetch. If the read returned
+too little, the fetch waits under the names of its partitions, and they are all read again when it
+completes.
 
 Followers with an incremental session are served in ``follower_fetch``.
 """
@@ -39,7 +40,7 @@ _NONE = ErrorCode.NONE
 
 
 class FetchHandler:
-    """Serves consumers, and followers that begin."""
+    """Serves the fetches of consumers, and those of followers without an incremental session."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class FetchHandler:
         self._fetches_to_end = delayed.fetches_to_end
 
     def is_fetch_satisfied(self, operation: DelayedFetch) -> bool:
-        """Return whether a waiting fetch has what it waits for."""
+        """Return whether a waiting fetch may be answered."""
         return self._reader.is_fetch_satisfied(operation)
 
     def fetch_messages(
@@ -72,7 +73,7 @@ class FetchHandler:
         context: RequestContext,
         respond: Callable[[FetchResponse], object],
     ) -> None:
-        """Answer a follower's or consumer's fetch; ``respond`` is called once, now or later."""
+        """Answer the fetch of a follower or consumer; ``respond`` is called once, now or later."""
         now_ms = self._host.now_ms()
         session: FetchSession | None = None
         if request.session_epoch > INITIAL_EPOCH or request.session_id:
@@ -110,7 +111,7 @@ class FetchHandler:
 
     @property
     def delayed_count(self) -> int:
-        """Fetches that wait, of followers and consumers."""
+        """Number of waiting fetches, of followers and consumers."""
         return (
             self._fetches.delayed_count
             + self._fetches_to_end.delayed_count
@@ -118,7 +119,7 @@ class FetchHandler:
         )
 
     def finish_fetch(self, operation: DelayedFetch) -> None:
-        """Read again and answer what is there (a parked fetch completed or timed out)."""
+        """Read again and answer a waiting fetch, which completed or timed out."""
         if operation.session is not None:
             operation.specs = operation.session.to_read()
         responses, _, _ = self._read(operation, 0, account=False)
@@ -143,9 +144,9 @@ class FetchHandler:
     def _read(
         self, operation: DelayedFetch, now_ms: int, account: bool
     ) -> tuple[list[FetchPartitionResponse], int, bool]:
-        """Read all partitions in order: responses, bytes, whether it must be answered now.
+        """Read all partitions in order; return the responses, their bytes, and True to answer now.
 
-        ``account`` updates the follower's state, if a follower asks.
+        ``account`` records the progress if a follower fetches.
         """
         request = operation.request
         replica_id = request.replica_id

@@ -1,8 +1,8 @@
-"""Fetches of followers that go on with an incremental session: the hottest loop of all.
+"""Fetches of followers in an incremental session: the hottest loop of all.
 
-Every record passes here once per follower, and every idle follower twice a second. It does what
-``FetchHandler`` does for everybody, for one case and in fewer steps: the session names what may
-have news, each of its partitions knows its leader's partition and the follower's replica.
+Every record passes through here once per follower, and every idle follower twice a second. The
+handler does the same as ``FetchHandler``, for this case only and in fewer steps: the session has
+the partitions that may have news, each linked to the leader's partition and the follower's replica.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NONE = ErrorCode.NONE
 
 
 class FollowerFetchHandler:
-    """Serves followers within their sessions."""
+    """Serves the fetches of followers in their sessions."""
 
     def __init__(self, reader: PartitionReader, delayed: DelayedRequests, host: Host) -> None:
         self.host: Host = host
@@ -44,7 +44,7 @@ class FollowerFetchHandler:
         self._fetches_to_end = delayed.fetches_to_end
 
     def is_fetch_satisfied(self, fetch: FollowerFetch) -> bool:
-        """Return whether a waiting fetch has what it waits for."""
+        """Return whether a waiting fetch may be answered."""
         return self.reader.is_fetch_satisfied(fetch)
 
     def fetch_of_follower(
@@ -57,12 +57,12 @@ class FollowerFetchHandler:
     ) -> None:
         """Answer the next fetch of a session, now or later.
 
-        Mostly the follower is in step and stands at the log's end, and there is nothing to tell
-        it: the fetch acknowledges what the one before brought, and waits. Here is what ``_serve``
-        does for that one.
+        Usually the follower is in step and at the log end, and there is no news: the fetch
+        acknowledges the data of the previous one, and waits. This method inlines ``_serve`` for
+        that case.
         """
         if session.parked is not None:
-            self.finish_parked(session.parked)  # a client that does not wait for its answers
+            self.finish_parked(session.parked)  # a client did not wait for the response
         fetch = session.fetch
         if fetch is None:
             fetch = FollowerFetch(self, session, api_version, request, respond)
@@ -107,20 +107,20 @@ class FollowerFetchHandler:
         self._serve(fetch, session, now_ms)
 
     def _serve(self, fetch: FollowerFetch, session: FetchSession, now_ms: int) -> None:
-        """Read what the session may have news of; answer, or wait if it is too little.
+        """Read the partitions that may have news; answer, or wait if the data is too little.
 
-        The follower's progress is accounted after each read, so that the answer tells the high
-        watermark from before this very fetch.
+        The follower's progress is recorded after each read, so that the response has the high
+        watermark from before this fetch.
         """
         request = fetch.request
         limit = request.max_bytes
         if limit > self._fetch_bytes_max:
             limit = self._fetch_bytes_max
         size = 0
-        is_throttled = bool(self._throttled_topics)  # then each read is a close one
+        is_throttled = bool(self._throttled_topics)  # then partitions are read with every check
         is_final = request.max_wait_ms <= 0
         responses: list[FetchPartitionResponse] = []
-        named: list[CachedPartition] = []  # the session's entries of ``responses``
+        named: list[CachedPartition] = []  # entries of the partitions in ``responses``
         moved: list[Partition] = []
         for spec in session.active_in_order():
             partition = spec.partition
@@ -140,7 +140,7 @@ class FollowerFetchHandler:
                 and fetch_offset <= (end_offset := log.log_end_offset)
                 and not log.storage.directory.is_offline
             ):
-                # The follower's history is a prefix of this log: nothing to refuse or to cut.
+                # The follower's log is a prefix of this one: no error and no truncation.
                 spec.is_in_step = True
                 may_idle = (
                     fetch_offset == end_offset
@@ -181,7 +181,7 @@ class FollowerFetchHandler:
             self._park(fetch, request.max_wait_ms, now_ms)
 
     def finish_parked(self, fetch: FollowerFetch) -> None:
-        """Read again and answer what is there: the waiting fetch completed or timed out."""
+        """Read again and answer a waiting fetch, which completed or timed out."""
         session = fetch.session
         session.parked = None
         limit = fetch.request.max_bytes
@@ -193,7 +193,7 @@ class FollowerFetchHandler:
         for spec in session.active_in_order():
             partition = spec.partition
             if (
-                spec.is_in_step  # as it came, and linked since: only the marks can have moved
+                spec.is_in_step  # since it arrived, only the offsets can have moved
                 and not is_throttled
                 and partition is not None
                 and (log := partition.log) is not None
@@ -225,7 +225,7 @@ class FollowerFetchHandler:
         respond(FetchResponse(_NONE, session.session_id, tuple(responses)))
 
     def watch_again(self, fetch: FollowerFetch) -> None:
-        """Have a waiting fetch found by what happens to partitions that were released."""
+        """Link a waiting fetch again to the partitions that released their entries."""
         for spec in fetch.session.active.values():
             if spec.partition is None:
                 partition, replica = self._parties(spec, fetch.request.replica_id)
@@ -235,7 +235,7 @@ class FollowerFetchHandler:
     def _read_closely(
         self, fetch: FollowerFetch, spec: CachedPartition, bytes_max: int, is_first: bool
     ) -> tuple[FetchPartitionResponse, int]:
-        """Read with every check: the response and the bytes it brought."""
+        """Read with every check; return the response and the number of bytes read."""
         spec.is_in_step = False
         partition, replica = self._parties(spec, fetch.request.replica_id)
         return self.reader.read_partition(
@@ -243,14 +243,14 @@ class FollowerFetchHandler:
         )
 
     def _park(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
-        """Let it wait: the ``fetch_entries`` of its partitions find it, not their names."""
+        """Let the fetch wait, found by the ``fetch_entries`` of its partitions instead of a key."""
         fetch.session.parked = fetch
         fetch.until_ms = now_ms + wait_ms
         if fetch.bucket is None or fetch.expiration_ms > fetch.until_ms:
             self._set_timer(fetch, wait_ms, now_ms)
 
     def _set_timer(self, fetch: FollowerFetch, wait_ms: int, now_ms: int) -> None:
-        """Have it answered in time; the timer set for an earlier fetch may fire sooner."""
+        """Set the timer of a fetch, replacing one that would fire later."""
         if fetch.bucket is not None:
             fetch.cancel()
         self.timer.add_at(fetch, wait_ms, now_ms)
@@ -258,7 +258,7 @@ class FollowerFetchHandler:
     def _parties(
         self, spec: CachedPartition, replica_id: int
     ) -> tuple[Partition | None, Replica | None]:
-        """The leader's partition and the follower's replica in it."""
+        """Return the leader's partition and the follower's replica in it."""
         if spec.partition is not None:
             return spec.partition, spec.replica
         partition = self._by_name.get(spec.topic_partition)
@@ -274,7 +274,8 @@ class FollowerFetchHandler:
         log: Log,
         now_ms: int,
     ) -> bool:
-        """Note a follower's progress; True if operations that wait on the partition may go on."""
+        """Record a follower's progress; return True if operations that wait on the partition may
+        complete."""
         previous_log_start = replica.log_start_offset
         log_start_offset = spec.log_start_offset
         if partition.update_follower(
@@ -284,17 +285,17 @@ class FollowerFetchHandler:
         return log_start_offset != previous_log_start and self._deletions.delayed_count > 0
 
     def complete_fetches(self, partition: Partition) -> None:
-        """Wake and try the fetches that wait on a partition whose log grew."""
+        """Wake and try to complete the fetches that wait on a partition whose log grew."""
         if self._fetches_to_end.delayed_count:
             self._fetches_to_end.check_and_complete(partition.topic_partition)
-        # Only sessions of followers enter what they fetch.
+        # Only the sessions of followers add entries.
         entries: list[CachedPartition] | None = partition.fetch_entries  # type: ignore[assignment]
         log = partition.log
         if not entries or log is None:
             return
         end_offset = log.log_end_offset
         last = log.active.last_batch
-        last_offset = -1  # a fetch that asks for it brings just the last batch
+        last_offset = -1  # a fetch at this offset returns only the last batch
         is_throttled = bool(self._throttled_topics)
         if last is not None and not log.storage.directory.is_offline and not is_throttled:
             last_offset = last.base_offset
@@ -311,13 +312,13 @@ class FollowerFetchHandler:
                 and parked.request.min_bytes <= 1
                 and len(session.active) == 1
                 and last is not None
-            ):  # one byte is enough, and there it is
+            ):  # the last batch satisfies the fetch
                 session.parked = None
                 if (
                     response is None
                     or response.high_watermark != log.high_watermark
                     or response.log_start_offset != log.log_start_offset
-                ):  # else the followers are told the same
+                ):  # else the followers share the response
                     response = _in_step(entry, log, (last,))
                 entry.sent_high_watermark = response.high_watermark
                 entry.sent_log_start_offset = response.log_start_offset
@@ -334,14 +335,14 @@ class FollowerFetchHandler:
 def _read_in_step(
     spec: CachedPartition, log: Log, bytes_max: int, is_first: bool
 ) -> FetchPartitionResponse:
-    """Return what a follower in step lacks: batches, or at least the marks."""
+    """Return the batches that a follower in step lacks, or only high watermark and log start."""
     fetch_offset = spec.fetch_offset
     end_offset = log.log_end_offset
     records: tuple[RecordBatch, ...] = ()
     if fetch_offset < end_offset:
         last = log.active.last_batch
         if is_first and last is not None and last.base_offset == fetch_offset:
-            records = (last,)  # mostly it is the one that was just appended
+            records = (last,)  # usually the batch that was just appended
         else:
             bytes_max = max(0, min(bytes_max, spec.max_bytes))
             records = log.read(fetch_offset, bytes_max, end_offset, is_first).batches

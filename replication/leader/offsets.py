@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from ...protocol.releases.behaviour import Behaviour
 
 HIGH_WATERMARK_OFFSET = -1
-"""DeleteRecords: delete everything up to the high watermark."""
+"""Offset in DeleteRecords that stands for the high watermark."""
 
 _SPECIAL_TIMES_SINCE = {
     MAX_TIMESTAMP: 7,
     EARLIEST_LOCAL_TIMESTAMP: 8,
     LATEST_TIERED_TIMESTAMP: 9,
 }
-"""Times below -2 that ListOffsets knows, and its version that brought each."""
+"""Special timestamps below -2, with the version of ListOffsets that introduced each."""
 _NONE = ErrorCode.NONE
 
 
 class OffsetsHandler:
-    """Looks up offsets and epochs, and raises log starts."""
+    """Looks up offsets and epochs, and raises log start offsets."""
 
     def __init__(self, hosted: HostedPartitions, delayed: DelayedRequests) -> None:
         self.behaviour: Behaviour = hosted.behaviour
@@ -66,7 +66,7 @@ class OffsetsHandler:
     def list_offsets(
         self, request: ListOffsetsRequest, context: RequestContext
     ) -> ListOffsetsResponse:
-        """Offsets by time or position; errors per partition."""
+        """Return offsets by timestamp or position, with an error per partition."""
         if context.api_version == 0:
             return self._list_old_style(request)
         entries = request.partitions
@@ -96,7 +96,7 @@ class OffsetsHandler:
             if since is None or 0 <= api_version < since:
                 return ListOffsetsPartitionResponse(topic_partition, ErrorCode.UNSUPPORTED_VERSION)
         if timestamp == EARLIEST_LOCAL_TIMESTAMP and self.behaviour.earliest_local_lookup:
-            timestamp = EARLIEST_TIMESTAMP  # without remote storage all is local
+            timestamp = EARLIEST_TIMESTAMP  # all data is local, as there is no remote storage
         partition = self._by_name.get(topic_partition)
         if partition is None:
             error = self._lookup_error(topic_partition)
@@ -144,9 +144,9 @@ class OffsetsHandler:
         )
 
     def _offset_by_time(self, log: Log, timestamp: int) -> tuple[int, int, int] | ErrorCode | None:
-        """(offset, timestamp, epoch) of the record a time look-up finds."""
+        """Return (offset, timestamp, epoch) of the record found by timestamp, None or an error."""
         if timestamp == MAX_TIMESTAMP and not self.behaviour.max_timestamp_lookup:
-            timestamp -= 1  # a time before all others, and nothing special
+            timestamp -= 1  # an ordinary timestamp, before all others
         try:
             found = offset_for_timestamp(log, timestamp)
         except KafkaError as error:
@@ -174,7 +174,10 @@ class OffsetsHandler:
     def legacy_offsets(
         self, topic_partition: TopicPartition, timestamp: int, offsets_max: int, replica_id: int
     ) -> tuple[ErrorCode, tuple[int, ...]]:
-        """ListOffsets v0: up to ``offsets_max`` segment starts before a time, newest first."""
+        """Return up to ``offsets_max`` segment starts before a timestamp, newest first.
+
+        This is ListOffsets v0.
+        """
         partition = self._by_name.get(topic_partition)
         if partition is None:
             return self._lookup_error(topic_partition), ()
@@ -182,7 +185,7 @@ class OffsetsHandler:
         log = partition.log
         if error is not _NONE or log is None:
             return error, ()
-        if offsets_max < 0:  # Log.legacyFetchOffsetsBefore makes an array of so many elements
+        if offsets_max < 0:  # Log.legacyFetchOffsetsBefore allocates an array of this size
             return ErrorCode.UNKNOWN_SERVER_ERROR, ()
         bound = log.log_end_offset if replica_id != CONSUMER_REPLICA_ID else log.high_watermark
         offsets = legacy_fetch_offsets_before(log, timestamp, offsets_max)
@@ -195,7 +198,7 @@ class OffsetsHandler:
     def offsets_for_leader_epoch(
         self, request: OffsetForLeaderEpochRequest
     ) -> OffsetForLeaderEpochResponse:
-        """Return where epochs end in the leader's history; (-1, -1) where it cannot tell."""
+        """Return the end offsets of epochs in the leader's history; (-1, -1) if undefined."""
         return OffsetForLeaderEpochResponse(
             tuple(self._offset_for_epoch(entry) for entry in request.partitions)
         )
@@ -216,7 +219,7 @@ class OffsetsHandler:
         end = log.end_offset_for_epoch(entry.leader_epoch)
         leader_epoch, end_offset = end.leader_epoch, end.end_offset
         if not self.behaviour.epoch_truncation_rounds:
-            # KIP-101 alone: only an offset, and none for an epoch before the history.
+            # With KIP-101 alone, return no epoch, and no offset for an epoch before the history.
             earliest = log.earliest_epoch
             if earliest < 0 or entry.leader_epoch < earliest:
                 end_offset = -1
@@ -233,7 +236,7 @@ class OffsetsHandler:
         context: RequestContext,
         respond: Callable[[DeleteRecordsResponse], object],
     ) -> None:
-        """Raise log starts; answered when the live replicas followed, or on timeout."""
+        """Raise log start offsets; respond when the live replicas have followed, or on timeout."""
         results: list[tuple[TopicPartition, ErrorCode, int]] = []
         pending: dict[int, int] = {}
         for topic_partition, offset in request.offsets:
@@ -249,7 +252,7 @@ class OffsetsHandler:
         self._deletions.try_complete_else_watch(operation, keys)
 
     def _delete_before(self, topic_partition: TopicPartition, offset: int) -> tuple[ErrorCode, int]:
-        """Raise the leader's own log start; the offset to wait for."""
+        """Raise the leader's own log start offset; return an error and the offset to wait for."""
         if topic_partition.topic in INTERNAL_TOPICS:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, -1
         partition = self._by_name.get(topic_partition)
@@ -271,7 +274,7 @@ class OffsetsHandler:
         return _NONE, wanted_offset
 
     def low_watermark_of(self, topic_partition: TopicPartition) -> tuple[ErrorCode, int]:
-        """The low watermark of a partition led here, or why there is none."""
+        """Return an error, or NONE and the low watermark of a partition led here."""
         partition: Partition | None = self._by_name.get(topic_partition)
         if partition is None:
             return self._lookup_error(topic_partition), -1
@@ -280,18 +283,18 @@ class OffsetsHandler:
         return _NONE, partition.low_watermark
 
     def keepers(self, topic_partition: TopicPartition, offset: int) -> list[str]:
-        """The live replicas that still have records below an offset."""
+        """Return the live brokers whose replicas still have records below an offset."""
         partition: Partition | None = self._by_name.get(topic_partition)
         return [] if partition is None else partition.keepers(offset)
 
 
 def _epoch_at_start(log: Log) -> int:
-    """The epoch in which the log's first record was written, as far as the history tells."""
+    """Return the leader epoch of the log's first record; -1 if the history does not cover it."""
     return log.epoch_at_log_start
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """Waits until the live replicas of each partition raised their log start."""
+    """Waits until the live replicas of each partition have raised their log start offsets."""
 
     __slots__ = ("_handler", "_pending", "_respond", "_results")
 
@@ -307,7 +310,7 @@ class DelayedDeleteRecords(DelayedOperation):
         self._handler = handler
         self._results = results
         self._pending = pending
-        """Index into the results -> requested log start of partitions not deleted yet."""
+        """Requested log start offset of each unfinished partition, by its index in the results."""
         self._respond = respond
 
     def try_complete(self) -> bool:

@@ -1,5 +1,5 @@
-"""Produce: checks, append, acknowledgement (docs/kafka/produce.md); and requests with acks=all that
-wait for the in-sync replicas."""
+"""Produce requests: checks, append, acknowledgement (docs/kafka/produce.md), and the wait for the
+in-sync replicas with acks=all."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ERRORS_WITHOUT_LOG_START = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-"""Failures whose response carries -1 instead of the log start; tells nothing of the log."""
+"""Errors whose response has -1 as the log start offset."""
 
 _BATCH_OVERHEAD = 61
 _unpack_size = struct.Struct(">i").unpack_from
@@ -55,12 +55,11 @@ _MAGIC_AT = 16
 _ZSTD = 4
 
 Guards = Mapping[TopicPartition, VerificationGuard]
-"""The partition, whether its high watermark moved, the index of its response, and the offset
-that acknowledges the append."""
+"""Guards with which transactions were verified, by partition."""
 
 
 class ProduceHandler:
-    """Appends what clients and coordinators send, and answers when it is acknowledged."""
+    """Appends the records of clients and coordinators, and responds once they are acknowledged."""
 
     def __init__(
         self,
@@ -70,7 +69,7 @@ class ProduceHandler:
         on_storage_failure: Callable[[TopicPartition, Exception], object],
         host: Host,
     ) -> None:
-        """``complete_fetches`` is told partitions whose log grew."""
+        """``complete_fetches`` is called with each partition whose log grew."""
         self.behaviour: Behaviour = hosted.behaviour
         self._by_name = hosted.by_name
         self._lookup_error = hosted.lookup_error
@@ -91,10 +90,10 @@ class ProduceHandler:
     ) -> None:
         """Append to the local leaders; ``respond`` is called once, now or when acknowledged.
 
-        With acks=0 it is called now as well: whether anything is sent, or the connection closed
-        because a partition failed, is up to the connection. ``origin`` is ``client`` or
-        ``coordinator`` (may write internal topics, sequence checks skipped). ``guards`` are those
-        that transactions were verified with; with None nobody asks for any.
+        With acks=0 it is called now as well; the connection then sends nothing, or closes if a
+        partition failed. ``origin`` is ``client`` or ``coordinator`` (which may write internal
+        topics, without sequence checks). ``guards`` are the guards with which transactions were
+        verified; None if transactions are not verified.
         """
         acks = request.acks
         partitions = request.partitions
@@ -104,6 +103,7 @@ class ProduceHandler:
             return
         now_ms, wall_ms = self._host.now_ms(), self._host.wall_ms()
         responses: list[ProducePartitionResponse] = []
+        # (partition, True if its high watermark moved, index of its response, required offset)
         appended: list[tuple[Partition, bool, int, int]] = []
         for entry in partitions:
             responses.append(
@@ -111,7 +111,7 @@ class ProduceHandler:
                     entry, context, origin, acks, now_ms, wall_ms, len(responses), appended, guards
                 )
             )
-        # Poked after all appends: completions must not run in the middle of a request.
+        # Done after all appends, as completions must not run in the middle of a request.
         if len(appended) > 1:
             for partition, _, _, _ in appended:
                 partition.wake_fetchers()
@@ -145,19 +145,21 @@ class ProduceHandler:
     def _refuse_acks(
         self, entry: ProducePartition, context: RequestContext, origin: str
     ) -> ProducePartitionResponse:
-        """INVALID_REQUIRED_ACKS, or what is found out before it (docs/kafka/produce.md#checks)."""
+        """Return INVALID_REQUIRED_ACKS or the error of an earlier check, as a response
+        (docs/kafka/produce.md#checks)."""
         topic_partition = entry.topic_partition
         error = _NONE
         if origin == ORIGIN_CLIENT:
             error = self.refusal(topic_partition, entry.records, context)
-        if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: behind the acks
+        if error in (_NONE, ErrorCode.INVALID_TOPIC_EXCEPTION):  # row 8: after the acks
             error = ErrorCode.INVALID_REQUIRED_ACKS
         return self.failed_produce(topic_partition, error, tells_of_log=False)
 
     def refusal(
         self, topic_partition: TopicPartition, records: Readable | None, context: RequestContext
     ) -> ErrorCode:
-        """Checks before the partition is looked at (docs/kafka/produce.md#checks)."""
+        """Return the error of the checks that precede the look-up of the partition
+        (docs/kafka/produce.md#checks)."""
         api_version = context.api_version
         if api_version >= 0 and not self._metadata_cache.contains(topic_partition):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -192,7 +194,7 @@ class ProduceHandler:
         appended: list[tuple[Partition, bool, int, int]],
         guards: Guards | None,
     ) -> ProducePartitionResponse:
-        """Append one partition's batches; notes what is to be poked and waited for."""
+        """Append the batches of one partition; add an entry to ``appended`` on success."""
         topic_partition = entry.topic_partition
         records = entry.records
         if origin == ORIGIN_CLIENT:
@@ -246,7 +248,7 @@ class ProduceHandler:
         if code is ErrorCode.KAFKA_STORAGE_ERROR:
             self._on_storage_failure(topic_partition, error)
         elif code is ErrorCode.PRODUCER_FENCED:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH  # Produce never learnt the newer code
+            code = ErrorCode.INVALID_PRODUCER_EPOCH  # Produce does not use the newer code
         response = self.failed_produce(topic_partition, code)
         return ProducePartitionResponse(
             topic_partition,
@@ -261,7 +263,7 @@ class ProduceHandler:
     def failed_produce(
         self, topic_partition: TopicPartition, error: ErrorCode, *, tells_of_log: bool = True
     ) -> ProducePartitionResponse:
-        """A failure's response, with the log start unless the log was not looked at."""
+        """Return the response for a failure, with the log start offset if ``tells_of_log``."""
         if error is ErrorCode.INVALID_RECORD and not self.behaviour.invalid_record_error:
             error = ErrorCode.CORRUPT_MESSAGE
         log_start_offset = -1
@@ -274,7 +276,7 @@ class ProduceHandler:
     def acknowledged(
         self, topic_partition: TopicPartition, required_offset: int
     ) -> ErrorCode | None:
-        """The outcome of an append with acks=all
+        """Return the outcome of an append with acks=all
         (docs/kafka/produce.md#acknowledgement); None while undecided."""
         partition = self._by_name.get(topic_partition)
         if partition is None:
@@ -287,23 +289,23 @@ class ProduceHandler:
         return self.outcome(partition)
 
     def behind(self, topic_partition: TopicPartition, required_offset: int) -> list[str]:
-        """The in-sync replicas that an append is still waiting for."""
+        """Return the brokers of the in-sync replicas for which an append still waits."""
         partition = self._by_name.get(topic_partition)
         return [] if partition is None else partition.behind(required_offset)
 
     def outcome(self, partition: Partition) -> ErrorCode:
-        """The outcome of an append with acks=all below the high watermark."""
+        """Return the outcome of an append with acks=all that is below the high watermark."""
         if len(partition.maximal_isr) < partition.min_isr:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return _NONE
 
 
 def _is_alone(records: Readable) -> bool:
-    """Return whether it is the only whole batch; a torn one behind it is trimmed when it is
-    appended."""
+    """Return whether the first batch is the only whole one; a torn batch after it is trimmed on
+    append."""
     size = int.from_bytes(records[8:12], "big", signed=True) + LENGTH_OVERHEAD
     left = len(records) - size
-    if not left or size < _BATCH_OVERHEAD:  # a senseless size is found out with the checksum
+    if not left or size < _BATCH_OVERHEAD:  # the checksum detects an invalid size
         return True
     if left <= _MAGIC_AT:
         return left > 0
@@ -315,7 +317,10 @@ def _is_alone(records: Readable) -> bool:
 
 
 def _failed(appended: ProducePartitionResponse, error: ErrorCode) -> ProducePartitionResponse:
-    """It was appended, so offsets are told: ``DelayedProduce`` changes nothing but the error."""
+    """Return the response with an error, but with its offsets, as the records were appended.
+
+    Kafka's ``DelayedProduce`` changes only the error.
+    """
     return ProducePartitionResponse(
         appended.topic_partition,
         error,
@@ -342,7 +347,7 @@ class DelayedProduce(DelayedOperation):
         self._handler = handler
         self._responses = responses
         self._pending = pending
-        """(index into the responses, required offset) of partitions not acknowledged yet."""
+        """(index into the responses, required offset) of each partition not acknowledged yet."""
         self._respond = respond
 
     def try_complete(self) -> bool:
@@ -378,7 +383,7 @@ class DelayedProduce(DelayedOperation):
 
 
 class DelayedProduceToOne(DelayedOperation):
-    """``DelayedProduce`` of a single partition, as almost all are: nothing to look up."""
+    """``DelayedProduce`` for a single partition, the usual case, without look-ups."""
 
     __slots__ = (
         "_handler",
@@ -397,7 +402,8 @@ class DelayedProduceToOne(DelayedOperation):
         required_offset: int,
         respond: Callable[[ProduceResponse], object],
     ) -> None:
-        # The fields of the bases, without two calls: made for every produce with acks=all.
+        # The fields of the base classes, set without two calls: every produce with acks=all has
+        # an operation.
         self.expiration_ms = 0
         self.bucket: Bucket | None = None
         self.delay_ms = timeout_ms
@@ -420,7 +426,7 @@ class DelayedProduceToOne(DelayedOperation):
             isr_size = len(partition.maximal_isr)
             if isr_size < partition.settings.min_insync_replicas and isr_size < partition.min_isr:
                 error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        else:  # given away: the one hosted now is asked
+        else:  # no longer led: use the partition hosted now
             topic_partition = self._response.topic_partition
             undecided = self._handler.acknowledged(topic_partition, self._required_offset)
             if undecided is None:
@@ -428,7 +434,7 @@ class DelayedProduceToOne(DelayedOperation):
             error = undecided
         if self.is_completed:
             return False
-        # ``force_complete`` without the steps that need not be taken once it is decided.
+        # ``force_complete``, inlined without steps that are not needed here.
         self.is_completed = True
         self.leave()
         response = self._response
@@ -442,6 +448,6 @@ class DelayedProduceToOne(DelayedOperation):
         return self._handler.behind(self._response.topic_partition, self._required_offset)
 
     def on_complete(self) -> None:
-        """Its time is up, undecided."""
+        """Respond with REQUEST_TIMED_OUT, as the operation timed out undecided."""
         response = _failed(self._response, ErrorCode.REQUEST_TIMED_OUT)
         self._respond(ProduceResponse((response,)))

@@ -1,8 +1,8 @@
-"""Reading one partition for a fetch, and whether a waiting fetch may be answered
+"""Reads of one partition for a fetch, and the check whether a waiting fetch may be answered
 (docs/kafka/fetch.md).
 
-What the two ways of serving a fetch share: ``fetch.py`` for consumers and for followers that
-begin, ``follower_fetch.py`` for followers that go on with an incremental session.
+Both modules that serve fetches use this: ``fetch.py`` for consumers and for followers without an
+incremental session, ``follower_fetch.py`` for followers with one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PartitionReader:
         on_storage_failure: Callable[[TopicPartition, Exception], object],
         quota: ReplicationQuota,
     ) -> None:
-        """``quota`` is the leader's, of throttled replication."""
+        """``quota`` is the leader's quota of throttled replication."""
         self.hosted: HostedPartitions = hosted
         self.by_name: dict[TopicPartition, Partition] = hosted.by_name
         self.behaviour: Behaviour = hosted.behaviour
@@ -71,9 +71,9 @@ class PartitionReader:
         bytes_max: int,
         is_first: bool,
     ) -> tuple[FetchPartitionResponse, int]:
-        """Read one partition: its response and the bytes it brought.
+        """Read one partition; return its response and the number of bytes read.
 
-        ``is_first``: no partition before it brought any, so one batch may exceed the limits.
+        With ``is_first``, no partition before it returned any, so one batch may exceed the limits.
         """
         topic_partition = spec.topic_partition
         request = operation.request
@@ -133,7 +133,7 @@ class PartitionReader:
         if fetch_offset >= bound:
             none = () if read_committed else None
             return _empty_response(spec.topic_partition, log, last_stable_offset, none), 0
-        # Fetch v0 to v2 return no batch beyond the limits: the first is cut as well.
+        # Fetch v0 to v2 return no batch beyond the limits: even the first is cut.
         has_hard_limits = 0 <= operation.api_version <= 2
         limit = min(spec.max_bytes, bytes_max)
         if limit < 0:  # LogSegment.read throws IllegalArgumentException
@@ -167,9 +167,9 @@ class PartitionReader:
         )
 
     def holds_back(self, partition: Partition, replica_id: int) -> bool:
-        """Return whether a follower gets nothing of a partition for now: it is throttled, too much
-        was sent already, and the follower is not in the ISR, which is to suffer no harm
-        (``ReplicaManager.shouldLeaderThrottle``)."""
+        """Return whether a follower gets no data of a partition for now: the partition is
+        throttled, the quota is exceeded, and the follower is not in the ISR, whose members must
+        not fall behind (``ReplicaManager.shouldLeaderThrottle``)."""
         quota = self.quota
         return (
             replica_id >= 0
@@ -179,9 +179,9 @@ class PartitionReader:
         )
 
     def _is_not_awaited(self, partition: Partition, replica_id: int, in_last: bool) -> bool:
-        """Return whether what is there for a follower that waits does not count (``DelayedFetch``).
+        """Return whether new data does not count for a waiting follower (``DelayedFetch``).
 
-        0.10 lets members of the ISR wait, too, unless they lack a segment that is closed.
+        0.10 makes members of the ISR wait, too, unless they lack data in a closed segment.
         """
         if self.holds_back(partition, replica_id):
             return True
@@ -200,13 +200,13 @@ class PartitionReader:
         spec: FetchPartition | CachedPartition,
         log: Log,
     ) -> FetchPartitionResponse:
-        """A follower that is not assigned to the partition
+        """Return the response for a follower that is not assigned to the partition
         (docs/kafka/fetch.md#what-a-followers-fetch-does)."""
         topic_partition = spec.topic_partition
         if self.behaviour.foreign_follower_is_error:
             return FetchPartitionResponse(topic_partition, ErrorCode.UNKNOWN_SERVER_ERROR)
         if self.behaviour.foreign_follower_refused:
-            # With the right epoch it may be a replica that the leader has yet to hear of.
+            # With the current epoch, it may be a new replica that the leader does not know yet.
             has_epoch = spec.current_leader_epoch >= 0
             return FetchPartitionResponse(
                 topic_partition,
@@ -218,11 +218,11 @@ class PartitionReader:
     # -- waiting ----------------------------------------------------------------------------
 
     def is_fetch_satisfied(self, operation: DelayedFetch | FollowerFetch) -> bool:
-        """Return whether a parked fetch may be answered (docs/kafka/fetch.md#waiting)."""
+        """Return whether a waiting fetch may be answered (docs/kafka/fetch.md#waiting)."""
         request = operation.request
         hosted = self.by_name
         min_bytes = request.min_bytes
-        if min_bytes > 1:  # never more than the answer may hold (docs/kafka/fetch.md#limits)
+        if min_bytes > 1:  # at most what a response may hold (docs/kafka/fetch.md#limits)
             min_bytes = min(min_bytes, request.max_bytes, self.fetch_bytes_max)
         require_leader = operation.require_leader
         accumulated = 0
@@ -230,7 +230,7 @@ class PartitionReader:
         specs: Iterable[FetchPartition | CachedPartition] = operation.specs
         is_followed = False
         if session is not None and session.is_privileged:
-            is_followed = True  # each of its entries may know its partition
+            is_followed = True  # its entries may be linked to their partitions
             specs = session.active.values()
         for spec in specs:
             topic_partition = spec.topic_partition
@@ -260,7 +260,7 @@ class PartitionReader:
                 if accumulated >= min_bytes:
                     return True
             elif fetch_offset > log.log_end_offset:
-                return True  # the log was cut below the position
+                return True  # the log was truncated below the fetch offset
             epoch = spec.last_fetched_epoch
             if epoch >= 0 and epoch != log.latest_epoch:
                 end = log.end_offset_for_epoch(epoch)
@@ -276,7 +276,7 @@ def _leave_unread(operation: DelayedFetch | FollowerFetch, topic_partition: Topi
 
 
 def _upper_bound(request: FetchRequest, log: Log) -> int:
-    """End (exclusive) of what the reader may see (docs/kafka/fetch.md#who-may-read-what)."""
+    """Return the offset below which the reader may read (docs/kafka/fetch.md#who-may-read-what)."""
     if request.replica_id >= 0:
         return log.log_end_offset
     if request.isolation_level == READ_COMMITTED:
@@ -296,7 +296,7 @@ def _bytes_between(log: Log, fetch_offset: int, max_bytes: int, bound: int) -> i
 def _check_divergence(
     log: Log, fetch_offset: int, last_fetched_epoch: int
 ) -> EpochEndOffset | ErrorCode | None:
-    """Compare a fetcher's last epoch with this log's history
+    """Return the epoch at which a follower's log diverges from this one, an error, or None
     (docs/kafka/fetch.md#diverging-epochs)."""
     end = log.end_offset_for_epoch(last_fetched_epoch)
     if end.end_offset < 0 or fetch_offset < log.log_start_offset:
@@ -314,7 +314,8 @@ def _empty_response(
     preferred_read_replica: int = -1,
     diverging_epoch: EpochEndOffset | None = None,
 ) -> FetchPartitionResponse:
-    """No records: there is nothing new, or the fetcher has to go elsewhere or to cut its log."""
+    """Return a response without records: nothing is new, or the client must read elsewhere or
+    truncate its log."""
     return FetchPartitionResponse(
         topic_partition,
         _NONE,

@@ -1,4 +1,4 @@
-"""Which replica a consumer should read from (KIP-392,
+"""Selection of the replica from which a consumer should read (KIP-392,
 docs/kafka/fetch.md#preferred-read-replica)."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _PACKAGE = "org.apache.kafka.common.replica."
 
 
 class ReplicaView(NamedTuple):
-    """A replica a consumer could read from: one that holds the offset it asks for."""
+    """A replica from which a consumer could read, as it has the requested offset."""
 
     broker_id: int
     rack: str
-    """Empty if the broker has none."""
+    """Rack of the broker; empty if it has none."""
     log_end_offset: int
     ms_since_caught_up: int
 
@@ -34,7 +34,7 @@ class ReplicaSelector(Protocol):
 
 
 class LeaderSelector:
-    """Always the leader."""
+    """Always selects the leader."""
 
     def select(
         self, client_rack: str, leader: ReplicaView, replicas: Sequence[ReplicaView]
@@ -43,7 +43,10 @@ class LeaderSelector:
 
 
 class RackAwareReplicaSelector:
-    """A replica in the client's rack: the leader if it is there, else the most caught-up one."""
+    """Selects a replica in the client's rack, preferring the leader, then the most caught-up one.
+
+    Without a replica in the rack it selects the leader.
+    """
 
     def select(
         self, client_rack: str, leader: ReplicaView, replicas: Sequence[ReplicaView]
@@ -63,10 +66,10 @@ _SELECTORS: dict[str, type[LeaderSelector | RackAwareReplicaSelector]] = {
 
 
 def replica_selector(class_name: str | None) -> ReplicaSelector | None:
-    """The selector of ``replica.selector.class``; None if not set.
+    """Return the selector of ``replica.selector.class``; None if it is not set.
 
-    Takes Kafka's full class names or their last part. ``UsageError`` for any other class: a
-    broker configured so does not start (DP-45).
+    Takes Kafka's full class names or their last part. Raises ``UsageError`` for any other class,
+    which keeps the broker from starting (DP-45).
     """
     if not class_name:
         return None
@@ -86,10 +89,10 @@ def preferred_replica(
     fetch_offset: int,
     client_rack: str,
 ) -> int:
-    """The follower a consumer should rather read from; -1 for this broker.
+    """Return the follower from which a consumer should read; -1 for this broker.
 
-    Candidates hold the offset and live; they need not be in the ISR. A follower knows nothing
-    of the others, so it never sends a consumer away.
+    Candidates have the offset and are on live brokers, but need not be in the ISR. A follower
+    does not know the other replicas, so it never redirects a consumer.
     """
     log = partition.log
     if log is None or not partition.is_leader:

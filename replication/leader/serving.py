@@ -1,6 +1,6 @@
-"""What answers clients and followers for the partitions that a broker leads.
+"""The handlers of requests from clients and followers, for the partitions that a broker leads.
 
-Made with the first of their requests: a cluster starts without any.
+They are created with the first of these requests, as a cluster starts without them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Serving:
-    """The handlers of these requests, made for each other."""
+    """The handlers of these requests, connected to each other."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The incremental fetch sessions of one broker: who gets one, and who is pushed out (KIP-227)."""
+"""The incremental fetch sessions of one broker: admission and eviction (KIP-227)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class FetchSessionCache:
 
     @property
     def parked_count(self) -> int:
-        """Sessions of followers whose fetch waits."""
+        """Number of followers' sessions whose fetch waits."""
         return sum(1 for session in self._sessions.values() if session.parked is not None)
 
     @property
     def partition_count(self) -> int:
-        """Partitions over all sessions, as of each session's last use."""
+        """Number of partitions in all sessions, as of each session's last use."""
         return sum(session.cached_size for session in self._sessions.values())
 
     def get(self, session_id: int) -> FetchSession | None:
@@ -49,15 +49,16 @@ class FetchSessionCache:
             session.dissolve()
 
     def clear(self) -> None:
-        """End every session; whoever goes on with one is told FETCH_SESSION_ID_NOT_FOUND."""
+        """End every session; requests that continue one get FETCH_SESSION_ID_NOT_FOUND."""
         for session_id in tuple(self._sessions):
             self.remove(session_id)
 
     def resolve(self, request: FetchRequest, now_ms: int) -> FetchSession | ErrorCode | None:
-        """The session an incremental request continues, updated by it.
+        """Return the session that an incremental request continues, updated by the request.
 
-        None for a full fetch (any session it names is closed) and for a session that is empty,
-        which is closed; FETCH_SESSION_ID_NOT_FOUND or INVALID_FETCH_SESSION_EPOCH otherwise.
+        Return None for a full fetch, after closing any session it names, and for a session that
+        is left empty, which is closed as well. Otherwise return FETCH_SESSION_ID_NOT_FOUND or
+        INVALID_FETCH_SESSION_EPOCH.
         """
         session_id = request.session_id
         if request.session_epoch <= INITIAL_EPOCH:
@@ -87,7 +88,7 @@ class FetchSessionCache:
         responses: Iterable[FetchPartitionResponse],
         now_ms: int,
     ) -> int:
-        """Open a session for a full fetch that was answered; its id, or 0 if not admitted."""
+        """Open a session for an answered full fetch; return its id, or 0 if it is not admitted."""
         wanted = tuple(wanted)
         if not self._admits(is_privileged, len(wanted), now_ms):
             return INVALID_SESSION_ID

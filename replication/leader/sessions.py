@@ -1,15 +1,16 @@
 """Incremental fetch sessions (KIP-227, docs/kafka/fetch-sessions.md).
 
-A session remembers which partitions its client fetches and what it was told last, so requests
-name only what changed and responses only what is new. The *epoch* counts the requests of a
-session; a request with another epoch is answered with an error and leaves the session alone.
+A session remembers which partitions its client fetches and what the client was last sent, so that
+requests and responses contain only partitions with changes. The *epoch* counts the requests of a
+session; a request with another epoch is answered with an error and leaves the session unchanged.
 
-Sessions of followers also save the leader from looking at partitions in which nothing happens. A
-partition is *idle* in a session while its follower stands at the log's end and knows high
-watermark and log start: a fetch changes nothing about it but the time it was last caught up,
-which is the time the session was last used. Whatever ends that state (an append, a mark that
-moves, another role) wakes the partition through ``Partition.fetch_entries``; only active ones are
-read. So an idle follower costs the same whether it copies one partition or ten thousand.
+Sessions of followers also save the leader from reading partitions in which nothing happens. A
+partition is *idle* in a session while its follower is at the log end and knows the high watermark
+and the log start: a fetch then only changes the time at which the follower was last caught up,
+which is the time the session was last used. Anything that ends this state (an append, a change of
+high watermark or log start, another role) wakes the partition through ``Partition.fetch_entries``;
+only active partitions are read. So an idle follower costs the same whether it copies one partition
+or ten thousand.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ SESSION_EVICTION_MS = 120000
 
 
 class CachedPartition:
-    """A partition of a session: what the client wants and what it was told.
+    """A partition of a session: what the client requested and what it was last sent.
 
-    Has the fields of ``FetchPartition``, so readers take either.
+    It has the fields of ``FetchPartition``, so readers accept both.
     """
 
     __slots__ = (
@@ -58,22 +59,22 @@ class CachedPartition:
     def __init__(self, wanted: FetchPartition) -> None:
         self.topic_partition: TopicPartition = wanted.topic_partition
         self.session: FetchSession | None = None
-        """The session it belongs to."""
+        """Session to which this entry belongs."""
         self.number: int = 0
-        """Its key in the session's ``active``: unlike its name, quick to hash."""
+        """Key in the session's ``active``; faster to hash than the name."""
         self.order: int = 0
-        """Rank in the session: grows with each response that has the partition."""
+        """Rank in the session; raised by each response that contains the partition."""
         self.partition: Partition | None = None
-        """The leader's partition whose ``fetch_entries`` it is in; followers only."""
+        """Partition whose ``fetch_entries`` contain this entry; followers only."""
         self.replica: Replica | None = None
-        """The follower's replica in ``partition``."""
+        """Replica of the follower in ``partition``."""
         self.is_idle: bool = False
         self.is_in_step: bool = False
-        """Its follower's history, as the last fetch told it, is a prefix of the linked log, so
-        that whatever is read has news; not known until it was looked at."""
+        """True if the follower's log, as of the last fetch, was found to be a prefix of the linked
+        log, so that each response with the partition has news."""
         self.sent_high_watermark: int = -1
-        """High watermark the client took from the last response that had the partition; -1 if
-        that was an error or told it to cut its log."""
+        """High watermark in the last response with the partition; -1 if that was an error or
+        made the client truncate its log."""
         self.sent_log_start_offset: int = -1
         self.take(wanted)
 
@@ -86,7 +87,7 @@ class CachedPartition:
         self.last_fetched_epoch: int = wanted.last_fetched_epoch
 
     def link(self, partition: Partition, replica: Replica) -> None:
-        """Be woken by what happens to ``partition`` from now on; it is linked to none so far."""
+        """Let changes of ``partition`` wake this entry, which is not linked to a partition yet."""
         self.partition = partition
         self.replica = replica
         if partition.fetch_entries is None:
@@ -95,7 +96,7 @@ class CachedPartition:
             partition.fetch_entries.append(self)
 
     def unlink(self) -> None:
-        """Wake up and depend on no partition any more."""
+        """Wake the entry and detach it from its partition."""
         self.wake()
         self.is_in_step = False
         partition = self.partition
@@ -106,18 +107,18 @@ class CachedPartition:
                 entries.remove(self)
 
     def settle(self) -> None:
-        """Write down when an idle follower was caught up last: at its last fetch."""
+        """Update the time at which an idle follower was last caught up: that of its last fetch."""
         replica, session = self.replica, self.session
         if self.is_idle and replica is not None and session is not None:
             fetch_time_ms = session.last_used_ms
-            # The follower may have left the session for another one, and have fetched there since.
+            # The follower may have opened another session and have fetched in it since.
             if fetch_time_ms > replica.last_fetch_time_ms:
                 replica.last_fetch_time_ms = fetch_time_ms
             if fetch_time_ms > replica.last_caught_up_time_ms:
                 replica.last_caught_up_time_ms = fetch_time_ms
 
     def wake(self) -> None:
-        """Be read by the session's next fetch, or by the one that waits."""
+        """Make the session's next fetch, or the waiting one, read the partition."""
         if self.is_idle:
             self.settle()
             self.is_idle = False
@@ -126,15 +127,16 @@ class CachedPartition:
                 session.active[self.number] = self
 
     def fall_idle(self) -> None:
-        """Nothing to read until something wakes it."""
+        """Exclude the partition from reads until something wakes this entry."""
         self.is_idle = True
         if self.session is not None:
             self.session.active.pop(self.number, None)
 
     def fall_idle_if_known(self) -> None:
-        """Fall idle when the follower stands at the end and knows the marks of a linked log.
+        """Fall idle if the follower is at the end of a linked log and knows its high watermark and
+        log start.
 
-        One outside the ISR is read again each time: it may join with any of its fetches.
+        For a follower outside the ISR the entry stays active, as any fetch may let it join.
         """
         partition, replica = self.partition, self.replica
         log = None if partition is None else partition.log
@@ -150,8 +152,8 @@ class CachedPartition:
             self.fall_idle()
 
     def must_respond(self, response: FetchPartitionResponse) -> bool:
-        """Return whether an incremental response has to name the partition; remembers what it
-        says."""
+        """Return whether an incremental response has to contain the partition; remember its
+        values."""
         respond = (
             bool(response.records)
             or response.high_watermark != self.sent_high_watermark
@@ -164,8 +166,8 @@ class CachedPartition:
 
     def remember(self, response: FetchPartitionResponse) -> None:
         self.sent_log_start_offset = response.log_start_offset
-        # A follower that is told to cut its log takes no high watermark from that answer, so it
-        # is to be told again, as after an error.
+        # A follower that must truncate its log ignores the high watermark of that response, which
+        # has to be sent again, as after an error.
         is_taken = response.error is ErrorCode.NONE and response.diverging_epoch is None
         self.sent_high_watermark = response.high_watermark if is_taken else -1
 
@@ -194,32 +196,32 @@ class FetchSession:
     def __init__(self, session_id: int, is_privileged: bool, now_ms: int) -> None:
         self.session_id: int = session_id
         self.is_privileged: bool = is_privileged
-        """Followers are; they may push consumers out of a full cache."""
+        """True for followers, which may evict the sessions of consumers from a full cache."""
         self.created_ms: int = now_ms
         self.last_used_ms: int = now_ms
         self.epoch: int = 1
-        """The epoch the next request must carry."""
+        """Epoch that the next request must have."""
         self.partitions: dict[TopicPartition, CachedPartition] = {}
         self.active: dict[int, CachedPartition] = {}
-        """Partitions of a follower's session that are not idle, by ``number``; a consumer's
-        session has none."""
+        """Partitions of a follower's session that are not idle, by ``number``; empty for
+        consumers."""
         self.next_order: int = 0
         self.fetch: FollowerFetch | None = None
-        """What serves a follower's fetches, once there was one."""
+        """Object for all fetches of a follower; None before the first fetch."""
         self.parked: FollowerFetch | None = None
-        """The same while it waits for an active partition to bring something."""
+        """``fetch`` while it waits for data or changes in an active partition; else None."""
         self.cached_size: int = 0
         """Number of ``partitions``."""
 
     def is_evictable_by(self, is_privileged: bool) -> bool:
-        """Return whether it may be pushed out: old at its last use, or a consumer's by a
-        follower."""
+        """Return whether the session may be evicted: after more than ``SESSION_EVICTION_MS`` of
+        use, or by a follower if it is a consumer's."""
         if is_privileged and not self.is_privileged:
             return True
         return self.last_used_ms - self.created_ms > SESSION_EVICTION_MS
 
     def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[TopicPartition]) -> None:
-        """Merge an incremental request; what is both wanted and forgotten is forgotten."""
+        """Merge an incremental request; a partition both wanted and forgotten is forgotten."""
         partitions = self.partitions
         for entry in wanted:
             cached = partitions.get(entry.topic_partition)
@@ -228,7 +230,7 @@ class FetchSession:
                 continue
             if cached.is_idle:
                 cached.wake()
-            # As ``take`` does, without the call.
+            # ``take``, inlined.
             cached.is_in_step = False
             cached.fetch_offset = entry.fetch_offset
             cached.log_start_offset = entry.log_start_offset
@@ -252,27 +254,27 @@ class FetchSession:
             self.active[cached.number] = cached
 
     def to_read(self) -> tuple[CachedPartition, ...]:
-        """The partitions that may have something to say, in the order they are served."""
+        """Return the partitions that may have news, in the order they are served."""
         if not self.is_privileged:
             return tuple(self.partitions.values())
         return self.active_in_order()
 
     def active_in_order(self) -> tuple[CachedPartition, ...]:
-        """``to_read`` of a follower's session."""
+        """Return the active partitions of a follower's session, in the order they are served."""
         active = self.active
         if len(active) < 2:
             return tuple(active.values())
         return tuple(sorted(active.values(), key=_order))
 
     def dissolve(self) -> None:
-        """The session is over: let go of the partitions."""
+        """Detach all partitions, as the session has ended."""
         for cached in self.partitions.values():
             cached.unlink()
 
     def filter_response(
         self, responses: Iterable[FetchPartitionResponse]
     ) -> list[FetchPartitionResponse]:
-        """The responses that say something new; their partitions go to the end of the order."""
+        """Return the responses with news and move their partitions to the end of the order."""
         partitions = self.partitions
         included = []
         for response in responses:
@@ -291,7 +293,7 @@ class FetchSession:
     def new_responses(
         self, named: Sequence[CachedPartition], responses: Iterable[FetchPartitionResponse]
     ) -> list[FetchPartitionResponse]:
-        """``filter_response`` of a follower's session, for a caller who has its entries at hand."""
+        """Do the same as ``filter_response`` in a follower's session, given the entries."""
         included = []
         order = self.next_order
         for cached, response in zip(named, responses, strict=True):
@@ -308,7 +310,7 @@ class FetchSession:
 
 
 class FollowerFetchServing(Protocol):
-    """Who serves the fetches of followers."""
+    """Serves the fetches of followers."""
 
     host: Host
     timer: WheelTimer
@@ -319,14 +321,14 @@ class FollowerFetchServing(Protocol):
 
 
 def is_answered(_response: FetchResponse) -> None:
-    """The ``respond`` of a fetch that has its answer: what that led to is not kept."""
+    """Replace the ``respond`` of an answered fetch, so that the callback is not kept alive."""
 
 
 class FollowerFetch(TimerEntry):
-    """A follower's fetch within a session; one object for all of them, as one at most waits.
+    """A follower's fetch in a session; one object for all its fetches, as at most one waits.
 
-    To ``PartitionReader`` it is what ``DelayedFetch`` is for the others. Its timer is left running
-    from one fetch to the next and set anew when it fires too early for the current one.
+    ``PartitionReader`` takes it in place of a ``DelayedFetch``. Its timer is left running from one
+    fetch to the next, and is set again if it fires too early for the current one.
     """
 
     __slots__ = (
@@ -353,25 +355,25 @@ class FollowerFetch(TimerEntry):
         self.request: FetchRequest = request
         self.respond: Callable[[FetchResponse], object] = respond
         self.unread: dict[TopicPartition, None] | None = None
-        """Partitions the follower is not assigned to: their growth does not count."""
+        """Partitions to which the follower is not assigned, so that their growth does not count."""
         self.cause: int | None = None
-        """While a run is recorded: seq of the event at which the fetch came that waits."""
+        """Sequence number of the event in which the waiting fetch arrived, in a recorded run."""
         self.until_ms: int = 0
-        """When a waiting fetch is answered whatever there is."""
+        """Time at which a waiting fetch is answered in any case."""
 
     def try_complete(self) -> bool:
-        """Answer if enough is there now."""
+        """Answer the fetch if it is satisfied, and return whether it was."""
         if not self.serving.is_fetch_satisfied(self):
             return False
         self.serving.finish_parked(self)
         return True
 
     def watch_again(self) -> None:
-        """Go on waiting though a partition has changed its role."""
+        """Keep waiting although a partition has changed its role."""
         self.serving.watch_again(self)
 
     def run(self) -> None:
-        """The timer fired: for this fetch, or for one answered before."""
+        """Handle the timer, which may have been set for an earlier fetch."""
         if self.session.parked is not self:
             return
         serving = self.serving

@@ -1,4 +1,4 @@
-"""Transactional batches are verified before they are appended (KIP-890;
+"""Verification of transactional batches before they are appended (KIP-890;
 docs/kafka/transactions.md#verification; Kafka's ``ReplicaManager.handleProduceAppend``)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...protocol.transactions import TransactionPartitions
 
 FIRST_PRODUCE_WITH_ABORTABLE = 11
-"""Version of Produce whose clients know TRANSACTION_ABORTABLE."""
+"""First version of Produce whose clients know TRANSACTION_ABORTABLE."""
 _NONE = ErrorCode.NONE
 _RETRIED_AS = frozenset(
     {
@@ -37,7 +37,7 @@ _RETRIED_AS = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-"""Answered as NOT_ENOUGH_REPLICAS, which old clients retry without asking for metadata."""
+"""Errors answered as NOT_ENOUGH_REPLICAS, which old clients retry without fetching metadata."""
 _unpack_attributes = struct.Struct(">h").unpack_from
 _unpack_producer = struct.Struct(">qhi").unpack_from
 _ATTRIBUTES_AT = 21
@@ -46,7 +46,7 @@ _HEADER_SIZE = 61
 
 
 class Verify(Protocol):
-    """Asks the coordinator of a transactional id."""
+    """Asks the coordinator of a transactional id to verify partitions."""
 
     def __call__(
         self,
@@ -54,12 +54,12 @@ class Verify(Protocol):
         knows_abortable: bool,
         verified: Callable[[Mapping[TopicPartition, ErrorCode]], object],
     ) -> object:
-        """``verified`` is called once, with the partitions that may not be written."""
+        """Call ``verified`` once, with the errors of the partitions that may not be written."""
         ...
 
 
 def transactional_producer(records: Readable | None) -> tuple[int, int, int] | None:
-    """Producer id, epoch and first sequence of a transactional batch; None for any other."""
+    """Return producer id, epoch and first sequence of a transactional batch; None for another."""
     if records is None or len(records) < _HEADER_SIZE or records[16] != 2:
         return None
     (attributes,) = _unpack_attributes(records, _ATTRIBUTES_AT)
@@ -70,14 +70,14 @@ def transactional_producer(records: Readable | None) -> tuple[int, int, int] | N
 
 
 class VerifiedProduce:
-    """Has the coordinator asked for each partition where a transaction is to begin."""
+    """Verifies with the coordinator each partition in which a transaction is about to begin."""
 
     def __init__(self, hosted: HostedPartitions, produce: ProduceHandler, host: Host) -> None:
         self._hosted = hosted
         self._produce = produce
         self._host = host
         self.verify: Verify | None = None
-        """Nothing is verified while there is nobody to ask."""
+        """Asks the coordinators; None if nothing is verified."""
 
     def append(
         self,
@@ -85,7 +85,7 @@ class VerifiedProduce:
         context: RequestContext,
         respond: Callable[[ProduceResponse], object],
     ) -> None:
-        """Append a client's batches, those of transactions once they are verified."""
+        """Append a client's batches, after the verification of transactional ones."""
         transactional_id = request.transactional_id
         verify = self.verify
         if transactional_id is None or verify is None:
@@ -111,7 +111,7 @@ class VerifiedProduce:
         def verified(unverified: Mapping[TopicPartition, ErrorCode]) -> None:
             self._append(request, context, respond, {**errors, **unverified}, guards)
 
-        from ...protocol.transactions import TransactionPartitions  # not before there are any
+        from ...protocol.transactions import TransactionPartitions  # rarely needed
 
         verify(
             TransactionPartitions(transactional_id, producer_id, epoch, tuple(guards), True),
@@ -125,9 +125,9 @@ class VerifiedProduce:
         knows_abortable: bool,
         verified: Callable[[ErrorCode, VerificationGuard | None], object],
     ) -> None:
-        """Verify the one partition that a coordinator of this broker is to append to.
+        """Verify the one partition to which a coordinator of this broker is about to append.
 
-        ``verified`` is called once, with the guard of a transaction that is to begin there.
+        ``verified`` is called once, with an error and the guard of a transaction to begin, if any.
         """
         (name,) = asked.partitions
         errors: dict[TopicPartition, ErrorCode] = {}
@@ -147,9 +147,10 @@ class VerifiedProduce:
         producer: tuple[int, int, int],
         errors: dict[TopicPartition, ErrorCode],
     ) -> VerificationGuard | None:
-        """The guard of a transaction that is to begin in a partition led here.
+        """Return the guard of a transaction that is about to begin in a partition led here.
 
-        None if it has begun, or if the partition is not led here: ``errors`` says so.
+        Return None if it has begun already, or if the partition is not led here, which adds an
+        entry to ``errors``.
         """
         partition = self._hosted.partition(name)
         if partition is None:
@@ -165,7 +166,7 @@ class VerifiedProduce:
     def _transactional(
         self, partitions: Sequence[ProducePartition], context: RequestContext
     ) -> Iterator[tuple[TopicPartition, tuple[int, int, int]]]:
-        """The transactional batches of those that are not refused anyway."""
+        """Iterate over the transactional batches that are not refused anyway."""
         for entry in partitions:
             producer = transactional_producer(entry.records)
             if producer is not None:
@@ -181,7 +182,7 @@ class VerifiedProduce:
         errors: Mapping[TopicPartition, ErrorCode],
         guards: Guards,
     ) -> None:
-        """Append what was verified; what was not is answered with its error."""
+        """Append to the verified partitions; answer the others with their errors."""
         if not errors:
             self._produce.append_records(request, context, respond, guards=guards)
             return

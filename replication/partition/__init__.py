@@ -1,1 +1,1 @@
-"""A hosted partition: its role, its replicas, its ISR, and what the broker knows of others."""
+"""A hosted partition: its role, its replicas and its ISR; and the broker's metadata cache."""

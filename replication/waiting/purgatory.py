@@ -1,10 +1,10 @@
-"""Operations that wait until a condition holds or their time is up
+"""Operations that wait until a condition holds or they time out
 (docs/kafka/purgatory.md#purgatory).
 
-An operation is watched under one or more keys; whoever changes something about a key pokes it with
-``check_and_complete``. The first to ``force_complete`` an operation completes it, all others get
-False, so it completes exactly once. One actor owns a purgatory: there are no locks, and the second
-attempt that Kafka makes after watching (to close a race between threads) has nothing to find.
+An operation is watched under one or more keys; code that changes the state of a key then calls
+``check_and_complete``. The first ``force_complete`` of an operation completes it and later ones
+return False, so it completes exactly once. One actor owns a purgatory: there are no locks, and
+Kafka's second attempt after watching, which closes a race between threads, is not needed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from .timing_wheel import Bucket, TimerEntry, WheelTimer
 class DelayedOperation(TimerEntry):
     """An operation that completes when its condition holds or after ``delay_ms``.
 
-    Subclasses say how: ``try_complete`` tests and calls ``force_complete``, ``on_complete`` does
-    what is to be done, once, ``on_expiration`` notes that it was the time that ran out.
+    Subclasses define how: ``try_complete`` tests the condition and calls ``force_complete``,
+    ``on_complete`` carries out the operation, once, and ``on_expiration`` reacts to a timeout.
     """
 
     __slots__ = ("_keys", "_purgatory", "cause", "delay_ms", "is_completed")
 
     cause: int | None
-    """While a run is recorded: seq of the event at which it began to wait."""
+    """Sequence number of the event in which the operation began to wait, in a recorded run."""
 
     def __init__(self, delay_ms: int) -> None:
-        # TimerEntry's fields, without the call: made for every fetch.
+        # TimerEntry's fields, set without a call, as every fetch has an operation.
         self.expiration_ms = 0
         self.bucket: Bucket | None = None
         self.delay_ms: int = delay_ms
         self.is_completed: bool = False
         self._purgatory: Purgatory | None = None
-        """Where it counts as delayed; None before it is watched and after it completed."""
+        """Purgatory that counts the operation as delayed; None before it is watched and after it
+        completed."""
         self._keys: Sequence[Hashable] = ()
 
     def try_complete(self) -> bool:
@@ -44,14 +45,14 @@ class DelayedOperation(TimerEntry):
         raise NotImplementedError
 
     def on_complete(self) -> None:
-        """Do what completion asks, whatever brought it about; runs exactly once."""
+        """Carry out the operation, for whatever reason it completed; called exactly once."""
         raise NotImplementedError
 
     def on_expiration(self) -> None:
-        """Called after ``on_complete`` when the time was up."""
+        """React to a timeout; called after ``on_complete``."""
 
     def force_complete(self) -> bool:
-        """Complete now; False if that happened before."""
+        """Complete now; return False if the operation has completed before."""
         if self.is_completed:
             return False
         self.is_completed = True
@@ -60,7 +61,7 @@ class DelayedOperation(TimerEntry):
         return True
 
     def leave(self) -> None:
-        """Out of the timer and the counts; where it may linger is noted for the next purge."""
+        """Leave the timer and the counts; note the keys that may still list it for a purge."""
         bucket = self.bucket
         if bucket is not None:
             self.bucket = None
@@ -77,7 +78,7 @@ class DelayedOperation(TimerEntry):
                     stale_keys[key] = None
 
     def waited_for(self) -> list[str]:
-        """The actors on which it depends; none if it only waited for a time to pass."""
+        """Return the actors on which the operation depends; none if it waits only for a time."""
         return []
 
     def _tell_expiry(self, causes: Causes) -> None:
@@ -88,7 +89,7 @@ class DelayedOperation(TimerEntry):
             causes.serve(type(self).__name__, self.cause)
 
     def run(self) -> None:
-        """The time is up."""
+        """Complete the operation, as it has timed out."""
         purgatory = self._purgatory
         if purgatory is not None and purgatory.timer.causes is not None:
             self._tell_expiry(purgatory.timer.causes)
@@ -97,9 +98,9 @@ class DelayedOperation(TimerEntry):
 
 
 class Purgatory:
-    """The operations that wait, by key.
+    """The waiting operations, by key.
 
-    A completed operation stays in the lists of its other keys until somebody touches them or
+    A completed operation stays in the lists of its other keys until these keys are checked, or
     until more than ``purge_interval`` such operations have completed since the last purge.
     """
 
@@ -108,26 +109,26 @@ class Purgatory:
         self.timer: WheelTimer = timer
         self.purge_interval: int = purge_interval
         self.delayed_count: int = 0
-        """Operations watched and not completed (Kafka: ``numDelayed``)."""
+        """Number of operations watched and not completed (Kafka: ``numDelayed``)."""
         self._lingering = 0
-        """Operations that completed since the last purge and may still be listed somewhere."""
+        """Number of operations that completed since the last purge and may still be listed."""
         self._watchers: dict[Hashable, list[DelayedOperation]] = {}
         self._stale_keys: dict[Hashable, None] = {}
         """Keys under which completed operations may still be listed."""
         self._poked_key: Hashable = None
-        """Key whose only operation is being tried: it is not left listed if it completes."""
+        """Key whose only operation is being tried, and is not left listed if it completes."""
 
     @property
     def watched_count(self) -> int:
-        """Entries in the lists, operation by key, completed ones that linger included."""
+        """Number of entries in all lists, including completed operations that are still listed."""
         return sum(map(len, self._watchers.values()))
 
     def try_complete_else_watch(
         self, operation: DelayedOperation, keys: Sequence[Hashable], now_ms: int | None = None
     ) -> bool:
-        """Complete the operation or watch it under ``keys`` (at least one); True if completed.
+        """Complete the operation or watch it under ``keys``; return True if it completed.
 
-        ``now_ms`` is the host's time, if the caller knows it.
+        ``now_ms`` is the host's time, if the caller knows it. Raises ``ValueError`` without keys.
         """
         if not keys:
             raise ValueError("a delayed operation needs at least one key to be watched under")
@@ -137,7 +138,7 @@ class Purgatory:
         return False
 
     def watch(self, operation: DelayedOperation, keys: Sequence[Hashable], now_ms: int) -> None:
-        """Watch an operation that cannot complete yet, as the caller knows."""
+        """Watch an operation of which the caller knows that it cannot complete yet."""
         watchers = self._watchers
         for key in keys:
             watched = watchers.get(key)
@@ -156,7 +157,7 @@ class Purgatory:
         self.timer.add_at(operation, operation.delay_ms, now_ms)
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Try what is watched under a key; gives how many operations this call completed."""
+        """Try the operations watched under a key; return the number completed by this call."""
         watched = self._watchers.get(key)
         if watched is None:
             return 0
@@ -169,13 +170,13 @@ class Purgatory:
             completed = operation.try_complete()
             self._poked_key = None
             if operation.is_completed and watched and watched[0] is operation:
-                # Completing may have watched another under the key, or poked it once more.
+                # Completing may have watched another operation under the key, or checked it again.
                 del watched[0]
                 if not watched:
                     del self._watchers[key]
             return 1 if completed else 0
         count = 0
-        # Completing may poke this key again or watch a new operation under it: walk a copy.
+        # Completing may check this key again or watch a new operation under it: iterate a copy.
         for operation in tuple(watched):
             if not operation.is_completed and operation.try_complete():
                 count += 1
@@ -188,12 +189,12 @@ class Purgatory:
         if watched is None:
             return
         waiting = [operation for operation in watched if not operation.is_completed]
-        watched[:] = waiting  # in place: an outer poke of the key may hold the list
+        watched[:] = waiting  # in place: an outer check of the key may hold the list
         if not waiting:
             del self._watchers[key]
 
     def purge(self) -> None:
-        """Drop completed operations from the lists in which they linger."""
+        """Remove completed operations from the lists."""
         self._lingering = 0
         for key in tuple(self._stale_keys):
             self._drop_completed(key)

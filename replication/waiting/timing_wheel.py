@@ -1,10 +1,10 @@
-"""A hierarchical timing wheel, and the timer that drives one from a single host timer.
+"""A hierarchical timing wheel, and a timer that drives it from a single host timer.
 
-A wheel of ``wheel_size`` slots of ``tick_ms``; what lies beyond its span goes to an overflow wheel
-whose tick is the span of the one below, and falls down level by level as time passes
-(docs/kafka/purgatory.md#timing-wheel, Kafka's ``TimingWheel`` and ``SystemTimer``). Buckets live in
+A wheel has ``wheel_size`` slots of ``tick_ms``. Entries beyond its span go to an overflow wheel,
+whose tick is the span of the wheel below, and move down level by level as time passes
+(docs/kafka/purgatory.md#timing-wheel, Kafka's ``TimingWheel`` and ``SystemTimer``). Buckets are in
 a dictionary by level and start instead of a ring of slots: the same buckets exist at the same
-times, the empty ones cost nothing.
+times, and empty ones cost nothing.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ _RECENT_MAX = 64
 
 
 class Bucket(dict["TimerEntry", None]):
-    """Entries whose expiration falls into one slot; in the order they came."""
+    """Entries whose expiration falls into one slot, in the order added."""
 
     __slots__ = ("end_ms", "start_ms")
 
     def __init__(self, start_ms: int, end_ms: int) -> None:
         self.start_ms: int = start_ms
         self.end_ms: int = end_ms
-        """End (exclusive) of the slot; 0 once the wheel has the bucket no more."""
+        """End (exclusive) of the slot; 0 once the wheel has dropped the bucket."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class TimerEntry:
-    """Something that runs once its time has come, unless it is cancelled before."""
+    """An entry that runs when it expires, unless it is cancelled before."""
 
     __slots__ = ("bucket", "expiration_ms")
 
     def __init__(self, expiration_ms: int = 0) -> None:
         self.expiration_ms: int = expiration_ms
         self.bucket: Bucket | None = None
-        """The bucket it waits in; None while it does not wait."""
+        """Bucket in which the entry waits; None while it does not wait."""
 
     def run(self) -> None:
-        """Called by the wheel when the entry is due."""
+        """Run the entry; called by the wheel when it is due."""
         raise NotImplementedError
 
     def cancel(self) -> None:
@@ -57,7 +57,7 @@ class TimerEntry:
 
 
 class HierarchicalTimingWheel:
-    """Orders timer entries by time; moved by ``advance_clock`` only."""
+    """Orders timer entries by time; advanced only by ``advance_clock``."""
 
     def __init__(self, tick_ms: int = 1, wheel_size: int = 20, start_ms: int = 0) -> None:
         self._tick_ms = tick_ms
@@ -75,11 +75,11 @@ class HierarchicalTimingWheel:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no entry waits."""
+        """True if no entry waits."""
         return not any(self._buckets.values())
 
     def add(self, entry: TimerEntry) -> bool:
-        """Take an entry in; False if it is due already and the caller has to run it."""
+        """Add an entry; return False if it is due already and the caller has to run it."""
         expiration_ms = entry.expiration_ms
         tick = self._tick_ms
         now = self.current_ms
@@ -89,7 +89,7 @@ class HierarchicalTimingWheel:
         interval = tick * wheel_size
         level = 0
         remaining_ms = expiration_ms - now
-        while remaining_ms >= interval:  # beyond the wheel's span wherever in a slot now is
+        while remaining_ms >= interval:  # beyond the span, wherever in its slot the time is
             tick = interval
             interval *= wheel_size
             level += 1
@@ -107,7 +107,7 @@ class HierarchicalTimingWheel:
         return True
 
     def next_expiration_ms(self) -> int | None:
-        """Start of the earliest bucket that holds an entry: when the clock must advance next."""
+        """Return the start of the earliest bucket with an entry, to which to advance the clock."""
         due = self._due
         while due:
             start, key = due[0]
@@ -118,7 +118,7 @@ class HierarchicalTimingWheel:
         return None
 
     def advance_clock(self, now_ms: int) -> int:
-        """Run what is due by ``now_ms``; gives the number of entries run."""
+        """Run the entries that are due by ``now_ms``; return their number."""
         due = self._due
         count = 0
         while due and due[0][0] <= now_ms:
@@ -138,7 +138,7 @@ class HierarchicalTimingWheel:
         return count
 
     def clear(self) -> None:
-        """Drop every entry unrun."""
+        """Drop every entry without running it."""
         for bucket in self._buckets.values():
             bucket.end_ms = 0
             for entry in bucket:
@@ -153,7 +153,7 @@ def _pop_first(bucket: Bucket) -> tuple[TimerEntry, None]:
 
 
 class WheelTimer:
-    """A wheel on the host's clock: however many entries wait, the host keeps one timer."""
+    """A wheel on the host's clock, with a single host timer however many entries wait."""
 
     def __init__(
         self,
@@ -164,28 +164,28 @@ class WheelTimer:
     ) -> None:
         self._host = host
         self.causes: Causes | None = causes
-        """Told by each entry that is due what had set it, while a run is recorded."""
+        """Receives the cause of each entry that comes due, in a recorded run; else None."""
         self._call_later_ms = host.call_later_ms if causes is None else causes.wake_later_ms
         self.wheel: HierarchicalTimingWheel = HierarchicalTimingWheel(
             tick_ms, wheel_size, host.now_ms()
         )
         self._host_timer: Timer | None = None
         self._wakes_at_ms = 0
-        """When the host timer fires; meaningful while there is one."""
+        """Time at which the host timer fires; meaningful while there is one."""
         self._recent: dict[int, Bucket] = {}
-        """The wide bucket the last entry of a delay went to. Timeouts are few and long, so the
-        next one belongs there too, and the host timer is set for it already."""
+        """Wide bucket of the last entry with each delay. Different timeouts are few and long, so
+        the next entry usually belongs there too, and the host timer is set for it already."""
 
     def now_ms(self) -> int:
-        """The host's time."""
+        """Return the host's time."""
         return self._host.now_ms()
 
     def add(self, entry: TimerEntry, delay_ms: int) -> None:
-        """Run ``entry`` after a delay; at once if there is none."""
+        """Run ``entry`` after a delay, or at once if the delay is 0."""
         self.add_at(entry, delay_ms, self._host.now_ms())
 
     def add_at(self, entry: TimerEntry, delay_ms: int, now_ms: int) -> None:
-        """``add`` for a caller who knows the host's time."""
+        """Do the same as ``add``, given the host's time."""
         expiration_ms = entry.expiration_ms = now_ms + delay_ms
         bucket = self._recent.get(delay_ms)
         if bucket is not None and bucket.start_ms <= expiration_ms < bucket.end_ms:
@@ -221,14 +221,14 @@ class WheelTimer:
 
     def _wake_for_next(self, now_ms: int) -> None:
         wakes_at_ms = self.wheel.next_expiration_ms()
-        # What ran may have added an entry and with it a host timer.
+        # The entries that ran may have added others, and with them a host timer.
         if wakes_at_ms is not None and (
             self._host_timer is None or wakes_at_ms < self._wakes_at_ms
         ):
             self._wake_at(wakes_at_ms, now_ms)
 
     def close(self) -> None:
-        """Stop the host timer and forget every entry."""
+        """Stop the host timer and drop every entry."""
         if self._host_timer is not None:
             self._host_timer.cancel()
             self._host_timer = None
