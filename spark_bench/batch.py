@@ -22,7 +22,7 @@ from .tables.store import BatchStore, make_directory, refuse_other_batch, remove
 
 
 class BatchEnded(FakeKafkaError):
-    """A batch was ended early; ``batch`` has the runs that were done, ``cause`` says how."""
+    """A batch was ended early. ``batch`` has the finished runs, ``cause`` the exception."""
 
     def __init__(self, batch: BatchResult, cause: BaseException) -> None:
         super().__init__(f"ended after {batch.runs} of {batch.planned} runs")
@@ -52,17 +52,18 @@ def run_suite(
 ) -> BatchResult:
     """Run a batch and, with ``out``, write its tables as Parquet.
 
-    ``suite`` is the name of one, or a file. ``runs`` are the seeds of every configuration, which
-    count up from ``seed``. ``matrix`` (parameter to values) takes the place of the suite's own; an
-    empty one leaves a single configuration. ``engine`` is one of ``ENGINES``; ``master`` and
-    ``conf`` are Spark's. ``resume`` goes on with the batch in ``out``. The tables of an earlier
-    batch in ``costs_from`` tell how long runs take. ``notice`` is told in words what a Spark
-    cluster is waited for, and which damaged files a resumed batch makes again.
+    ``suite`` is the name of a suite, or a file. ``runs`` is the number of seeds of every
+    configuration, which count up from ``seed``. ``matrix`` (parameter to values) replaces the
+    suite's own; an empty one leaves a single configuration. ``engine`` is one of ``ENGINES``;
+    ``master`` and ``conf`` are passed to Spark. ``resume`` continues the batch in ``out``. The
+    tables of an earlier batch in ``costs_from`` serve to estimate how long runs take. ``notice`` is
+    called with a text when the batch waits for a Spark cluster, and for each damaged file that a
+    resumed batch makes again.
 
     Raises ``UsageError`` for an unknown suite, engine or parameter, and for an ``out`` that cannot
-    be written to, has the tables of another batch, or is written by another process.
-    Raises ``BatchEnded`` when Ctrl-C or SIGTERM ended the batch, after the tables of the runs that
-    were done are written.
+    be written to, has the tables of another batch, or is in use by another process.
+    Raises ``BatchEnded`` if Ctrl-C or SIGTERM ended the batch, after writing the tables of the
+    finished runs.
     """
     plan = make_plan(
         suite, runs, seed, values=parameters, matrix=matrix, budget=budget, samples=samples
@@ -97,7 +98,7 @@ def run_suite(
 def _take_done(
     store: BatchStore, out: Path, plan: BatchPlan, batch: BatchResult, model: CostModel
 ) -> None:
-    """Take what an earlier call has done of the batch."""
+    """Add the runs that an earlier call has finished to the batch."""
     for row, histograms in store.read_done():
         batch.add(row, histograms)
     if store.done:
@@ -114,7 +115,7 @@ def _run_rest(
     open_it: Callable[[], AbstractContextManager[Engine]],
     progress: Callable[[ProgressReport], object] | None,
 ) -> BatchResult:
-    """Carry out the runs that are not done, and write what they give."""
+    """Carry out the runs that are not done yet, and write their results."""
     done = frozenset() if store is None else store.done
     specs = model.longest_first(spec for spec in plan.specs if spec.run_id not in done)
     ended: BaseException | None = None
@@ -136,7 +137,7 @@ def _run_rest(
                 except (KeyboardInterrupt, SystemExit) as cause:
                     ended = cause
                 batch.wall_s = time.perf_counter() - started
-        except (KeyboardInterrupt, SystemExit) as cause:  # while the engine came up or went down
+        except (KeyboardInterrupt, SystemExit) as cause:  # while the engine started or stopped
             ended = cause
         finally:
             if store is not None:

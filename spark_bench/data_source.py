@@ -1,7 +1,7 @@
 """A batch as a data source of Spark: ``spark.read.format("fakekafka")``.
 
-The runs are carried out when Spark reads, by the tasks that read, and again whenever an action
-needs them again. Each gives the row that ``fakekafka bench run`` writes.
+The runs are carried out when Spark reads, by the reading tasks, and again whenever an action reads
+them again. Each produces the row that ``fakekafka bench run`` writes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .tables.schema import TABLES, column_docs, fixed_schema, runs_schema
 
 NAME = "fakekafka"
 OPTIONS = ("suite", "table", "runs", "seed", "matrix", "set", "budget", "samples", "tasks")
-"""Every other option is a parameter of the suite."""
+"""Options of the format; every other option is a parameter of the suite."""
 OTHER = "other"
 OTHER_DOC = "as JSON, what the run measured and the columns before do not have; null as a rule"
 
 
 def register(session: SparkSession) -> None:
-    """Make a session read the format ``fakekafka``; a cluster's workers are sent this package."""
+    """Let a session read the format ``fakekafka``; send this package to a cluster's workers."""
     ship_package(session.sparkContext)
     session.dataSource.register(BatchSource)
 
@@ -47,10 +47,10 @@ class BatchSource(DataSource):
     """The runs of a suite; ``docs/guides/batches.md`` explains the options."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """Raises ``UsageError`` for what cannot be run, before anything is."""
+        """Raises ``UsageError`` for a batch that cannot be run."""
         super().__init__(dict(options))
         given = {name.lower(): text for name, text in options.items()}
-        path = given.pop("path", None)  # of load(...)
+        path = given.pop("path", None)  # the argument of load(...)
         name = given.pop("suite", path)
         if not name:
             raise UsageError("name a suite, or a file: load('failover') or option('suite', ...)")
@@ -78,11 +78,11 @@ class BatchSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        """The columns of the table. Those of ``runs`` are found out by carrying out two runs."""
+        """Return the columns of the table; those of ``runs`` are found by carrying out two runs."""
         if self.table != "runs":
             return _spark_schema(fixed_schema(self.table, {}))
         plan = self.plan
-        # The corners of the matrix; all that other runs have beside these goes into one column.
+        # The first and the last configuration; further values of other runs go into one column.
         specs = {spec.configuration: spec for spec in plan.specs[:: max(1, len(plan.specs) - 1)]}
         rows = [run_row(carry_out(plan, spec)) for spec in specs.values()]
         names = dict.fromkeys(name for row in rows for name in row)
@@ -96,7 +96,7 @@ class BatchSource(DataSource):
 
 
 class BatchReader(DataSourceReader):
-    """Reader that carries out the runs of a partition, and gives a batch of rows for each."""
+    """Carries out the runs of a partition, and returns a batch of rows for each."""
 
     def __init__(
         self, plan: BatchPlan, table: str, schema: StructType, tasks: int | None = None
@@ -107,7 +107,7 @@ class BatchReader(DataSourceReader):
         self.arrow_schema: Any = to_arrow_schema(schema, timezone="UTC")
 
     def partitions(self) -> list[InputPartition]:
-        """Longest runs first, as Spark begins tasks in their order; short ones share a task."""
+        """Return the longest runs first, as Spark starts tasks in order; short runs share one."""
         model = CostModel(self.plan)
         places = {spec.run_id: place for place, spec in enumerate(self.plan.specs)}
         order = model.longest_first(self.plan.specs)
@@ -143,7 +143,7 @@ class BatchReader(DataSourceReader):
 
 
 def _fitted(row: dict[str, Any], schema: pyarrow.Schema) -> dict[str, Any]:
-    """A row with the columns of a schema; what has no place there is in ``other``."""
+    """Return a row with the columns of a schema; values that do not fit are in ``other``."""
     found: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for name, value in row.items():
@@ -184,22 +184,22 @@ def _whole(given: dict[str, str], name: str) -> int | None:
 
 
 def _parts(text: str) -> list[str]:
-    """Settings that semicolons separate."""
+    """Split settings that are separated by semicolons."""
     return [part.strip() for part in text.split(";") if part.strip()]
 
 
 def _read_matrix(suite: Suite, text: str) -> dict[str, Any]:
-    """``name=value,value; name=value``; an empty text leaves a single configuration."""
+    """Parse ``name=value,value; name=value``; an empty text leaves a single configuration."""
     return read_matrix(suite, _parts(text), leave_out=False, option="the option matrix") or {}
 
 
 def _read_values(suite: Suite, given: Mapping[str, str]) -> dict[str, Any]:
-    """Parameters: those of the option ``set``, and options of their own."""
+    """Return the parameters given in the option ``set`` and as options of their own."""
     settings = _parts(given.get("set", ""))
     for name, text in given.items():
         if name == "set":
             continue
-        # Spark makes the names of options small letters.
+        # Spark converts the names of options to lower case.
         known = {one.lower(): one for one in suite.parameters}
         if suite.parameters and name not in known:
             raise UsageError(
@@ -216,7 +216,7 @@ _STRING = from_arrow_type(pyarrow.string())
 
 
 def _spark_schema(schema: Iterable[pyarrow.Field]) -> StructType:
-    """Columns of Spark, with what they mean as their comments."""
+    """Return Spark's columns, with their meanings as comments."""
     return StructType(
         [
             StructField(

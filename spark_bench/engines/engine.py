@@ -13,19 +13,19 @@ from ..planning.carry_out import Outcome
 from ..planning.numbered_runs import NumberedRun, Work
 
 ENGINES = ("auto", "spark", "process", "serial")
-"""The engines that a batch can be asked to run on; ``auto`` is what ``choose_engine`` says."""
+"""The engines on which a batch can run; ``auto`` is resolved by ``choose_engine``."""
 
 
 class Engine(Protocol):
-    """Engine of runs, whose results may come in any order, each of them once."""
+    """Carries out runs, and yields each result once, in any order."""
 
     def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
-        """Carry out these runs, and begin them in this order."""
+        """Carry out runs, starting them in the given order."""
         ...
 
 
 class SerialEngine:
-    """An engine of one run after the other, in this process."""
+    """An engine that carries out one run after the other in this process."""
 
     def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
         for spec in specs:
@@ -33,7 +33,7 @@ class SerialEngine:
 
 
 def java_problem() -> str | None:
-    """The reason why Spark cannot start here; None when it can be tried."""
+    """Return the reason why Spark cannot start here; None if it may be able to."""
     try:
         import pyspark  # noqa: F401
     except ImportError:
@@ -49,7 +49,7 @@ def java_problem() -> str | None:
 
 
 def choose_engine() -> tuple[str, str]:
-    """(engine, reason): Spark where it can run, else processes."""
+    """Return (engine, reason): Spark if it can run, else processes."""
     problem = java_problem()
     if problem is None:
         return "spark", "Java and pyspark are here"
@@ -64,13 +64,12 @@ def open_engine(
     conf: Mapping[str, str] | None = None,
     notice: Callable[[str], object] | None = None,
 ) -> Iterator[Engine]:
-    """An engine ready to run, closed afterwards.
+    """Open an engine, and close it at the end of the block.
 
-    ``master`` and ``conf`` are Spark's: a cluster, and settings of the session. ``notice`` is told
-    what the cluster is waited for.
+    ``master`` and ``conf`` are passed to Spark: a cluster, and settings of the session. ``notice``
+    is called with a text when the engine waits for a cluster.
 
-    Raises ``UsageError`` for an unknown name, fewer than one worker, or for Spark where it cannot
-    start.
+    Raises ``UsageError`` for an unknown name, fewer than one worker, or if Spark cannot start.
     """
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, not {workers}")

@@ -1,7 +1,7 @@
-"""Worker processes of this machine: a run is handed out whenever one of them is free.
+"""Worker processes on this machine; each gets another run whenever it is free.
 
-A process that dies is replaced. The run that it had is tried once more, and is lost if it takes
-the second one along.
+A process that dies is replaced. Its run is tried once more, and counts as lost if the second
+process dies, too.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _TRIES = 2
 
 
 def _work(connection: Connection) -> None:
-    """Carry out what comes, until the other end closes."""
-    # Ctrl-C reaches every process of the terminal; the parent ends the workers.
+    """Carry out the runs that arrive, until the other end of the connection closes."""
+    # Ctrl-C reaches every process of the terminal, but the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     work: Work | None = None
     with contextlib.suppress(EOFError, OSError):
@@ -40,12 +40,12 @@ def _work(connection: Connection) -> None:
 
 @contextlib.contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C, not even before their first line; this one hears it
-    afterwards. They inherit what is blocked, which Windows does not have."""
+    """Block Ctrl-C while processes start, which inherit the mask, so that it cannot hit them before
+    their first line. A Ctrl-C meanwhile reaches this process afterwards. No effect on Windows."""
     if sys.platform == "win32":
         yield
         return
-    # With the first process multiprocessing starts its resource tracker, and then unblocks SIGINT.
+    # With the first process multiprocessing starts its resource tracker, which unblocks SIGINT.
     resource_tracker.ensure_running()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -55,7 +55,7 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 
 class _Worker:
-    """A process, and what it has to do."""
+    """A worker process and its current run."""
 
     def __init__(self, context: Any) -> None:
         self.connection, theirs = context.Pipe()
@@ -72,7 +72,7 @@ class _Worker:
 
 
 class ProcessEngine:
-    """Worker processes, not forked: a forked child would inherit event loops and threads."""
+    """An engine of worker processes. They are spawned, as forked ones would inherit event loops."""
 
     def __init__(self, count: int) -> None:
         self._context = multiprocessing.get_context("spawn")
@@ -129,7 +129,7 @@ class ProcessEngine:
             worker.connection.send(places[worker.spec.run_id])
 
     def _replace(self, worker: _Worker, work: Work) -> _Worker:
-        """A new process in the place of one that died."""
+        """Return a new process in place of one that died."""
         place = self._workers.index(worker)
         worker.end()
         fresh = self._workers[place] = _Worker(self._context)

@@ -1,8 +1,9 @@
 """The Spark engine: one task per run or few runs, driven by ``spark.range``.
 
-A batch is several jobs, each of some seconds of work, two of them under way at a time. So results
-reach the driver while the batch goes on, no task waits for the last one of a job, and the driver
-never holds more than two jobs' results. Each run is part of one job, and a job is one action.
+A batch is several jobs, each of some seconds of work, two of which run at a time. So results reach
+the driver while the batch goes on, no slot idles until the last task of a job has ended, and the
+driver never holds more than two jobs' results. Each run is part of one job, and a job is one
+action.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from .spark_worker import SCHEMA, import_all, run_places, ship_package
 
 _JOBS = 2
 _JOB_S = 8.0
-"""Work of one job, for each slot."""
+"""Seconds of work in one job, for each slot."""
 TASK_S = 0.4
-"""Short runs share a task until it is so long: a task costs Spark some 10 ms."""
+"""Seconds of work up to which short runs share a task, as a task costs Spark some 10 ms."""
 _MOST_TASKS = 64
-"""Of a job, for each slot."""
+"""Maximum number of runs in a job, for each slot."""
 _POLL_S = 0.2
 _SLOW_START_S = 20.0
-"""A cluster that has given no executor by then may have no room for one."""
+"""Seconds after which a cluster without an executor may have no room for one."""
 
 
 class SparkEngine:
@@ -40,8 +41,8 @@ class SparkEngine:
     def __init__(self, session: Any) -> None:
         self.session = session
         self.slots: int = 1
-        """Runs that go on at a time. The main thread asks the JVM for nothing while it waits:
-        what Spark does at Ctrl-C would break into the question."""
+        """Number of concurrent runs. Counted by the threads that start jobs: Spark's handler of
+        Ctrl-C would interfere with a call from the main thread to the JVM."""
 
     @classmethod
     @contextlib.contextmanager
@@ -83,7 +84,7 @@ class SparkEngine:
                     session.stop()
 
     def _prepare(self, tell: Callable[[str], object]) -> None:
-        """Ship the package where it may be missing, and have every worker import it."""
+        """Send the package to workers that may lack it, and let every worker import it."""
         slow_at = time.monotonic() + _SLOW_START_S
         ship_package(self.session.sparkContext)
         with ThreadPoolExecutor(1, "spark-start") as pool:
@@ -103,7 +104,7 @@ class SparkEngine:
             tasks.mapInArrow(import_all, "id long").collect()
 
     def _count_slots(self) -> None:
-        """Executors come and go."""
+        """Update the number of slots, as executors come and go."""
         self.slots = max(1, int(self.session.sparkContext.defaultParallelism))
 
     def run(self, work: Work, specs: Sequence[NumberedRun]) -> Iterator[Outcome]:
@@ -122,7 +123,7 @@ class SparkEngine:
                     numbers = [places[spec.run_id] for spec in own]
                     task_count = self._task_count(own, model)
                     jobs[pool.submit(self._job, shipped, numbers, task_count, tag)] = own
-                # A signal reaches only a thread that wakes up now and then.
+                # The main thread handles signals only when it wakes up from time to time.
                 ended, _ = wait(jobs, _POLL_S, FIRST_COMPLETED)
                 for job in ended:
                     own = jobs.pop(job)
@@ -137,7 +138,7 @@ class SparkEngine:
             shipped.destroy()
 
     def _next_job(self, waiting: list[NumberedRun], model: RunCosts) -> list[NumberedRun]:
-        """Runs for some seconds, taken from the end of those that wait."""
+        """Take runs for some seconds of work from the end of the waiting ones."""
         own: list[NumberedRun] = []
         work_s = 0.0
         while waiting and len(own) < _MOST_TASKS * self.slots:
@@ -152,12 +153,12 @@ class SparkEngine:
         return max(1, min(len(own), max(int(work_s / TASK_S), 4 * self.slots)))
 
     def _job(self, shipped: Any, numbers: list[int], tasks: int, tag: str) -> list[Outcome]:
-        """Carry out an action: every run of it once."""
+        """Carry out one action, which does each of its runs once."""
         self._count_slots()
         self.session.sparkContext.addJobTag(tag)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # spark.range is immune to adaptive coalescing, and keeps the order of the runs.
+            # spark.range is not subject to adaptive coalescing, and keeps the order of the runs.
             table = (
                 self.session.range(0, len(numbers), 1, tasks)
                 .mapInArrow(lambda batches: run_places(batches, shipped, numbers), SCHEMA)
@@ -174,8 +175,8 @@ class SparkEngine:
         places: dict[int, int],
         tag: str,
     ) -> Iterator[Outcome]:
-        """The results of a job. If it failed, those of its runs one by one: Spark has tried them
-        several times, and one of them takes its worker along."""
+        """Yield the results of a job. If it failed although Spark retried it, one of its runs kills
+        its worker: then carry out the runs one by one."""
         error = job.exception()
         if error is None:
             yield from job.result()
@@ -190,7 +191,7 @@ class SparkEngine:
                 yield work.lost(spec, f"its worker died each time it was tried: {told}")
 
     def _require_going(self, error: BaseException) -> None:
-        """Raise ``UsageError`` if Spark itself failed and not a run."""
+        """Raise ``UsageError`` if Spark itself failed, rather than a run."""
         try:
             self.session.range(1).count()
         except Exception:

@@ -1,4 +1,4 @@
-"""A Spark session for batches: its settings, its start, and why it did not start, in one line."""
+"""A Spark session for batches: its settings, its start, and one-line reasons if it fails."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 from ...protocol.errors import UsageError
 
 _LOGGING = (Path(__file__).parent.absolute() / "log4j2.properties").as_uri()
-"""Given to the JVM at its start: it would greet with a screen of its own before any setting."""
+"""Logging configuration, passed to the JVM at its start: it logs before it reads any setting."""
 _JVM_OPTIONS = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j.configurationFile={_LOGGING}"
-"""The JVM does little here, and its workers want every core: so no second compiler and no
-collector on threads beside theirs."""
+"""Options that leave the cores to the workers, as the JVM itself does little: no second compiler
+and no garbage collector on threads of its own."""
 
 LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -38,25 +38,25 @@ SETTINGS = {
     "spark.ui.retainedTasks": "1000",
     "spark.sql.ui.retainedExecutions": "10",
 }
-"""Workers over Unix sockets, which saves 20 ms a task; no second copy of a run that is slow; a
-short memory of what was done, which the driver keeps also without a user interface."""
+"""Settings of every session: Unix sockets to the workers, which save 20 ms per task; no second copy
+of a slow run; a short history of jobs, which the driver keeps even without a user interface."""
 
 _CONNECT_S = 5.0
-"""A master that takes longer to accept a connection counts as one that is not there."""
+"""Seconds after which a master that has not accepted a connection counts as absent."""
 _THROWN = re.compile(r"^(?:.*?[: \"])?(?:[a-z]\w*\.)+\w+(?:Exception|Error): (.+)")
-"""What Java prints of an exception, also as the cause of another one or behind a thread's name."""
+"""Matches the line that Java prints for an exception, also for a cause or after a thread's name."""
 _NOT_TOLD = ("WARNING", "Warning", "Using ", "\t", " ")
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an exception of Spark says, without Java's and Python's stacks."""
+    """Return the message of an exception of Spark, without Java's and Python's stack traces."""
     return _reason(str(error)) or type(error).__name__
 
 
 def _reason(text: str) -> str:
-    """The first exception in what Java printed, and what caused it; else the first line."""
+    """Return the first exception in Java's output with its cause; else the first line."""
     lines = text.strip().splitlines()
-    # A Python worker's own stack ends with its exception, the first line that is not indented.
+    # The traceback of a Python worker ends with its exception, the first line without indent.
     for number, line in enumerate(lines):
         if line.startswith("Traceback (most recent call last)"):
             ends = (one for one in lines[number + 1 :] if one and not one.startswith(" "))
@@ -71,7 +71,7 @@ def _reason(text: str) -> str:
 
 @contextlib.contextmanager
 def refusing_to_start(master: str | None) -> Iterator[None]:
-    """Any error of Spark becomes a ``UsageError`` of one line."""
+    """Turn any error of Spark into a ``UsageError`` of one line."""
     try:
         yield
     except UsageError:
@@ -79,7 +79,7 @@ def refusing_to_start(master: str | None) -> Iterator[None]:
     except Exception as error:
         reason = first_line(error)
         if master is not None and "stopped SparkContext" in reason:
-            # It gave up in a thread of its own, and says no more than that it has.
+            # Spark gave up in a thread of its own, so that this error does not name the reason.
             reason = f"{master} has not taken this application: is it Spark {_release()}?"
         raise UsageError(f"the spark engine cannot start: {reason}") from None
 
@@ -93,16 +93,16 @@ def _release() -> str:
 def start_session(
     session_class: Any, workers: int | None, master: str | None, conf: Mapping[str, str]
 ) -> Any:
-    """A session with the settings that batches need; ``conf`` goes before them.
+    """Start a session with the settings that batches need; ``conf`` takes precedence over them.
 
-    Raises ``UsageError`` when it does not start.
+    Raises ``UsageError`` if the session does not start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     is_local = master is None or master.startswith("local")
     settings = dict(SETTINGS)
     if is_local:
-        # Workers of this machine are this interpreter, whatever PATH says.
+        # Local workers use this interpreter, regardless of PATH.
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= LOCAL_SETTINGS
@@ -119,10 +119,10 @@ def start_session(
 
 
 def require_master(master: str) -> None:
-    """Raise ``UsageError`` when no host of ``spark://host:port,host:port`` accepts a connection.
+    """Raise ``UsageError`` if no host of ``spark://host:port,host:port`` accepts a connection.
 
-    Spark itself would try in silence for a minute and a half. Other kinds of masters, and what is
-    no host with a port, are left to Spark.
+    Spark itself would silently retry for a minute and a half. Other kinds of masters, and malformed
+    addresses, are left to Spark.
     """
     scheme, _, places = master.partition("://")
     if scheme != "spark":
@@ -144,11 +144,11 @@ def require_master(master: str) -> None:
 
 @contextlib.contextmanager
 def _jvm_apart() -> Iterator[None]:
-    """A JVM started in here does not share our standard error.
+    """Give a JVM that is started in this block a standard error of its own.
 
-    What it has to say arrives as a Python exception. On its own it writes warnings at its start,
-    and stack traces when workers go at its end. If it ends before it can be asked, the reason is
-    in its output only.
+    Its errors arrive as Python exceptions. Besides, it prints warnings when it starts, and stack
+    traces when workers go away at its end. If it dies before it can be called, only its output has
+    the reason.
     """
     with tempfile.TemporaryFile() as words:
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The work of Spark's Python workers, and the way of this package to them."""
+"""The work of Spark's Python workers, and the shipping of this package to them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _PACKAGE = Path(__file__).parents[2]
 _LEFT_OUT = ("tests", "docs", "benchmarks", "examples", "out", "build", "dist")
 _SUFFIXES = (".py", ".tsv", ".toml", ".properties")
 _MANY_OBJECTS = 5000
-"""To walk through these takes about 2 ms."""
+"""Number of unfrozen objects beyond which to freeze; the collector traverses these in about 2 ms.
+"""
 
 
 def run_places(batches: Iterator[Any], shipped: Any, places: list[int]) -> Iterator[Any]:
-    """Carry out the runs whose numbers arrive; results travel pickled, one row a run.
+    """Carry out the runs whose numbers arrive; return pickled results, one row per run.
 
-    A pickled column keeps the types of a row exactly as the other engines give them.
+    A pickled column keeps the types of a row exactly as the other engines return them.
     """
     import pyarrow
 
     work = shipped.value
-    assert work is not None  # it is loaded here, before it is frozen
+    assert work is not None  # accessing the value loads it, before it is frozen
     freeze_modules()
     schema = pyarrow.schema([("place", pyarrow.int64()), ("result", pyarrow.binary())])
     worker = f"{socket.gethostname()}, process {os.getpid()}"
@@ -43,10 +44,10 @@ def run_places(batches: Iterator[Any], shipped: Any, places: list[int]) -> Itera
 
 
 def freeze_modules() -> None:
-    """Freeze what is there when a task begins: modules, which stay, and the plan.
+    """Freeze the objects that exist when a task begins: modules, which stay, and the plan.
 
-    Spark's worker collects garbage after every task, and walks through all that is not frozen.
-    Some modules are imported after the first task has begun, so a later one freezes them, too.
+    Spark's worker collects garbage after every task, and traverses all objects that are not frozen.
+    Some modules are imported after the first task has begun, so later tasks freeze again.
     """
     if len(gc.get_objects()) > _MANY_OBJECTS:
         gc.collect()
@@ -54,7 +55,7 @@ def freeze_modules() -> None:
 
 
 def import_all(batches: Iterator[Any]) -> Iterator[Any]:
-    """Have a worker import what runs need."""
+    """Let a worker import the modules that runs need."""
     from ...testing import simulation  # noqa: F401
 
     freeze_modules()
@@ -62,7 +63,7 @@ def import_all(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def ship_package(context: Any) -> None:
-    """Send this package to the workers of a Spark context, unless they are of this machine."""
+    """Send this package to the workers of a Spark context, unless they are on this machine."""
     if str(context.master).startswith("local"):
         return
     path = Path(tempfile.mkdtemp(prefix="fakekafka-package-"), "fakekafka.zip")
@@ -71,10 +72,10 @@ def ship_package(context: Any) -> None:
 
 
 def package_zip(package: Path = _PACKAGE) -> bytes:
-    """This package as a zip that Python imports from.
+    """Return this package as a zip from which Python can import it.
 
-    Only what can be in it is walked through: beside the package there may be environments and
-    repositories of many thousand files.
+    Only folders of the package are searched: beside them there may be environments and repositories
+    with many thousands of files.
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -84,7 +85,7 @@ def package_zip(package: Path = _PACKAGE) -> bytes:
 
 
 def _shipped(package: Path) -> Iterator[Path]:
-    """The files of the package that its runs need."""
+    """Yield the files of the package that runs need."""
     for folder, folders, names in os.walk(package):
         here = Path(folder)
         folders[:] = [name for name in folders if _is_shipped(here, name, here == package)]
@@ -95,8 +96,7 @@ def _shipped(package: Path) -> Iterator[Path]:
 
 
 def _is_shipped(parent: Path, name: str, is_at_the_top: bool) -> bool:
-    """Return whether a folder belongs to the package: at the top only those that Python imports
-    do."""
+    """Return whether a folder belongs to the package; at the top level it must be importable."""
     if name.startswith((".", "__pycache__")):
         return False
     return not is_at_the_top or (name not in _LEFT_OUT and (parent / name / "__init__.py").exists())

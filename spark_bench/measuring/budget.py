@@ -1,7 +1,7 @@
-"""Budgets: what a run may take before it ends in a row that says so, instead of in a hang.
+"""Budgets: limits beyond which a run ends with a row that says so, instead of hanging.
 
-Events and virtual time are counted at every event, so a run ends at the same event on
-every machine. Wall time and memory depend on the machine; they end runs that never come back.
+Events and virtual time are checked at every event, so a run ends at the same event on every
+machine. Wall time and memory depend on the machine; their limits end runs that would never return.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ...protocol.errors import UsageError
 from .parameters import hint
 
 _AGAIN_S = 0.5
-"""An exception that a finalizer swallows is raised again after this."""
+"""Interval in seconds at which the exception is raised again, as a finalizer may swallow it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that one run may take; None: any amount."""
+    """The limits of one run; None stands for no limit."""
 
     events: int | None = 50_000_000
     virtual_s: float | None = 24 * 3600.0
@@ -41,7 +41,7 @@ class Budget:
                 raise UsageError(f"the budget {field.name} must be a number > 0, not {value!r}")
 
     def changed(self, values: Mapping[str, Any]) -> Budget:
-        """The same with other values; raises ``UsageError`` for an unknown name."""
+        """Return a copy with other values; raise ``UsageError`` for an unknown name."""
         known = [field.name for field in dataclasses.fields(self)]
         for name in values:
             if name not in known:
@@ -50,18 +50,19 @@ class Budget:
 
 
 class BudgetExceeded(BaseException):
-    """The end of a run. No handler of an actor may take it for a failure of its own."""
+    """A run has used up its budget. Not an ``Exception``, so that no actor handles it as one."""
 
 
 class WallTimeExceeded(BudgetExceeded):
-    """The end of a run at a moment of the machine's clock, which no seed decides."""
+    """A run has used up its wall time, at a moment that does not follow from the seed."""
 
 
 @contextlib.contextmanager
 def limited(budget: Budget) -> Iterator[None]:
-    """Raise ``BudgetExceeded`` inside when the wall time is over, ``MemoryError`` without memory.
+    """Raise ``BudgetExceeded`` in the block when the wall time is over, ``MemoryError`` when it
+    needs too much memory.
 
-    The wall time needs the main thread and a system with signals; the memory needs Linux.
+    The limit of wall time needs the main thread and a system with signals, that of memory Linux.
     """
     with _memory_limited(budget.memory_mb), _time_limited(budget.wall_s):
         yield
@@ -85,7 +86,7 @@ def _time_limited(wall_s: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if left_s:  # an alarm of the caller goes on
+        if left_s:  # resume an alarm of the caller
             left_s = max(left_s - (time.monotonic() - started), 0.001)
             signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
 

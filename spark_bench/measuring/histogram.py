@@ -3,8 +3,8 @@
 Bucket ``b`` holds values in (gamma^(b-1), gamma^b] with gamma = 1.01/0.99, the rule of DDSketch;
 its representative is the value that errs by at most 1 % on both sides.
 
-What had not ended when it was last looked at is open: its bucket is that of the time it had taken
-until then, plus ``OPEN``. It is more than that, and ranks as worst.
+A measurement that had not ended when it was last checked is open: its bucket is that of the time it
+had taken so far, plus ``OPEN``. Its value is larger than that, and ranks as the worst.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ _LOG_GAMMA = math.log(GAMMA)
 ZERO_BUCKET = -(1 << 20)
 """The bucket of values of zero and below."""
 OPEN = 1 << 20
-"""Added to the bucket of what is open."""
+"""Added to the bucket of an open measurement."""
 _LEAST = 1e-3
 
 
 def is_known(count: int, percent: float) -> bool:
-    """Return whether so many values say anything of a percentile: of the 99th a hundred do.
+    """Return whether there are enough values for a percentile: the 99th needs a hundred.
 
-    The median of few values is what lies in the middle of them.
+    The median is defined for any number of values.
     """
     return percent <= 50 or percent >= 100 or count * (100 - percent) >= 100 - 1e-6
 
 
 def is_open(bucket: int) -> bool:
-    """Return whether a bucket holds what had not ended."""
+    """Return whether a bucket holds open measurements."""
     return bucket > OPEN // 2
 
 
 def bound_of(bucket: int) -> float:
-    """Return what all that is in an open bucket is more than."""
+    """Return the lower bound of the values in an open bucket."""
     return float(GAMMA ** (bucket - OPEN - 1))
 
 
 def bucket_of(value: float) -> int:
-    """The bucket a value falls into."""
+    """Return the bucket of a value."""
     if value <= 0:
         return ZERO_BUCKET
     return math.ceil(math.log(value) / _LOG_GAMMA)
 
 
 def value_of(bucket: int) -> float:
-    """The value that stands for a bucket."""
+    """Return the representative value of a bucket; infinity for an open one."""
     if bucket == ZERO_BUCKET:
         return 0.0
     if is_open(bucket):
@@ -63,7 +63,7 @@ class BucketHistogram:
     def __init__(self, counts: Mapping[int, int] | None = None) -> None:
         self.counts: dict[int, int] = dict(counts or {})
         self.largest: float | None = None
-        """The largest value that was added, itself; buckets do not keep it."""
+        """The exact largest value that was added, which buckets do not keep."""
 
     def add(self, value: float, count: int = 1) -> None:
         if self.largest is None or value > self.largest:
@@ -72,7 +72,7 @@ class BucketHistogram:
         self.counts[bucket] = self.counts.get(bucket, 0) + count
 
     def add_open(self, least: float) -> None:
-        """Count what has taken ``least`` so far, and has not ended."""
+        """Count a measurement that has taken ``least`` so far, and has not ended."""
         bucket = bucket_of(max(least, _LEAST)) + OPEN
         self.counts[bucket] = self.counts.get(bucket, 0) + 1
 
@@ -87,22 +87,22 @@ class BucketHistogram:
 
     @property
     def open(self) -> int:
-        """The part of it that had not ended."""
+        """Number of open measurements."""
         return sum(count for bucket, count in self.counts.items() if is_open(bucket))
 
     def rows(self) -> list[tuple[int, int]]:
-        """(bucket, count) rows in bucket order."""
+        """Return (bucket, count) rows in the order of buckets."""
         return sorted(self.counts.items())
 
     def percentile(self, percent: float) -> float:
-        """The value at a percentile, within 1 %; NaN when empty, a lower bound for what is open."""
+        """Return the value at a percentile within 1 %: NaN if empty, a lower bound if open."""
         return self.reading(percent)[0]
 
     def reading(self, percent: float) -> tuple[float, bool]:
-        """The value at a percentile, and whether it is only known to be more than that.
+        """Return the value at a percentile, and whether it is only a lower bound.
 
-        The rank is the nearest one: the smallest value with at least ``percent`` of all at or
-        below it. The largest of the values that were added is given as it was.
+        The nearest rank is used: the smallest value with at least ``percent`` of all values at or
+        below it. The largest value that was added is returned exactly.
         """
         total = self.total
         if total == 0:

@@ -1,9 +1,9 @@
-"""A run as its clients felt it: latencies as histograms, and counts for every second.
+"""A run as its clients experienced it: latencies as histograms, and counts for every second.
 
-Response time counts from the moment a record arrived. In an open loop records arrive on a
-schedule that no outage holds up, so this counts an outage in full; service time counts from the
-last time that a record was sent, and leaves out what it waited for before. A closed loop has a
-metric of its own name, because it sends less while it waits.
+Response time counts from the arrival of a record. In an open loop records arrive on a schedule that
+no outage delays, so that the response time includes an outage in full; service time counts from the
+last sending of a record, and leaves out earlier waits. A closed loop has a metric of its own name,
+because it sends less while it waits.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Samples = list[tuple[str, int, float]]
 
 
 class LatencyMeter:
-    """Meter of every record of a run's workloads."""
+    """Measures every record of a run's workloads."""
 
     def __init__(self, outages: OutageAccount, keeps_samples: bool = False) -> None:
         self.now_us: Callable[[], int] = _before_the_run
         """The clock of the run, once it has a cluster."""
         self._outages = outages
         self._workloads: set[Workload] = set()
-        """Those whose clients tell by this meter for what they wait."""
+        """Workloads whose clients report their waits through this meter."""
         self.from_us: int = 0
-        """What arrived before is part of the warm-up: it is counted, but not measured."""
+        """End of the warm-up: records that arrived before are counted, but not measured."""
         self.histograms: dict[str, BucketHistogram] = {}
         self.series: dict[str, dict[int, int]] = {"arrived": {}, "acknowledged": {}, "failed": {}}
         self.samples: Samples | None = [] if keeps_samples else None
@@ -54,7 +54,7 @@ class LatencyMeter:
             self.samples += [(metric, self.now_us(), value)] * count
 
     def end(self) -> int:
-        """Count what is unanswered as open, and give how much that is, also of the warm-up."""
+        """Count unanswered records as open; return their number, including the warm-up's."""
         now_us, waiting = self.now_us(), self._waiting
         self._waiting = {}
         for (metric, arrived_us), count in waiting.items():
@@ -63,7 +63,7 @@ class LatencyMeter:
         return sum(waiting.values())
 
     def end_reading(self, workloads: Iterable[Workload]) -> int:
-        """Count acknowledged records that no consumer had read as open, and give their number."""
+        """Count acknowledged records that no consumer has read as open; return their number."""
         unread, self._unread = self._unread, {}
         arrivals_us = [
             unread[value]
@@ -87,7 +87,7 @@ class LatencyMeter:
         second = now_us // SECOND_US
         seconds[second] = seconds.get(second, 0) + 1
 
-    # -- what workloads tell -------------------------------------------------------------------
+    # -- callbacks of workloads ----------------------------------------------------------------
 
     def sent(self, workload: Workload, where: TopicPartition, value: bytes) -> None:
         now_us = self.now_us()
@@ -125,7 +125,7 @@ class LatencyMeter:
             self.add("service_ms", elapsed_us / 1000, records)
 
     def read(self, _workload: Workload, batch: RecordBatch, position: int) -> None:
-        """A record counts when it is read for the first time."""
+        """Measure each record of a batch that is read for the first time."""
         if batch.is_control:
             return
         now_us = self.now_us()

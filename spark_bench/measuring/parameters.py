@@ -1,7 +1,7 @@
-"""Parameters of a suite: read from the signature of its ``scenario``, and checked.
+"""The parameters of a suite, read from the signature of its ``scenario``, and their checks.
 
-``def scenario(run, brokers: Count = 3, kafka_version: Version = "3.9")`` has two. An annotation is
-``int``, ``float``, ``str`` or ``bool``, or one of these with limits:
+``def scenario(run, brokers: Count = 3, kafka_version: Version = "3.9")`` has two parameters. An
+annotation is ``int``, ``float``, ``str`` or ``bool``, or one of these with limits:
 ``Annotated[int, AtLeast(2)]``.
 """
 
@@ -48,15 +48,15 @@ class OneOf:
 
 
 Count = Annotated[int, AtLeast(1)]
-"""A whole number from 1 on."""
+"""A whole number of at least 1."""
 Milliseconds = Annotated[float, AtLeast(0)]
 Version = Annotated[str, OneOf((DEFAULT_KAFKA_VERSION, *KAFKA_VERSIONS))]
-"""A release that is emulated."""
+"""An emulated release of Kafka."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SuiteParameter:
-    """A parameter of a suite: a column of its runs."""
+    """A parameter of a suite, which is a column of the table of runs."""
 
     name: str
     kind: type
@@ -64,7 +64,7 @@ class SuiteParameter:
     limits: tuple[Any, ...] = ()
 
     def check(self, value: Any) -> Any:
-        """The value as this parameter has it; raises ``UsageError`` for one that it cannot have."""
+        """Return a value in this parameter's type; raise ``UsageError`` if it is not allowed."""
         kinds: Any = _KINDS[self.kind]
         is_bool = isinstance(value, bool)
         if not isinstance(value, kinds) or is_bool != (self.kind is bool):
@@ -83,9 +83,9 @@ class SuiteParameter:
 
 
 def parameters_of(function: Callable[..., object], source: str) -> dict[str, SuiteParameter]:
-    """The parameters of a scenario; its first argument is the run.
+    """Return the parameters of a scenario: all arguments but the first, which is the run.
 
-    Raises ``UsageError`` for an argument without a default or of a type that is not supported.
+    Raises ``UsageError`` for an argument without a default or of an unsupported type.
     """
     try:
         annotations = typing.get_type_hints(function, include_extras=True)
@@ -118,7 +118,7 @@ def parameters_of(function: Callable[..., object], source: str) -> dict[str, Sui
 def check_values(
     suite: str, parameters: Mapping[str, SuiteParameter], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """All parameters with these values, or else their defaults.
+    """Return all parameters with the given values or their defaults.
 
     Raises ``UsageError`` for a parameter that the suite does not have, and for a wrong value.
     """
@@ -132,7 +132,7 @@ def check_values(
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` and what there is."""
+    """Return the end of an error message: ``; did you mean 'x'?`` and the known names."""
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1)
     if near:

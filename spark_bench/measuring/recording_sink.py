@@ -1,4 +1,4 @@
-"""The view of a batch while a run is recorded, beside all events for its trace."""
+"""Observes a run for a batch while all its events are recorded for a trace."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .sink import WATCHED, LeadershipWatch, exceeded, limits
 
 
 class RecordingSink(Recorder):
-    """A recorder that looks at the events as a ``Sink`` does."""
+    """A recorder that also observes the events as a ``Sink`` does."""
 
     waiting_max = CHUNK_EVENTS  # other tasks need the memory
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
-        self.intake: EventSink | None = None  # every event passes ``event``
+        self.intake: EventSink | None = None  # so that every event goes through ``event``
         self.watch: LeadershipWatch = LeadershipWatch()
         self.outlined = 0
-        """Events of the outline so far: those that a ``Sink`` is told."""
+        """Number of events in the outline so far, which are those that a ``Sink`` counts."""
         record = self._intake.event
         watch = self.watch.see
         most_events, most_us = limits(budget)

@@ -1,4 +1,4 @@
-"""A run as its scenario sees it: it makes clusters and loads, takes values, and ends in a row."""
+"""A run as its scenario sees it: it makes a cluster and loads, takes values, and yields a row."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from .recording_sink import RecordingSink
 from .sink import Sink
 
 PHASES = tuple(f"{name}_ms" for name in OUTAGE_PHASES)
-"""Their sum is ``unavailable_ms``."""
+"""Columns of an outage's phases, whose sum is ``unavailable_ms``."""
 PERCENTILES = (50, 99, 99.9)
-"""Of each histogram of a run, as columns of its row."""
+"""Percentiles of each histogram of a run that become columns of its row."""
 _FOREVER_US = 1 << 62
 
 
 class Run:
-    """The run that a scenario is handed: ``run.simulation()``, ``run.load()``, ``run.value()``.
+    """The run that a scenario is given: ``run.simulation()``, ``run.load()``, ``run.value()``.
 
-    Nothing here reads the clock of the machine, so a row depends on scenario and seed alone.
+    Nothing here reads the wall clock, so a row depends on scenario and seed alone.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Run:
     def _now_us(self) -> int:
         return 0 if self._simulation is None else self._simulation.runtime.now_us()
 
-    # -- what a scenario calls -----------------------------------------------------------------
+    # -- called by scenarios -------------------------------------------------------------------
 
     def simulation(self, brokers: int | Sequence[int] = 3, **arguments: Any) -> Simulation:
-        """The cluster of this run, with the arguments of ``Simulation``; one run has one."""
+        """Make the one cluster of this run, with the arguments of ``Simulation``."""
         if self._simulation is not None:
             raise UsageError("a run has one simulation; make another run for another cluster")
         for name in ("seed", "recorder", "trace"):
@@ -78,14 +78,15 @@ class Run:
         return simulation
 
     def adopt(self, simulation: Simulation) -> None:
-        """Use a simulation that the caller made with this run's seed and sink."""
+        """Use a simulation that the caller has made with this run's seed and sink."""
         self._simulation = simulation
         self.meter.now_us = simulation.runtime.now_us
 
     def load(self, topic: str, **settings: Any) -> Workload:
-        """Clients of a topic, which send from now on; ``settings`` are the keys of ``[workload]``.
+        """Start clients of a topic, which send from now on.
 
-        Other names are settings of the producers, such as ``max_in_flight=1``.
+        ``settings`` are the keys of ``[workload]`` in a scenario file; other names are settings of
+        the producers, such as ``max_in_flight=1``.
         """
         simulation = self._require()
         known = {field.name for field in dataclasses.fields(WorkloadSpec)} - {"topic", "settings"}
@@ -104,7 +105,7 @@ class Run:
         return workload
 
     def end_warm_up(self) -> None:
-        """Latencies count from now on, of what arrives from now on."""
+        """Discard all measurements; from now on only records that arrive later are measured."""
         self.meter.forget(self._now_us())
 
     def value(self, name: str, value: float | bool | str) -> None:
@@ -116,15 +117,15 @@ class Run:
         self.meter.add(metric, _finite(metric, value), count)
 
     def problem(self, text: str) -> None:
-        """A promise was broken; the run is a violation."""
+        """Report a broken promise, which makes the run a violation."""
         self.problems.append(text)
 
     def settle(self, timeout_ms: float = 120_000, *, judges: bool = True) -> float:
-        """Stop the loads, wait until all is replicated, and check what was promised.
+        """Stop the loads, wait until all records are replicated, and check the promises.
 
         Sets the columns ``lost``, ``lost_promised``, ``expired``, ``duplicated`` and
-        ``duplicated_promised``. Without ``judges`` a loss is no problem: what the scenario does may
-        lose records, and nothing counts as promised.
+        ``duplicated_promised``. Without ``judges`` a loss is not a problem: the faults of the
+        scenario may lose records, and nothing counts as promised.
 
         Return the virtual milliseconds that this took.
         """
@@ -147,7 +148,7 @@ class Run:
         self.values |= {name: float(count) for name, count in figures.items()}
         return took_ms
 
-    # -- its end -------------------------------------------------------------------------------
+    # -- end of the run ------------------------------------------------------------------------
 
     def _require(self) -> Simulation:
         if self._simulation is None:
@@ -160,12 +161,12 @@ class Run:
             self._simulation.stop()
 
     def save(self, path: Path, header: Mapping[str, Any]) -> None:
-        """Write the trace of a run that ``records``."""
+        """Write the trace of a run that was made with ``records``."""
         assert isinstance(self.sink, RecordingSink)
         self.sink.save(path, header)
 
     def row(self) -> dict[str, Any]:
-        """The measured columns."""
+        """Return the measured columns."""
         row: dict[str, Any] = {}
         bounds: list[str] = []
         self._add_outages(row, bounds)
@@ -198,9 +199,9 @@ class Run:
         return row
 
     def _add_outages(self, row: dict[str, Any], bounds: list[str]) -> None:
-        """The worst outage of the run and its phases; all of them as a histogram.
+        """Add the worst outage of the run with its phases, and a histogram of all outages.
 
-        One that is open at the end is worse than all that ended: its time is a lower bound.
+        An outage that is open at the end is worse than all that ended; its length is a lower bound.
         """
         watch = self.sink.watch
         row["leader_changes"] = float(watch.leader_changes)
@@ -226,7 +227,7 @@ class Run:
         worst_ms = 0.0 if worst is None else (worst.unavailable_us or 0) / 1000
         if open_ms:
             bounds += ["unavailable_ms", "unavailable_partition_s"]
-            # Into which phases it falls is not known before it ends.
+            # The phases of an outage are unknown before it ends.
             row["unavailable_ms"] = max(*open_ms, worst_ms)
         elif worst is not None:
             row["unavailable_ms"] = worst_ms
@@ -236,7 +237,8 @@ class Run:
             self.meter.histograms["partition_unavailable_ms"] = histogram
 
     def _endless(self, now_us: int) -> list[tuple[Outage, int]]:
-        """Outages without an acknowledgement at their end, and when they had lasted so long."""
+        """Return the outages without an acknowledgement at their end, each with the time until
+        which it is known to have lasted."""
         account = self.sink.watch.account
         given_up = [
             (outage, outage.ended_us or 0)
@@ -246,11 +248,11 @@ class Run:
         return given_up + [(outage, now_us) for outage in account.open_outages(now_us)]
 
     def histograms(self) -> dict[str, list[tuple[int, int]]]:
-        """Bucket rows by metric, in the order of their names."""
+        """Return the bucket rows of each metric, in the order of names."""
         return {name: found.rows() for name, found in sorted(self.meter.histograms.items())}
 
     def series(self) -> list[tuple[int, int, int, int, int, int]]:
-        """(second, arrived, acknowledged, failed, backlog, unavailable partitions) rows."""
+        """Return (second, arrived, acknowledged, failed, backlog, unavailable partitions) rows."""
         counts: Mapping[str, dict[int, int]] = self.meter.series
         if not any(counts.values()):
             return []

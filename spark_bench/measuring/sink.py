@@ -1,8 +1,9 @@
-"""The view of a batch while a run goes on: its events as they happen, without keeping them.
+"""Observes the events of a run for a batch, without keeping them.
 
-A ``Sink`` digests the order of events, feeds the one account of unavailability
-(``tracing.story.outages``), and ends a run that has used its budget. A ``RecordingSink`` does the
-same beside a whole recording (``recording_sink``), so a run gives the same row with and without.
+A ``Sink`` digests the order of events, feeds the account of unavailability
+(``tracing.story.outages``), and ends a run that has used up its budget. A ``RecordingSink``
+(``recording_sink``) does the same besides recording all events, so that a run has the same row
+either way.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ WATCHED = frozenset(
     {LeaderAndIsrRequest, AlterIsrRequest, ProduceRequest, ProduceResponse, ClientPacket,
      WatchEvent, type(None)}
 )  # fmt: skip
-"""Classes of messages that tell of leaders and of who waits; faults come without a message."""
+"""Classes of messages that affect leadership or waiting clients; faults have no message."""
 _NEVER = 1 << 62
 
 
 class LeadershipWatch:
-    """Leaders of partitions, faults, and how long partitions were unavailable."""
+    """Tracks leaders of partitions, faults, and the times in which partitions were unavailable."""
 
     def __init__(self) -> None:
         self.account: OutageAccount = OutageAccount()
         self.leader_changes: int = 0
-        """The number of times a controller told brokers of another leader of a partition."""
+        """Number of times that a controller sent brokers another leader of a partition."""
         self._leaders: dict[str, tuple[int, int]] = {}  # partition -> (leader epoch, leader)
 
     def see(
@@ -44,7 +45,7 @@ class LeadershipWatch:
         message_id: int | None = None,
         why: str | None = None,
     ) -> None:
-        """Take an event whose message is one of ``WATCHED``."""
+        """Take in an event whose message is one of ``WATCHED``."""
         account = self.account
         if kind == "deliver":
             account.deliver(time_us, peer or "", actor, message)
@@ -74,7 +75,7 @@ class LeadershipWatch:
 
 
 class Sink(Fingerprint):
-    """A trace sink that keeps no event."""
+    """An event sink that keeps no events."""
 
     __slots__ = ("_most_events", "_most_us", "now_us", "watch")
 
@@ -86,7 +87,7 @@ class Sink(Fingerprint):
 
     @property
     def outlined(self) -> int:
-        """Events of the outline so far: all that it is told."""
+        """Number of events in the outline so far: all events that this sink counts."""
         return len(self)
 
     def event(
@@ -101,8 +102,8 @@ class Sink(Fingerprint):
         why: str | None = None,
         of: int | None = None,
     ) -> int:
-        """Take one event; give its number, that of the event before for one of an unseen kind."""
-        if kind == "expire":  # of all the unseen ones the only one that a sink is told
+        """Add an event; return its number, or for an unseen kind that of the event before."""
+        if kind == "expire":  # the only unseen kind that a sink receives
             return self._seq
         cls = message.__class__
         self.append((time_us, kind, actor, peer, message if cls is str else cls.__name__,
@@ -118,13 +119,13 @@ class Sink(Fingerprint):
 
 
 def limits(budget: Budget) -> tuple[int, int]:
-    """Return the most events, and the most microseconds of virtual time."""
+    """Return the maximum number of events, and of microseconds of virtual time."""
     virtual_us = _NEVER if budget.virtual_s is None else int(budget.virtual_s * 1_000_000)
     return _NEVER if budget.events is None else budget.events, virtual_us
 
 
 def exceeded(events: int, most_events: int, most_us: int) -> BudgetExceeded:
-    """Return how a run ends that has used its budget."""
+    """Return the exception that ends a run which has used up its budget."""
     if events >= most_events:
         return BudgetExceeded(f"events: the run had {most_events:,} and did not end")
     return BudgetExceeded(f"virtual time: the run did not end within {most_us / 1e6:g} s")

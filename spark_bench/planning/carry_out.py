@@ -1,4 +1,4 @@
-"""A run from its plan to its row: an exception, a hang or a lack of memory is a row, too."""
+"""Carries out a run and makes its row, even after an exception, a hang or a lack of memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATUSES = {
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a run. All but ``wall_ms`` and ``worker`` depends on its spec alone."""
+    """The outcome of a run. Everything except ``wall_ms`` and ``worker`` follows from its spec."""
 
     row: dict[str, Any]
     histograms: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ def carry_out(plan: BatchPlan, spec: RunSpec, worker: str = "") -> Outcome:
 
 
 def carry_out_in(run: Run, plan: BatchPlan, spec: RunSpec) -> Outcome:
-    """Carry out a run in a ``Run`` that the caller has made and keeps."""
+    """Carry out a run in a ``Run`` that belongs to the caller."""
     status, problems = "ok", ""
     try:
         with limited(plan.budget), garbage.looking_rarely():
@@ -59,7 +59,7 @@ def carry_out_in(run: Run, plan: BatchPlan, spec: RunSpec) -> Outcome:
         status = "memory"
         problems, outcome = f"the run needed more than {plan.budget.memory_mb:g} MB", Outcome({})
     except WaitTimeout as error:
-        # What never came is the worst that a run can tell: its open outages count.
+        # A wait that never ended is the worst result: the open outages of the run count.
         status, problems, outcome = "error", f"{type(error).__name__}: {error}", _measured(run)
     except Exception as error:
         status, problems, outcome = "error", f"{type(error).__name__}: {error}", Outcome({})
@@ -75,12 +75,12 @@ def _measured(run: Run) -> Outcome:
 
 
 def lost_outcome(plan: BatchPlan, spec: RunSpec, problem: str) -> Outcome:
-    """The row of a run whose process died."""
+    """Return the outcome of a run whose process died."""
     return Outcome(first_columns(plan, spec, "lost", problem))
 
 
 def first_columns(plan: BatchPlan, spec: RunSpec, status: str, problems: str) -> dict[str, Any]:
-    """Return what every row begins with."""
+    """Return the columns with which every row begins."""
     return {
         "run_id": spec.run_id,
         "suite": plan.source.name,

@@ -1,4 +1,4 @@
-"""Work for engines: runs that have numbers, of a suite or of anything else."""
+"""Work for engines: numbered runs, of a suite or of another kind."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class RunCosts(Protocol):
 
 
 class Work(Protocol):
-    """Runs, and how one is carried out; an engine pickles it to take it to other processes."""
+    """Runs, and the way to carry them out. Engines pickle it to send it to other processes."""
 
     @property
     def specs(self) -> Sequence[Any]:
-        """All of them; each is ``NumberedRun``."""
+        """All runs; each is a ``NumberedRun``."""
         ...
 
     @property
     def batch_id(self) -> str:
-        """Names it among others."""
+        """An id that distinguishes this work from other work."""
         ...
 
     def carry_out(self, spec: Any, worker: str) -> Outcome:
-        """Carry out a run; ``run_id`` in the outcome's row is the number of the spec."""
+        """Carry out a run; the outcome's row has the number of the spec as ``run_id``."""
         ...
 
     def lost(self, spec: Any, problem: str) -> Outcome:
-        """The outcome of a run whose process died."""
+        """Return the outcome of a run whose process died."""
         ...
 
     def costs(self) -> RunCosts: ...

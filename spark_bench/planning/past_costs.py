@@ -1,7 +1,8 @@
-"""Costs of runs in an earlier batch, and what they say about others.
+"""Estimates the costs of runs from those in an earlier batch.
 
-The logarithm of the time is taken to be a sum: a part for the logarithm of each number, and one
-for each other value. So twice the partitions cost some factor, whatever else is the same.
+The logarithm of the time is modelled as a sum: a term for the logarithm of each number, and one for
+each other value. So twice as many partitions multiply the time by a factor that does not depend on
+other parameters.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _RIDGE = 1e-3
-"""Keeps parts small that the batch says nothing about, such as those of two values that only
-change together."""
+"""Weight of the ridge penalty, which keeps terms small that the batch does not determine, such as
+those of two values that only change together."""
 
 
 class PastCosts:
@@ -28,7 +29,7 @@ class PastCosts:
             name: sum(features.get(name, 0.0) for features, _ in known) / len(known)
             for name in self._names
         }
-        # Normal equations; what is centred needs no constant.
+        # The normal equations; as the features are centred, there is no constant term.
         matrix = [[0.0] * count for _ in self._names]
         for features, log_s in known:
             row = self._centred(features)
@@ -41,7 +42,7 @@ class PastCosts:
         self._weights = _solved(matrix)
 
     def estimate_s(self, values: Mapping[str, Any]) -> float:
-        """About how many seconds a run with these parameters takes."""
+        """Return about how many seconds a run with these parameters takes."""
         row = self._centred(_features(values))
         parts = (weight * value for weight, value in zip(self._weights, row, strict=True))
         return math.exp(self._mean + sum(parts))
@@ -51,7 +52,7 @@ class PastCosts:
 
 
 def _features(values: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers as logarithms, anything else as being there."""
+    """Return numbers as logarithms, and each other value as a feature of 1."""
     found: dict[str, float] = {}
     for name, value in values.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -62,7 +63,7 @@ def _features(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _solved(matrix: list[list[float]]) -> list[float]:
-    """Solve linear equations, whose right side is the last column, by elimination."""
+    """Solve linear equations, whose last column is the right-hand side, by Gaussian elimination."""
     count = len(matrix)
     for place in range(count):
         pivot = max(range(place, count), key=lambda row: abs(matrix[row][place]))

@@ -1,4 +1,4 @@
-"""The plan of a batch: which runs there are, in which order, and how one is repeated."""
+"""The plan of a batch: its runs, their order, and the command that repeats one."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from .suite import Suite, SuiteSource, find_source, load_suite
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """A run: plain data, so that any engine can ship it."""
+    """A run as plain data, so that any engine can send it to a worker."""
 
     run_id: int
     configuration: int
-    """Runs of one configuration differ in their seeds only."""
+    """Number of the configuration, whose runs differ only in their seeds."""
     seed: int
     parameters: tuple[tuple[str, Any], ...]
     given: tuple[tuple[str, Any], ...] = ()
-    """Those of the parameters that are not the defaults."""
+    """Parameters that differ from the defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """All runs of a batch. Every configuration has the same seeds, so runs can be paired."""
+    """All runs of a batch. Configurations share the same seeds, so that runs can be paired."""
 
     source: SuiteSource
     specs: tuple[RunSpec, ...]
     budget: Budget
     samples: int = 0
-    """So many runs of every configuration keep each value that they measured."""
+    """Number of runs of every configuration that keep each measured value."""
 
     @property
     def suite(self) -> Suite:
@@ -45,7 +45,7 @@ class BatchPlan:
 
     @property
     def batch_id(self) -> str:
-        """Equal for batches that have the same rows."""
+        """An id that is equal for batches with the same rows."""
         digest = hashlib.blake2b(digest_size=8)
         digest.update(repr((self.source.name, self.source.text, self.samples)).encode())
         budget = (self.budget.events, self.budget.virtual_s)
@@ -69,13 +69,13 @@ def make_plan(
     budget: Mapping[str, Any] | None = None,
     samples: int = 0,
 ) -> BatchPlan:
-    """The plan of a batch of the suite of that name or in that file.
+    """Plan a batch of a suite, given by its name or file.
 
-    ``values`` are parameters that are the same in every run. ``matrix`` takes the place of the
-    suite's own; an empty one leaves a single configuration. ``runs`` are the seeds of each
+    ``values`` are parameters that are the same in every run. ``matrix`` replaces the suite's own;
+    an empty one leaves a single configuration. ``runs`` is the number of seeds of each
     configuration, which count up from ``first_seed``.
 
-    Raises ``UsageError`` for what cannot be run, before anything is.
+    Raises ``UsageError`` for a batch that cannot be run.
     """
     source = find_source(suite)
     found = load_suite(source)
@@ -88,7 +88,7 @@ def make_plan(
     configurations = list(_configurations(found, given, matrix))
     specs: list[RunSpec] = []
     for number, own in enumerate(configurations):
-        # Shared by all seeds: a batch may have a million.
+        # All seeds share these, as a batch may have a million.
         parameters = tuple((name, _plain(v)) for name, v in found.checked(own).items())
         given_here = tuple((n, _plain(v)) for n, v in own.items() if _is_given(found, n, v))
         specs += [
@@ -108,7 +108,7 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(suite: Suite, name: str, value: Any) -> Any:
-    """The value as the run gets it: 0 of a matrix is the default 0.0."""
+    """Return a value as the run gets it: 0 in a matrix equals a default of 0.0."""
     parameter = suite.parameters.get(name)
     return value if parameter is None else parameter.check(value)
 
@@ -116,7 +116,7 @@ def _typed(suite: Suite, name: str, value: Any) -> Any:
 def _configurations(
     suite: Suite, given: Mapping[str, Any], matrix: Mapping[str, Sequence[Any]] | None
 ) -> Iterable[dict[str, Any]]:
-    """Every combination once, in the order of the matrix; what is given is not varied."""
+    """Yield every combination once, in the order of the matrix; given values are not varied."""
     tables = suite.matrix if matrix is None else ((dict(matrix),) if matrix else ())
     if matrix is not None:
         for name, values in matrix.items():
@@ -137,7 +137,7 @@ def _configurations(
 
 
 def varied(plan: BatchPlan) -> dict[str, list[Any]]:
-    """The columns of the parameters in which configurations differ, and their values."""
+    """Return the columns of parameters in which configurations differ, with their values."""
     values: dict[str, dict[str, Any]] = {}
     for spec in plan.specs:
         for name, value in spec.parameters:
@@ -146,8 +146,8 @@ def varied(plan: BatchPlan) -> dict[str, list[Any]]:
 
 
 def labels(plan: BatchPlan) -> list[str]:
-    """Return what a configuration is called: by what is varied. If one thing after the other is
-    varied from the defaults, by what is not the default."""
+    """Return the names of configurations, made of the parameters that are varied. If these are
+    varied from the defaults one at a time, a name has only those that are not the default."""
     own = {
         spec.configuration: {column_name(name): value for name, value in spec.parameters}
         for spec in plan.specs
@@ -166,11 +166,11 @@ def labels(plan: BatchPlan) -> list[str]:
 
 
 def parameter_kinds(plan: BatchPlan) -> dict[str, type]:
-    """The columns of the parameters, and the types of their values."""
+    """Return the columns of parameters, with the types of their values."""
     kinds = {column_name(name): one.kind for name, one in plan.suite.parameters.items()}
     if kinds:
         return kinds
-    # A scenario file: any of its keys. Its lists are text in a column.
+    # Any key of a scenario file can be a parameter. Lists become text.
     plain = (int, float, str, bool)
     return {
         column_name(name): type(value) if type(value) in plain else str
@@ -180,12 +180,12 @@ def parameter_kinds(plan: BatchPlan) -> dict[str, type]:
 
 
 def column_name(parameter: str) -> str:
-    """The column of a parameter: a dotted key has underscores."""
+    """Return the column of a parameter; underscores replace the dots of a key."""
     return "".join(character if character.isalnum() else "_" for character in parameter)
 
 
 def reproduce_command(source: SuiteSource, spec: RunSpec, command: str = "run") -> str:
-    """The command that repeats one run; with ``trace`` it records one."""
+    """Return the command that repeats a run, or records it if ``command`` is ``trace``."""
     words = ["fakekafka", "bench", command, source.path or source.name, "--seed", str(spec.seed)]
     if command == "run":
         words += ["--runs", "1", "--no-matrix", "--engine", "serial"]

@@ -1,4 +1,4 @@
-"""A run of a suite with all its events, as a trace."""
+"""Records a run of a suite as a trace."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .plan import make_plan, reproduce_command
 
 
 def record(suite: str, seed: int, values: Mapping[str, Any], out: Path) -> list[str]:
-    """Carry out one run and write its trace; give what went wrong in it.
+    """Carry out one run and write its trace; return the problems in it.
 
-    The run is the very one of a batch: same row, same fingerprint.
+    The run is identical to that of a batch: it has the same row and the same fingerprint.
     """
     plan = make_plan(suite, 1, seed, values=values, matrix={})
     (spec,) = plan.specs

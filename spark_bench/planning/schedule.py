@@ -1,8 +1,8 @@
-"""The probable cost of a run, so that the longest ones begin first and the rest can be told.
+"""Estimates the cost of runs, so that the longest begin first and the remaining time is known.
 
-An earlier batch says how long runs take. Without one a suite may say it (``cost``), and without
-that, runs with larger numbers are taken to be longer. What runs really took corrects this, for each
-configuration by its own runs.
+Estimates come from an earlier batch, or from the suite (``cost``), or else assume that runs with
+larger numbers take longer. The times of finished runs correct them, for each configuration by its
+own runs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .plan import BatchPlan, RunSpec, column_name
 from .suite import known_arguments
 
 _DEFAULT_S = 0.3
-"""Of a run of which nothing is known."""
+"""Estimated seconds of a run about which nothing is known."""
 
 
 class CostModel:
-    """Estimates, in seconds."""
+    """Estimates how many seconds runs take."""
 
     def __init__(self, plan: BatchPlan, past: PastCosts | None = None) -> None:
         suite = plan.suite
@@ -41,7 +41,7 @@ class CostModel:
         self._ratio = (0, 0.0)
 
     def observe(self, spec: RunSpec, wall_ms: float) -> None:
-        """Learn from a run."""
+        """Correct the estimates by the time that a run took."""
         if wall_ms <= 0:
             return
         count, total_s = self._sums.get(spec.configuration, (0, 0.0))
@@ -51,7 +51,7 @@ class CostModel:
         self._ratio = runs + 1, logarithms + math.log(ratio)
 
     def estimate_s(self, spec: RunSpec) -> float:
-        """About how long a run takes."""
+        """Return about how many seconds a run takes."""
         count, total_s = self._sums.get(spec.configuration, (0, 0.0))
         if count:
             return total_s / count
@@ -60,12 +60,13 @@ class CostModel:
         return self._prior[spec.configuration] * scale
 
     def longest_first(self, specs: Iterable[RunSpec]) -> list[RunSpec]:
-        """The order in which runs begin; equal ones in the order of the plan."""
+        """Return runs in the order in which to begin them; equal ones in the order of the plan."""
         return sorted(specs, key=lambda spec: (-self.estimate_s(spec), spec.run_id))
 
 
 def _size(plan: BatchPlan, spec: RunSpec) -> float:
-    """The square roots of its numbers' ratios to their defaults, multiplied; times aside."""
+    """Return the product of the square roots of a run's numbers divided by their defaults, leaving
+    out times."""
     size = 1.0
     for name, value in spec.parameters:
         parameter = plan.suite.parameters.get(name)
@@ -83,7 +84,7 @@ class ProgressReport:
     done: int
     total: int
     work: float
-    """Part of the estimated work that is done, 0 to 1."""
+    """Fraction of the estimated work that is done, from 0 to 1."""
     runs_per_s: float
     remaining_s: float
 
@@ -95,7 +96,7 @@ class ProgressReport:
 
 
 class ProgressMeter:
-    """Count of runs and estimated work, told to a callback."""
+    """Counts finished runs and estimated work, and reports them to a callback."""
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class ProgressMeter:
         self._started = self._told = time.monotonic()
 
     def ended(self, spec: RunSpec) -> None:
-        """A run is done."""
+        """Count a finished run."""
         self._left.pop(spec.run_id, None)
         self._done += 1
         self._work_done_s += self._model.estimate_s(spec)

@@ -1,4 +1,4 @@
-"""Values of a suite's parameters as text: on the command line, in options of Spark."""
+"""Parses values of a suite's parameters, from the command line or from options of Spark."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _TRUE_OR_FALSE = {"true": True, "false": False, "1": True, "0": False}
 
 
 def read_value(suite: Suite, name: str, text: str) -> Any:
-    """``text`` as the parameter's type; for a scenario file it is TOML, or else plain text.
+    """Convert a text to the parameter's type; for a scenario file it is TOML, or else plain text.
 
-    What cannot be converted stays a text, which the suite refuses by the parameter's name.
+    A text that cannot be converted stays as it is; the suite then refuses it with an error that
+    names the parameter.
     """
     parameter = suite.parameters.get(name)
     if parameter is None:
-        # A version is text even where it looks like a number: 0.10 is not 0.1.
+        # A version is text even if it looks like a number: 0.10 is not 0.1.
         if suite.spec is None or name.endswith("kafka_version"):
             return text
         try:
@@ -37,7 +38,7 @@ def read_value(suite: Suite, name: str, text: str) -> Any:
 
 
 def read_settings(suite: Suite, settings: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """``name=value`` of an option."""
+    """Parse ``name=value`` of an option."""
     found = {}
     for setting in settings:
         name, separator, text = setting.partition("=")
@@ -50,7 +51,7 @@ def read_settings(suite: Suite, settings: Sequence[str], option: str = "--set") 
 def read_matrix(
     suite: Suite, tables: Sequence[str], leave_out: bool, option: str = "--matrix"
 ) -> dict[str, Any] | None:
-    """``name=value,value`` of an option; None: the suite's own."""
+    """Parse ``name=value,value`` of an option; None stands for the suite's own matrix."""
     if leave_out:
         if tables:
             raise UsageError("--matrix and --no-matrix do not go together")
@@ -65,7 +66,7 @@ def read_matrix(
 
 
 def read_numbers(option: str, settings: Sequence[str]) -> dict[str, Any]:
-    """``kind=number`` of ``--budget``; ``none`` lifts a limit."""
+    """Parse ``kind=number`` of ``--budget``; ``none`` lifts a limit."""
     found: dict[str, Any] = {}
     for setting in settings:
         name, separator, text = setting.partition("=")
@@ -80,7 +81,7 @@ def read_numbers(option: str, settings: Sequence[str]) -> dict[str, Any]:
 
 
 def read_conf(settings: Sequence[str]) -> Mapping[str, str]:
-    """``name=value`` of ``--conf``."""
+    """Parse ``name=value`` of ``--conf``."""
     for setting in settings:
         if "=" not in setting:
             raise UsageError(f"--conf takes name=value, not {setting!r}")

@@ -1,7 +1,7 @@
-"""Suites: an experiment that is repeated over parameters and seeds.
+"""Suites: experiments that are repeated over parameters and seeds.
 
-A suite is a module with ``def scenario(run, ...)``, one that comes with the package or a Python
-file, or a scenario file in TOML. Engines ship its text, so a worker needs no file of the driver's.
+A suite is a module of the package or a Python file with ``def scenario(run, ...)``, or a scenario
+file in TOML. Engines send its text to workers, which need no files of the driver.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..measuring.parameters import SuiteParameter, check_values, hint, parameter
 from ..measuring.run import Run
 
 Matrix = tuple[dict[str, tuple[Any, ...]], ...]
-"""Tables of parameter to values; each is a grid of its own."""
+"""Tables of parameter to values, each of which spans a grid of its own."""
 
 SUITES: tuple[str, ...] = (
     "failover",
@@ -41,7 +41,7 @@ SUITES: tuple[str, ...] = (
     "old-vs-new",
     "clients",
 )
-"""Those that come with the package, by the names of their modules with hyphens."""
+"""Suites that come with the package: the names of their modules, with hyphens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +52,37 @@ class SuiteSource:
     name: str
     text: str = ""
     path: str = ""
-    """Its name on the command line."""
+    """The argument that names the suite on the command line."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """An experiment: what can be varied, and a function that carries out one run."""
+    """An experiment: its parameters, and a function that carries out one run."""
 
     name: str
     about: str
     parameters: Mapping[str, SuiteParameter]
-    """By name; a scenario file has none here: any of its keys can be set."""
+    """Parameters by name; empty for a scenario file, of which any key can be set."""
     play: Callable[[Run, Mapping[str, Any]], None]
     matrix: Matrix = ()
     runs: int = 20
-    """Seeds for each configuration."""
+    """Number of seeds for each configuration."""
     budget: Budget = field(default_factory=Budget)
     measures: Mapping[str, str] = field(default_factory=dict)
-    """Columns and histograms of its own, and what they are."""
+    """The suite's own columns and histograms, with their meanings."""
     headline: str = ""
     """The column that the report shows first."""
     published: tuple[Mapping[str, Any], ...] = ()
-    """Figures that others measured, for the report: see ``docs/guides/benchmarks.md``."""
+    """Measurements published by others, for the report: see ``docs/guides/benchmarks.md``."""
     check: Callable[..., None] | None = None
-    """Raises ``UsageError`` for values that do not go together."""
+    """Called with parameters; raises ``UsageError`` for values that are incompatible."""
     cost: Callable[..., float] | None = None
-    """About how many seconds one run takes."""
+    """Called with parameters; returns about how many seconds one run takes."""
     spec: ScenarioSpec | None = None
-    """The scenario file."""
+    """The parsed scenario file; None for a Python suite."""
 
     def checked(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """All parameters with these values; raises ``UsageError`` for what cannot be run."""
+        """Return all parameters with these values; raise ``UsageError`` if they cannot be run."""
         if self.spec is not None:
             self._spec_with(values)
             return dict(values)
@@ -98,15 +98,15 @@ class Suite:
 
 
 def known_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """Call a function of a suite with those of the parameters that it takes."""
+    """Call a function of a suite with the parameters that it accepts."""
     taken = inspect.signature(function).parameters
     return function(**{name: value for name, value in values.items() if name in taken})
 
 
 def find_source(name: str) -> SuiteSource:
-    """The suite of that name, or in that file.
+    """Return the source of a suite, given by its name or file.
 
-    Raises ``UsageError`` when there is none.
+    Raises ``UsageError`` if there is none.
     """
     if name in SUITES:
         return SuiteSource("package", name, path=name)
@@ -129,7 +129,7 @@ def find_source(name: str) -> SuiteSource:
 
 @functools.lru_cache(maxsize=8)
 def load_suite(source: SuiteSource) -> Suite:
-    """The suite itself; raises ``UsageError`` for a file that is none."""
+    """Load a suite; raise ``UsageError`` for a file that is not a suite."""
     if source.kind == "toml":
         return _scenario_file_suite(source)
     if source.kind == "package":
@@ -180,7 +180,7 @@ def _module_suite(source: SuiteSource, module: types.ModuleType) -> Suite:
 
 
 def _checked_matrix(where: str, matrix: Any) -> Matrix:
-    """Check one table or several; raises ``UsageError`` for what is no table of lists."""
+    """Check one table or several; raise ``UsageError`` for one that is not a table of lists."""
     tables: Iterable[Any] = [matrix] if isinstance(matrix, Mapping) else matrix
     found = []
     for table in tables:
@@ -233,7 +233,7 @@ _FIGURES = (
     "duplicated",
     "duplicated_promised",
 )
-"""Of a scenario's verdict, those that a row of a batch has."""
+"""Figures of a scenario's verdict that are columns of a row."""
 
 
 def _play_file(run: Run, spec: ScenarioSpec) -> None:

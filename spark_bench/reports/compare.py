@@ -1,10 +1,10 @@
-"""Two batches side by side: what differs, by how much, and how sure that is.
+"""Compares two batches: what differs, by how much, and with what certainty.
 
-Runs with the same seed are compared with each other, so what the seeds have in common cancels out.
-A difference counts where its interval excludes zero, at a level that allows for the number of
-comparisons: of a hundred true equalities 95 in a hundred batches show none. Half of that level is
-for how many runs broke a promise, or did not come to their end. Batches without a common seed are
-compared run by run in the order of the seeds.
+Runs with the same seed are compared with each other, so that effects of the seed cancel out. A
+difference counts if its interval excludes zero, at a level that allows for the number of
+comparisons: if nothing differs, 95 of a hundred comparisons of batches show no difference at all.
+Half of that level is reserved for the numbers of runs that broke a promise or did not end. Batches
+without a common seed are compared run by run in the order of seeds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .statistics import (
 )
 
 _LEFT_OUT = frozenset({"partitions_led", "was_controller", "moved_mb", "alone_ms"})
-"""Columns that describe what a run met, not how it went."""
+"""Columns that describe the circumstances of a run rather than its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class ColumnDifference:
     after: float
     """Medians over the runs that are compared; NaN where the median run has no value."""
     bounds: tuple[bool, bool]
-    """Whether the medians are only known to be more."""
+    """True for each median that is only a lower bound."""
     difference: Estimate
-    """Of the runs with the same seeds."""
+    """Estimated difference between paired runs."""
     without: int
-    """Pairs in which a run has no value, or has not had what is measured."""
+    """Number of pairs in which a run has no value or only a lower bound."""
 
     @property
     def is_sure(self) -> bool:
@@ -52,13 +52,13 @@ class ColumnDifference:
 
     @property
     def percent(self) -> float | None:
-        """The median difference as a part of the median before."""
+        """The median difference in per cent of the median before."""
         part = 100 * self.difference.value / abs(self.before) if self.before else math.nan
         return part if math.isfinite(part) else None
 
     @property
     def surely_worse_percent(self) -> float:
-        """By how much it is worse at least; 0 where that is not sure."""
+        """Per cent by which the column is at least worse; 0 if that is not certain."""
         low, high = self.difference.low, self.difference.high
         if not self.is_sure or low is None or high is None:
             return 0.0
@@ -70,7 +70,7 @@ class ColumnDifference:
 
 @dataclass(frozen=True, slots=True)
 class ProportionDifference:
-    """The number of runs of both batches of which something is true."""
+    """The numbers of runs in both batches that have some property."""
 
     configuration: str
     what: str
@@ -78,7 +78,7 @@ class ProportionDifference:
     after: int
     runs: tuple[int, int]
     level: float
-    """The most that its probability among equals may be for it to count."""
+    """Maximum of ``p``, the probability if both batches are equal, at which a difference counts."""
     p: float
 
     @property
@@ -92,34 +92,34 @@ class ProportionDifference:
 
 @dataclass
 class BatchComparison:
-    """The common part of two batches, and their differences."""
+    """The result of comparing two batches."""
 
     differs: dict[str, tuple[Any, Any]]
-    """Parameters with another value in the second batch."""
+    """Parameters that have another value in the second batch, with both values."""
     pairs: int
-    """Runs that were compared."""
+    """Number of pairs of runs that were compared."""
     confidence: float
-    """Of each single interval."""
+    """Confidence level of each single interval."""
     differences: list[ColumnDifference]
-    """All, in the order of configurations and columns."""
+    """All differences, certain or not, in the order of configurations and columns."""
     broken: tuple[int, int]
-    """Runs that are not ok, of those that were compared."""
+    """Numbers of compared runs that are not ok."""
     has_too_few: bool
-    """Whether there are too few seeds for any interval."""
+    """True if there are too few seeds for any interval."""
     proportions: list[ProportionDifference]
-    """Runs with a broken promise, and without an end, where there are any."""
+    """Numbers of runs with a broken promise, and of runs without an end, if there are any."""
     unpaired: tuple[int, int]
-    """Runs of both batches that were left out, because the other one has no such seed."""
+    """Numbers of runs that were left out because the other batch does not have their seed."""
     by_order: bool
-    """Whether the batches have no seed in common, and runs are compared in their order."""
+    """True if the batches have no seed in common, so that runs are paired in their order."""
 
     @property
     def sure(self) -> list[ColumnDifference]:
         return [one for one in self.differences if one.is_sure]
 
     def fails(self, percent: float) -> bool:
-        """Return whether something is surely worse by more, or promises are broken that were
-        kept."""
+        """Return whether a column is certainly worse by more than ``percent``, certainly more runs
+        break a promise or do not end, or only the second batch breaks promises."""
         kept = not any(one.before for one in self.proportions if one.what == VIOLATIONS)
         breaks = any(one.after for one in self.proportions if one.what == VIOLATIONS)
         worse = any(one.is_surely_worse for one in self.proportions)
@@ -133,8 +133,8 @@ class BatchComparison:
 def compare(before: ReportSource, after: ReportSource) -> BatchComparison:
     """Compare two batches of a suite.
 
-    Raises ``UsageError`` when they have no runs with the same parameters. A parameter
-    that has one value in the first batch and another in the second is what is compared.
+    Raises ``UsageError`` if they have no runs with the same parameters. A parameter that has one
+    value throughout the first batch and another throughout the second may differ.
     """
     differs = _differing(before, after)
     theirs = {_key(one, differs): one for one in after.configurations}
@@ -203,7 +203,8 @@ def _pair(old: ReportConfiguration, new: ReportConfiguration) -> Rows:
 
 
 def _pair_by_order(old: ReportConfiguration, new: ReportConfiguration) -> Rows:
-    """Of equal distributions the differences of any pairs lie evenly around zero."""
+    """Pair runs in the order of seeds: for equal distributions, the differences of any pairs are
+    symmetric around zero."""
 
     def in_order(one: ReportConfiguration) -> list[dict[str, Any]]:
         return sorted(one.rows, key=lambda row: int(row["seed"]))
@@ -217,7 +218,7 @@ def _all_runs(source: ReportSource) -> int:
 
 VIOLATIONS = "runs with a broken promise"
 ENDLESS = "runs without an end"
-"""They failed, or ended with partitions that take no record or with records without an answer."""
+"""Runs that failed, or ended with unavailable partitions or unanswered records."""
 
 
 def _is_violation(row: dict[str, Any]) -> bool:
@@ -229,7 +230,7 @@ def _is_endless(row: dict[str, Any]) -> bool:
 
 
 def _proportions(paired: list[tuple[str, Rows]], level: float) -> list[ProportionDifference]:
-    """Each where some run has it: of a comparison of nothing with nothing no alarm can come."""
+    """Return the proportions of which some run has the property; others cannot differ."""
     groups = list(paired)
     if len(paired) > 1:
         groups.append(("all configurations", [pair for _, rows in paired for pair in rows]))
@@ -251,7 +252,7 @@ def _proportions(paired: list[tuple[str, Rows]], level: float) -> list[Proportio
 
 
 def _difference(label: str, name: str, rows: Rows, confidence: float) -> ColumnDifference | None:
-    """The difference of the pairs that both have a value, a lower bound, or have failed."""
+    """Return the difference over the pairs whose runs both have a value or a bound, or failed."""
     both = [
         (first, second)
         for old, new in rows
@@ -272,7 +273,7 @@ def _difference(label: str, name: str, rows: Rows, confidence: float) -> ColumnD
 
 
 def _span(row: dict[str, Any], name: str) -> Span | None:
-    """Between what and what the value of a run lies; None where there was nothing to measure."""
+    """Return the bounds of a run's value; None if there was nothing to measure."""
     value = number_in(row, name)
     if value is not None:
         return value, math.inf if name in bounded_columns(row) else value

@@ -1,4 +1,4 @@
-"""The figures of a report as values: ``page`` draws them in a browser, ``pictures`` as PNG."""
+"""The figures of a report as data: ``page`` draws them in a browser, ``pictures`` as PNG files."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .source import ReportSource
 from .statistics import Observed, Reading, nearest_rank
 
 _WIDE = 30
-"""Values that are so many times as large as others need a logarithmic axis."""
+"""Ratio of the largest to the smallest value beyond which an axis is logarithmic."""
 _LABEL_WIDTH = 22
 _LINES_MAX = 12
-"""Configurations in one figure; more cannot be told apart."""
+"""Maximum number of configurations in a figure; more would be indistinguishable."""
 _SHORT = 8
-"""Points of a curve that are marked: of one point no line can be drawn."""
+"""Maximum number of points of a curve that are marked, as a single point makes no line."""
 
 
 @dataclass
 class Curve:
-    """A thing in a figure: a line, bars, points with intervals, or a band."""
+    """A part of a figure: a line, bars, points with intervals, or a band."""
 
     name: str
     kind: str
@@ -34,13 +34,13 @@ class Curve:
 
     @property
     def is_short(self) -> bool:
-        """True if each of its points is marked."""
+        """True if each point of the curve is marked."""
         return self.kind in ("line", "band") and len(self.x) <= _SHORT
 
 
 @dataclass
 class Figure:
-    """A figure with its words."""
+    """A figure with its title and explanation."""
 
     key: str
     title: str
@@ -54,14 +54,14 @@ class Figure:
 
 
 def in_lines(label: float | str, between: str) -> float | str:
-    """A label as several short lines; a parameter and its value stay together."""
+    """Wrap a label into several short lines; a parameter and its value stay together."""
     if not isinstance(label, str):
         return label
     return between.join(textwrap.wrap(label, _LABEL_WIDTH, break_long_words=False))
 
 
 def figures(source: ReportSource) -> Iterator[Figure]:
-    """All figures that the tables give."""
+    """Yield all figures for which the tables have data."""
     yield from _headline(source)
     yield from _published(source)
     yield from _phases(source)
@@ -150,7 +150,7 @@ def _phases(source: ReportSource) -> Iterator[Figure]:
 
 
 def _notch(source: ReportSource) -> Iterator[Figure]:
-    """Acknowledged records over virtual time: the median of the runs and a band."""
+    """Yield the acknowledged records over virtual time: the median of the runs and a band."""
     curves = []
     for configuration in source.configurations[:_LINES_MAX]:
         seconds = source.seconds(configuration.number)
@@ -180,7 +180,7 @@ def _notch(source: ReportSource) -> Iterator[Figure]:
 
 
 def _cut_short(source: ReportSource) -> str:
-    """Return what of many configurations is not drawn."""
+    """Return a sentence about configurations that are not drawn, if there are too many."""
     count = len(source.configurations)
     if count <= _LINES_MAX:
         return ""
@@ -188,7 +188,7 @@ def _cut_short(source: ReportSource) -> str:
 
 
 def _endless(source: ReportSource, metric: str) -> str:
-    """Return how much lies beyond the ends of the curves, as it had not ended."""
+    """Return a sentence about the open values, which are beyond the ends of the curves."""
     counts = [
         (value, count)
         for one in source.configurations
@@ -202,7 +202,8 @@ def _endless(source: ReportSource, metric: str) -> str:
 
 
 def _distributions(source: ReportSource) -> Iterator[Figure]:
-    """Each metric as a curve per configuration, its tail stretched: 0.9, 0.99, 0.999, ..."""
+    """Yield a figure for each metric, with a curve per configuration and an axis that stretches the
+    tail: 0.9, 0.99, 0.999, ..."""
     for metric in source.metrics():
         curves = []
         for configuration in source.configurations[:_LINES_MAX]:
@@ -215,10 +216,10 @@ def _distributions(source: ReportSource) -> Iterator[Figure]:
             seen = 0
             for value, count in rows:
                 if math.isinf(value):
-                    continue  # what has not ended lies beyond the end of the curve
+                    continue  # open values are beyond the end of the curve
                 seen += count
                 x.append(max(value, 1e-3))
-                # The last value stands at half of what one record is.
+                # The last value is placed at half the share of one record.
                 y.append(1 / max(1 - seen / total, 0.5 / total))
             if x:
                 curves.append(Curve(configuration.label or source.suite, "line", x, y))

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network: what was run, figures, tables, outliers."""
+"""The report as a self-contained HTML file: what was run, figures, tables, outliers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .statistics import Reading
 
 _SHOWN_NUMBERS = 14
 _NUMBERS_ABREAST = 7
-"""More do not fit into the page on a small laptop."""
+"""Maximum number of columns with numbers in a table, as more do not fit on a small laptop."""
 _SLOWEST = 5
 _BROKEN = 20
 _SCRIPT = """
@@ -42,7 +42,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 
 
 def write_page(source: ReportSource, path: Path) -> list[Figure]:
-    """Write the page; give the figures that it shows. Raise ``UsageError`` without plotly."""
+    """Write the page and return its figures. Raises ``UsageError`` if plotly is not installed."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
@@ -72,7 +72,8 @@ def write_page(source: ReportSource, path: Path) -> list[Figure]:
 
 
 def _size(figure: Figure) -> str:
-    """Names of many configurations stand upright, and need their room below the drawing."""
+    """Return the CSS classes of a figure: the names of many configurations are vertical, and need
+    room below the drawing."""
     is_crowded = sum(isinstance(one, str) for one in figure.curves[0].x) > 6
     return "figure crowded" if is_crowded else "figure"
 
@@ -134,7 +135,7 @@ def _headline_table(source: ReportSource) -> list[str]:
 
 
 def _head(source: ReportSource, name: str) -> str:
-    """A column's name, which may be broken behind each of its words."""
+    """Return the head of a column, whose name may wrap after each of its words."""
     words = escaped(name).replace("_", "_<wbr>")
     return f'<span title="{escaped(source.doc(name))}">{words}</span>'
 
@@ -175,7 +176,7 @@ def _published_table(source: ReportSource) -> list[str]:
 
 
 def _slowest(source: ReportSource) -> list[str]:
-    """The worst runs: those without an end first."""
+    """Return the section about the worst runs; failed and open ones come first."""
     name = source.headline
     ranked = []
     for row in source.rows:
@@ -200,7 +201,7 @@ def _slowest(source: ReportSource) -> list[str]:
 
 
 def _trace_command(row: dict[str, Any]) -> str:
-    """``bench run ...`` as ``bench trace ...``."""
+    """Return the command that records a run, made from the one that repeats it."""
     command = str(row["reproduce"]).replace("bench run", "bench trace", 1)
     return command.replace(" --runs 1 --no-matrix --engine serial", "")
 
@@ -290,12 +291,12 @@ _SYMBOLS = ("circle-open", "square-open", "diamond-open", "cross-open", "x-open"
 
 def _lines(curve: Any, number: int, common: dict[str, Any]) -> list[dict[str, Any]]:
     colour = _COLOURS[number % len(_COLOURS)]
-    # Curves of equal values lie upon each other: the lower ones show through the gaps.
+    # Curves of equal values cover each other: the lower ones show through the gaps.
     shape = {"color": colour, "dash": _DASHES[number % len(_DASHES)]}
     line = {"type": "scatter", "mode": "lines", "line": shape, **common}
     if curve.is_short:
         symbol = _SYMBOLS[number % len(_SYMBOLS)]
-        size = 8 + 3 * (number % len(_SYMBOLS))  # those of equal values stand in each other
+        size = 8 + 3 * (number % len(_SYMBOLS))  # so that symbols of equal values are nested
         marker = {"symbol": symbol, "size": size, "color": colour, "line": {"width": 2}}
         line |= {"mode": "lines+markers", "marker": marker}
     if curve.kind != "band":

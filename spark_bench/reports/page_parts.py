@@ -1,7 +1,7 @@
-"""Parts of a report's pages, each one HTML file that needs no network and runs no script.
+"""Common parts of report pages, each of which is a self-contained HTML file.
 
-Dark where the reader's machine is; on a phone wide tables scroll by themselves. Every text from
-outside goes through ``escaped``.
+Pages are dark if the reader's system is; on a phone wide tables scroll on their own. Every text
+from outside goes through ``escaped``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ code { background: var(--soft); padding: .1rem .3rem; border-radius: 4px; font-s
 
 
 def escaped(value: object) -> str:
-    """Text as HTML shows it."""
+    """Escape a value for HTML."""
     return html.escape(str(value))
 
 
 def head(title: str, style: str = "") -> list[str]:
-    """Lines from the begin of a page to the begin of its body; ``style`` is added to the common."""
+    """Return the lines of a page up to the start of its body; ``style`` extends the common one."""
     return [
         "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -44,7 +44,7 @@ def head(title: str, style: str = "") -> list[str]:
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]], numbers_from: int) -> list[str]:
-    """Cells are HTML already; from a column on they are numbers."""
+    """Return the lines of a table. Cells are HTML; from column ``numbers_from`` on, numbers."""
     lines = ['<div class="wide"><table>']
     names = "".join(
         f'<th class="number">{head}</th>' if place >= numbers_from else f"<th>{head}</th>"

@@ -10,12 +10,12 @@ from .figures import Curve, Figure, in_lines
 
 _INCHES = (9.0, 5.0)
 _DASHES = ("-", "--", ":", "-.")
-"""Curves of equal values lie upon each other: the lower ones show through the gaps."""
+"""Line styles: where curves of equal values cover each other, lower ones show through the gaps."""
 _MARKERS = ("o", "s", "D", "P", "X", "^")
 
 
 def draw(figures: list[Figure], folder: Path) -> list[Path]:
-    """Write ``KEY.png`` for each figure; raise ``UsageError`` without matplotlib."""
+    """Write ``KEY.png`` for each figure; raise ``UsageError`` if matplotlib is not installed."""
     try:
         import matplotlib.figure
     except ImportError:

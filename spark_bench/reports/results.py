@@ -1,4 +1,4 @@
-"""The results of a batch, as far as memory keeps them: columns of numbers, merged histograms."""
+"""The results of a batch that are kept in memory: columns of numbers, merged histograms."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .statistics import Observed
 
 _BROKEN_MAX = 100
 FAILED = frozenset(STATUSES) - {"ok", "violation"}
-"""Statuses of runs that did not come to their end."""
+"""Statuses of runs that failed before their end."""
 UNFINISHED = {
     "outages_open": "with partitions that took no record again",
     "unanswered": "with records that were never answered",
     "unread": "with acknowledged records that were never read",
 }
-"""Columns that count what had not ended when a run did."""
+"""Columns that count outages, answers and reads that a run ended without."""
 MORE_IS_BETTER = frozenset({"records_per_s", "acknowledged", "in_control"})
 
 
 def bounded_columns(row: Mapping[str, Any]) -> frozenset[str]:
-    """Columns of a row whose value is a lower bound."""
+    """Return the columns of a row whose value is a lower bound."""
     return frozenset((row.get("at_least") or "").split(","))
 
 
@@ -41,19 +41,19 @@ class Configuration:
     runs: int = 0
     ok: int = 0
     failed: int = 0
-    """Runs that did not come to their end."""
+    """Number of runs that failed before their end."""
     columns: dict[str, array[float]] = field(default_factory=dict)
     bounds: dict[str, array[float]] = field(default_factory=dict)
-    """Values of which a run knows only that they are more."""
+    """Values of a column that are only lower bounds."""
     failed_with: Counter[str] = field(default_factory=Counter)
     histograms: dict[str, BucketHistogram] = field(default_factory=dict)
 
     def column(self, name: str) -> list[float]:
-        """Values of a column over the runs that have it, in order of size."""
+        """Return the sorted values of a column over the runs that have one."""
         return sorted(self.columns.get(name, ()))
 
     def observed(self, name: str) -> Observed:
-        """The same with the runs that have none, or only a lower bound."""
+        """Return a column with the runs that have no value, or only a lower bound."""
         values, bounds = self.column(name), sorted(self.bounds.get(name, ()))
         failed = self.failed - self.failed_with[name]
         absent = self.runs - len(values) - len(bounds) - failed
@@ -61,24 +61,24 @@ class Configuration:
 
 
 class BatchResult:
-    """The results of a batch; ``rows`` only where it was not written to a directory."""
+    """The results of a batch. ``rows`` is empty if they were written to a directory."""
 
     def __init__(self, plan: BatchPlan, engine: str, *, keeps_rows: bool) -> None:
         self.suite: str = plan.source.name
         self.measures: Mapping[str, str] = plan.suite.measures
         self.engine = engine
         self.planned: int = len(plan.specs)
-        """Runs that were asked for; more than ``runs`` when the batch was ended early."""
+        """Number of planned runs, which is more than ``runs`` if the batch was ended early."""
         self.wall_s: float = 0.0
         self.setup_s: float = 0.0
-        """Time to get the engine ready (a Spark session), not part of ``wall_s``."""
+        """Seconds to start the engine (a Spark session), which are not part of ``wall_s``."""
         self.statuses: Counter[str] = Counter()
         self.broken: list[dict[str, Any]] = []
         """The first rows that are not ok."""
         self.unfinished: dict[str, list[int]] = {name: [0, 0] for name in UNFINISHED}
-        """Runs that ended with open outages or with unanswered records, and how many of these."""
+        """Column to the number of runs that have such open items, and the sum of these items."""
         self.notes: list[str] = []
-        """Damaged tables of the batch, which were made again."""
+        """Lines about damaged tables, whose runs are made again."""
         self.configurations: dict[int, Configuration] = {}
         self._rows: list[dict[str, Any]] | None = [] if keeps_rows else None
         self._parameters = [column_name(name) for name, _ in plan.specs[0].parameters]
@@ -93,7 +93,7 @@ class BatchResult:
         }  # fmt: skip
 
     def add(self, row: Mapping[str, Any], histograms: Mapping[str, list[tuple[int, int]]]) -> None:
-        """Take the results of a run."""
+        """Add the results of a run."""
         configuration = self.configurations[row["configuration"]]
         status = row["status"]
         self.statuses[status] += 1
@@ -126,10 +126,10 @@ class BatchResult:
 
     @property
     def ok(self) -> int:
-        """Runs that ended without a violation or an error."""
+        """Number of runs that ended without a violation or an error."""
         return self.statuses["ok"]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows in the order of the runs, where they were kept."""
+        """The rows that were kept, in the order of the runs."""
         return sorted(self._rows or (), key=lambda row: int(row["run_id"]))

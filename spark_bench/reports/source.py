@@ -1,4 +1,4 @@
-"""The source of a report: the tables of a batch, by configuration. The suite is not asked."""
+"""The source of a report: the tables of a batch, by configuration. The suite is not needed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NOT_MEASURED = {*FIRST, *MIDDLE, *LAST}
 
 
 def number_in(row: Mapping[str, Any], name: str) -> float | None:
-    """A row's number, None where it has none."""
+    """Return the number in a column of a row; None if it has none."""
     value = row.get(name)
     return float(value) if isinstance(value, (int, float)) and not math.isnan(value) else None
 
 
 @dataclass
 class ReportConfiguration:
-    """Runs that differ in their seeds only."""
+    """The runs of a configuration, which differ only in their seeds."""
 
     number: int
     parameters: dict[str, Any]
@@ -32,12 +32,12 @@ class ReportConfiguration:
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def column(self, name: str) -> list[float]:
-        """The column's values, of the runs that have one, lower bounds among them."""
+        """Return the values of a column, including lower bounds, of the runs that have one."""
         values = (number_in(row, name) for row in self.rows)
         return [value for value in values if value is not None]
 
     def observed(self, name: str) -> Observed:
-        """The column with the runs that have no value of it, or only a lower bound."""
+        """Return a column with the runs that have no value, or only a lower bound."""
         values: list[float] = []
         bounds: list[float] = []
         failed = 0
@@ -58,7 +58,7 @@ class ReportConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class PublishedPair:
-    """Two figures of others, and those of this batch."""
+    """Two published measurements, and the corresponding ones of this batch."""
 
     title: str
     measured: tuple[float, float]
@@ -75,7 +75,7 @@ class PublishedPair:
 
     @property
     def off(self) -> float:
-        """The distance of the ratio from the published one, 0.1 for 10 %."""
+        """Relative difference of the ratio from the published one: 0.1 stands for 10 %."""
         return self.ratio / self.published_ratio - 1
 
 
@@ -121,7 +121,7 @@ class ReportSource:
                     "virtual_ms")  # fmt: skip
 
     def unfinished(self) -> list[str]:
-        """Return what had not ended when the runs did, in sentences."""
+        """Return sentences about outages, answers and reads that runs ended without."""
         found = []
         for name, text in UNFINISHED.items():
             counts = [count for row in self.rows if (count := number_in(row, name))]
@@ -131,11 +131,11 @@ class ReportSource:
         return found
 
     def doc(self, name: str) -> str:
-        """Return what a column or a metric is; its last word has no full stop."""
+        """Return the meaning of a column or a metric, without a full stop at the end."""
         return (self._docs.get(name) or METRICS.get(name) or name).rstrip(".")
 
     def numbers(self) -> list[str]:
-        """Columns with numbers that say how a run went, most telling first."""
+        """Return the numeric columns with results of runs, the most telling first."""
         first = [self.headline, *self.facts["measures"], "unavailable_ms"]
         rest = [name for name in self.columns if name not in first]
         numeric = [name for name in dict.fromkeys((*first, *rest)) if any(
@@ -157,15 +157,16 @@ class ReportSource:
         return found
 
     def metrics(self) -> list[str]:
-        """Metrics that have a histogram."""
+        """Return the metrics that have a histogram."""
         return sorted({metric for _, metric in self._histograms})
 
     def histogram(self, configuration: int, metric: str) -> list[tuple[float, int]]:
-        """(value, count) of all runs of a configuration, by size."""
+        """Return the pooled (value, count) rows of a configuration's runs, in order of value."""
         return self._histograms.get((configuration, metric), [])
 
     def seconds(self, configuration: int) -> list[tuple[int, list[float]]]:
-        """(second, sorted acknowledged records of the runs) while half of the runs go on."""
+        """Return (second, sorted numbers of records acknowledged in it, one per run) for the
+        seconds that at least half of the runs reached."""
         table = self.tables.series("arrow")
         import pyarrow.compute as compute
 
@@ -183,7 +184,7 @@ class ReportSource:
         ]  # fmt: skip
 
     def published(self) -> list[PublishedPair]:
-        """Pairs of which both configurations have run."""
+        """Return the published pairs of which this batch has both configurations."""
         found = []
         for pair in self.facts["published"]:
             sides = []

@@ -1,10 +1,10 @@
 """Statistics over runs: percentiles and differences with intervals that assume no distribution.
 
-Runs are independent, the values inside a run are not, so intervals are over runs. They come from
-ranks: how likely so many of n runs lie below the true percentile is binomial.
+Runs are independent, the values within a run are not, so intervals are over runs. They come from
+ranks: the number of runs below the true percentile is binomially distributed.
 
-A run that ended before what it measures did gives a lower bound, and one that failed gives nothing.
-Both belong to the distribution, as its worst part: left out, the worst runs would look best.
+A run that ended before the measured process gives a lower bound, and a failed run gives no value.
+Both belong to the distribution as its worst part: without them the worst runs would look best.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with an interval; both ends are None where there are too few runs for one."""
+    """A value with an interval, both ends of which are None if there are too few runs."""
 
     value: float
     low: float | None
@@ -30,13 +30,13 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        """True if the interval lies above zero or below it."""
+        """True if the interval is entirely above or below zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A percentile: a value, more than a value (``is_bound``), or None where nothing is known."""
+    """A percentile: a value, a lower bound (``is_bound``), or None if nothing is known."""
 
     value: float | None
     is_bound: bool = False
@@ -44,16 +44,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A column as the runs of a configuration give it."""
+    """The values of a column in the runs of a configuration."""
 
     values: Sequence[float]
-    """Of the runs in which it ended, by size."""
+    """Values of the runs in which the measured process ended, in order."""
     bounds: Sequence[float] = ()
-    """Of the runs in which it had not ended: it is more than that."""
+    """Lower bounds of the runs in which the measured process had not ended, in order."""
     failed: int = 0
-    """Runs that failed before they had a value."""
+    """Number of runs that failed before they had a value."""
     absent: int = 0
-    """Runs in which there was nothing to measure; they are no part of the distribution."""
+    """Number of runs in which there was nothing to measure; not part of the distribution."""
     more_is_better: bool = False
 
     @property
@@ -62,12 +62,12 @@ class Observed:
 
     @property
     def incomplete(self) -> str:
-        """``9 of 12 runs``, where not every run has a value."""
+        """A text such as ``9 of 12 runs`` if not every run has a value, else empty."""
         runs = self.count + self.absent
         return "" if len(self.values) == runs else f"{len(self.values)} of {runs} runs"
 
     def rank(self, rank: int) -> Reading:
-        """The value at a rank, from 1; what is not known ranks as worst."""
+        """Return the value at a rank, which counts from 1; unknown values rank as worst."""
         if self.more_is_better:
             known = rank - self.failed
             return Reading(self.values[known - 1]) if known > 0 else Reading(None)
@@ -78,14 +78,13 @@ class Observed:
         return Reading(least[place - 1], True) if place > 0 else Reading(None)
 
     def percentile(self, percent: float) -> Reading:
-        """The nearest rank; 100 is the largest value. None where the runs are too few for it."""
+        """Return the value at the nearest rank; 100 is the largest. None for too few runs."""
         if not self.count or not is_known(self.count, percent):
             return Reading(None)
         return self.rank(_rank(self.count, percent))
 
     def interval(self, percent: float, confidence: float = CONFIDENCE) -> Interval | None:
-        """Return where the percentile of all possible runs lies; None where the runs are too
-        few."""
+        """Return the confidence interval of the percentile; None if there are too few runs."""
         tail = (1 - confidence) / 2
         below = _ranks_below(self.count, percent / 100, tail)
         above = _ranks_below(self.count, 1 - percent / 100, tail)
@@ -102,21 +101,22 @@ def _rank(count: int, percent: float) -> int:
 
 
 def nearest_rank(ordered: Sequence[float], percent: float) -> float:
-    """The smallest value with at least ``percent`` % of all at or below it."""
+    """Return the smallest value with at least ``percent`` % of all values at or below it."""
     rank = math.ceil(percent * len(ordered) / 100)
     return ordered[max(0, min(len(ordered), rank) - 1)]
 
 
 Span = tuple[float, float]
-"""Between what and what a value lies; both are the value itself where it is known."""
+"""Bounds of a value; both equal the value if it is known."""
 
 
 def paired_difference(
     pairs: Sequence[tuple[Span, Span]], confidence: float = CONFIDENCE
 ) -> Estimate:
-    """The median difference of pairs of runs, of which some values are only known to be more.
+    """Estimate the median difference of pairs of runs, some values of which are only bounded.
 
-    The interval holds whatever these values are. The median takes them as worse than every other.
+    The interval is valid for all values within the bounds. For the median, a value that is not
+    known counts as its upper bound.
     """
     lows = sorted(new[0] - old[1] for old, new in pairs)
     highs = sorted(new[1] - old[0] for old, new in pairs)
@@ -134,10 +134,10 @@ def paired_difference(
 
 
 def proportion_p(before: int, after: int, runs_before: int, runs_after: int) -> float:
-    """Return how likely proportions that differ so much are where there is no difference
-    (Boschloo).
+    """Return the probability of proportions that differ at least as much if there is no difference
+    (Boschloo's exact test).
 
-    Raises ``UsageError`` without scipy.
+    Raises ``UsageError`` if scipy is not installed.
     """
     try:
         from scipy.stats import boschloo_exact
@@ -150,7 +150,8 @@ def proportion_p(before: int, after: int, runs_before: int, runs_after: int) -> 
 
 
 def _ranks_below(count: int, share: float, tail: float) -> int:
-    """The largest rank r for which fewer than r of the runs lie below with at most this chance."""
+    """Return the largest rank r such that fewer than r of ``count`` runs are below the percentile
+    with a probability of at most ``tail``."""
     if share <= 0:
         return 0
     total = 0.0

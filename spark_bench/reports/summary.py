@@ -1,4 +1,4 @@
-"""The words of a batch, as rows of a table and as plain data."""
+"""The summary of a batch, as rows of a table and as plain data."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ PERCENTILES = (50, 90, 99)
 COLUMNS = (*(f"p{p}" for p in PERCENTILES), "max")
 OUTAGE = ("unavailable_ms", *PHASES)
 AREA = ("unavailable_partition_s", "outages")
-"""A note of what the longest outage of a run does not tell."""
+"""Columns about all outages of a run, not just the longest."""
 
 
 @dataclass(frozen=True)
 class Percentiles:
-    """A metric of a configuration."""
+    """The percentiles of a metric in a configuration."""
 
     name: str
-    """Its column or its histogram, such as ``detect_ms``."""
+    """Name of the column or the histogram, such as ``detect_ms``."""
     over: str
-    """The unit counted: ``runs`` or ``records``."""
+    """The unit counted: ``runs``, ``records`` or ``partitions``."""
     count: int
     values: dict[str, float | None]
-    """``p50``, ``p90``, ``p99`` and ``max``; None is unknown."""
+    """``p50``, ``p90``, ``p99`` and ``max``; None if unknown."""
     more_than: tuple[str, ...] = ()
-    """Which of them are lower bounds."""
+    """Names of the values that are lower bounds."""
     incomplete: str = ""
-    """``9 of 12 runs``, where some have no value, or ``3 of 500 open``."""
+    """``9 of 12 runs`` if some runs have no value, or ``3 of 500 open``; else empty."""
 
     def texts(self) -> Iterator[str]:
-        """Each value as it is shown."""
+        """Yield each value as text."""
         for name, value in self.values.items():
             more = "> " if name in self.more_than else ""
             yield "unknown" if value is None else f"{more}{value:,.1f}"
 
 
 def percentiles(batch: BatchResult, configuration: Configuration) -> Iterator[Percentiles]:
-    """The metrics of a configuration: over runs, then over records."""
+    """Yield the metrics of a configuration: over runs, then over records."""
     columns = dict.fromkeys((*OUTAGE, *AREA, *batch.measures))
     for name in columns:
         observed = configuration.observed(name)
@@ -65,7 +65,7 @@ def percentiles(batch: BatchResult, configuration: Configuration) -> Iterator[Pe
 
 
 def _largest(configuration: Configuration, metric: str) -> float | None:
-    """The largest value of all runs: their rows have it, buckets do not."""
+    """Return the largest value of all runs, which their rows have but buckets do not."""
     stem, unit = metric.removesuffix("_ms"), "_ms" if metric.endswith("_ms") else ""
     return max(configuration.columns.get(f"{stem}_max{unit}", ()), default=None)
 
@@ -78,14 +78,14 @@ def _metric(name: str, over: str, count: int, ranks: list[Reading], incomplete: 
 
 
 def unfinished_lines(batch: BatchResult) -> Iterator[str]:
-    """Return what had not ended when the runs did, in sentences."""
+    """Yield sentences about outages, answers and reads that runs ended without."""
     for name, (runs, count) in batch.unfinished.items():
         if runs:
             yield f"{runs} of {batch.runs} runs ended {UNFINISHED[name]}: {count:,} in all"
 
 
 def report(batch: BatchResult) -> dict[str, Any]:
-    """The batch as plain data for JSON: runs, metrics by configuration, and what was broken."""
+    """Return the batch as plain data for JSON: runs, metrics by configuration, broken runs."""
     return {
         "suite": batch.suite,
         "engine": batch.engine,

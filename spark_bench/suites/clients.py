@@ -1,7 +1,7 @@
 """A leader dies: how long a producer's records wait under each of its settings.
 
-A killed process closes its connections, so clients know at once. A machine that lost its power
-does not: a client waits for its request timeout.
+A killed process closes its connections, so that clients notice at once. A machine that lost its
+power does not: clients wait for their request timeout.
 """
 
 from __future__ import annotations

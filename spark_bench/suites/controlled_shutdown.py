@@ -1,7 +1,7 @@
-"""A broker shuts down in control while clients write; how long it takes, and what clients notice.
+"""A controlled shutdown while clients write: how long it takes, and what clients notice.
 
-Processes take time for their work as in 2018 (``PUBLISHED_2018``), so the time grows with the
-partitions that the broker led, and with the way in which a release talks to ZooKeeper.
+Processes take as much time for their work as in 2018 (``PUBLISHED_2018``), so the duration grows
+with the partitions that the broker led, and depends on how a release uses ZooKeeper.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMIT_MS = 600_000
 
 
 def cost(partitions: int) -> float:
-    """About how many seconds a run takes."""
+    """Return about how many seconds a run takes."""
     return 0.5 + partitions * 0.01
 
 

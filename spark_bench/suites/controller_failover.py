@@ -1,7 +1,7 @@
-"""The controller dies, or gives up its office; how long until another one has taken over.
+"""The controller dies or resigns: how long until another one has taken over.
 
-A new controller reads all topics from ZooKeeper and tells every broker. Processes take time for
-their work as in 2018 (``PUBLISHED_2018``).
+A new controller reads all topics from ZooKeeper and informs every broker. Processes take as much
+time for their work as in 2018 (``PUBLISHED_2018``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LIMIT_MS = 600_000
 
 
 def cost(partitions: int) -> float:
-    """About how many seconds a run takes."""
+    """Return about how many seconds a run takes."""
     return 0.5 + partitions * 0.01
 
 

@@ -1,8 +1,8 @@
-"""The leader of a partition crashes under load; how long that is felt.
+"""The leader of a partition crashes under load: how long clients are affected.
 
-The load is an open loop: records keep arriving at their rate whatever the cluster does, so those
-that arrive during the outage wait and are counted with their waiting (no coordinated omission).
-The crash falls at a random moment between two heartbeats of the broker.
+The load is an open loop: records keep arriving at their rate whatever the cluster does, so that
+the wait of records that arrive during the outage is counted (no coordinated omission).
+The crash happens at a random moment between two heartbeats of the broker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AFTER_MS = 2_000
 
 
 def check(brokers: int, replication_factor: int) -> None:
-    """Raise ``UsageError`` for what cannot fail over."""
+    """Raise ``UsageError`` for more replicas than brokers."""
     if replication_factor > brokers:
         raise UsageError(
             f"replication_factor {replication_factor} needs as many brokers, there are {brokers}"
@@ -41,7 +41,7 @@ def check(brokers: int, replication_factor: int) -> None:
 
 
 def cost(session_timeout_ms: float, rate_per_s: int, partitions: int) -> float:
-    """About how many seconds a run takes."""
+    """Return about how many seconds a run takes."""
     return session_timeout_ms / 1000 * (0.005 + rate_per_s * 0.00015) + partitions * 0.002
 
 
@@ -78,9 +78,9 @@ def fail_over(
     *,
     silently: bool = False,
 ) -> None:
-    """Crash the leader of partition 0 at some moment, and bring it back.
+    """Crash the leader of partition 0 at a random moment, and bring it back.
 
-    ``silently`` cuts its machine off first, so that peers do not see their connections end.
+    ``silently`` isolates its machine first, so that peers do not see their connections end.
     """
     simulation.run_for(_WARM_UP_MS + simulation.runtime.rng.random() * 1000)
     run.end_warm_up()
@@ -101,7 +101,7 @@ def fail_over(
 
     def all_are_back() -> bool:
         nonlocal seen
-        for outage in account.outages[seen:]:  # asked after every event, so each is looked at once
+        for outage in account.outages[seen:]:  # called after every event, so check each only once
             if outage.is_acknowledged and (outage.ended_us or 0) > crash.begun_us:
                 awaited.discard(outage.partition)
         seen = len(account.outages)

@@ -1,7 +1,7 @@
-"""A follower is slow now and then: how often it leaves the ISR, and what producers feel.
+"""A follower is slow from time to time: how often it leaves the ISR, and what producers notice.
 
-The follower stops fetching for spans around a length, as in long collections of garbage. A short
-``replica.lag.time.max.ms`` drops it often; a long one lets producers with acks=all wait for it.
+The follower stops fetching for about a given time, as during a long garbage collection. A short
+``replica.lag.time.max.ms`` drops it often; a long one makes producers with acks=all wait for it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """KAFKA-5642 replayed: the controller with a window of ZooKeeper requests, against published times.
 
-Each run is a whole cluster of one part in so many of the published number of topics; its time
-grows with the number of topics and is multiplied. The log line of KAFKA-6116 is quadratic: its
-cost per partition is multiplied instead.
+Each run is a whole cluster with a fraction (1 in ``part``) of the published number of topics. The
+time grows linearly with the number of topics and is scaled up. The cost of the log line of
+KAFKA-6116 is quadratic: its cost per partition is scaled up instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHAPES = {
     "failover-2000x50": (2_000, 50, 1),
     "failover-100000x1": (100_000, 1, 1),
 }
-"""The sizes measured: topics, partitions of each, replicas."""
+"""The measured sizes: topics, partitions of each topic, replicas of each partition."""
 MATRIX: list[dict[str, list[Any]]] = [
     {"what": ["shutdown"], "kafka_version": ["0.10"], "logs": [True, False]},
     {"what": ["shutdown"], "kafka_version": ["1.1"], "in_flight": [10, 1, 2]},
@@ -73,7 +73,7 @@ BUDGET = {"virtual_s": None}
 
 
 def cost(what: str, part: int) -> float:
-    """About how many seconds a run takes."""
+    """Return about how many seconds a run takes."""
     topics, partitions, factor = SHAPES[what]
     return topics * partitions * factor / part * 0.002 + 1
 
@@ -86,7 +86,7 @@ def scenario(
     logs: bool = False,
     part: Annotated[int, AtLeast(1), AtMost(1000)] = 100,
 ) -> None:
-    """A failover of the controller, or a controlled shutdown, of a large cluster at rest."""
+    """Fail over the controller, or shut down a broker, of a large cluster at rest."""
     topics, partitions, factor = SHAPES[what]
     topics = max(topics // part, 1)
     scale = SHAPES[what][0] / topics

@@ -1,7 +1,7 @@
-"""A large cluster that is there already, and what its control plane then takes time for.
+"""Large clusters that exist from the start, and the time of operations of their control plane.
 
 ``populate`` writes topics into ZooKeeper's tree as an earlier life of the cluster would have left
-them; the next controller finds them. Everything measured after that is messages in virtual time.
+them; the next controller finds them. All measured time after that is that of simulated messages.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..measuring.run import Run
 
 _LONG_MS = 3_600_000
 CONFIG: dict[str, Any] = {
-    # Nothing is to give up on what the model makes slow.
+    # No timeout should expire on operations that the model makes slow.
     "controller.socket.timeout.ms": _LONG_MS,
     "zookeeper.session.timeout.ms": _LONG_MS,
-    # Followers of idle partitions wait: their fetches are not what is measured.
+    # Followers of idle partitions wait: their fetches are not measured.
     "replica.fetch.wait.max.ms": _LONG_MS,
     "replica.lag.time.max.ms": 2 * _LONG_MS,
     "replica.socket.timeout.ms": 2 * _LONG_MS,
@@ -29,7 +29,7 @@ CONFIG: dict[str, Any] = {
 
 
 def populate(simulation: Simulation, topics: int, partitions: int, factor: int) -> None:
-    """Write topics into ZooKeeper; brokers and replicas are spread evenly, all in sync."""
+    """Write topics into ZooKeeper; leaders and replicas are spread evenly, all in sync."""
     tree = simulation.zookeepers[1].server.storage.tree
     session_id = next(iter(tree.sessions))
     behaviour = simulation.behaviour
@@ -65,11 +65,11 @@ def populate(simulation: Simulation, topics: int, partitions: int, factor: int) 
                 znode_paths.topic_partition_state_path(name),
                 znode_payloads.encode_partition_state(state, 1),
             )
-    tree.take_changes()  # no client was there to see it
+    tree.take_changes()  # discarded, as no client watches yet
 
 
 def failover_ms(simulation: Simulation) -> float:
-    """Another broker becomes controller and takes everything over; its virtual time."""
+    """Let another broker become controller and take over all topics; return the virtual time."""
     started_ms = simulation.now_ms
     simulation.controller.resign()
     manager = simulation.running.require_controller().event_manager
@@ -80,7 +80,7 @@ def failover_ms(simulation: Simulation) -> float:
 
 
 def shutdown_ms(simulation: Simulation) -> float:
-    """A broker that is not the controller shuts down in control; its virtual time."""
+    """Shut down a broker that is not the controller, in control; return the virtual time."""
     controller = simulation.controller.id
     leaving = next(broker for broker in simulation.broker_ids if broker != controller)
     started_ms = simulation.now_ms
@@ -93,9 +93,9 @@ def shutdown_ms(simulation: Simulation) -> float:
 def loaded_cluster(
     run: Run, costs: Costs, kafka_version: str, shape: tuple[int, int, int], max_in_flight: int
 ) -> Simulation:
-    """Five brokers with (topics, partitions each, replicas each), hosted and at rest.
+    """Return a cluster of five brokers at rest that host (topics, partitions each, replicas each).
 
-    The costs are in force from the return on.
+    The costs apply only after this function returns.
     """
     simulation = run.simulation(
         5,

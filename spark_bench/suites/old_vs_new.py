@@ -1,7 +1,7 @@
-"""A leader crashes: the judged releases side by side, with equal settings and with own defaults.
+"""A leader crashes: the judged releases compared, with equal settings and their own defaults.
 
 Until 2.4 a broker's session timed out after 6 s, since 2.5 after 18 s (KIP-537): with their own
-defaults newer releases detect a crash later, on purpose.
+defaults newer releases detect a crash later, by design.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The time in which a record is stored: by acks, replicas, batches and linger, at a stated load.
+"""The time to store a record: by acks, replicas, batches and linger, at a given load.
 
-Brokers, disks and links take time here: a broker 0.05 ms for a request, a disk 0.05 ms for an
-append and 200 MB/s, a link 1 Gb/s. These are round figures of ordinary machines, not of a product.
+Brokers, disks and links take time here: a broker 0.05 ms per request, a disk 0.05 ms per append
+and 200 MB/s, a link 1 Gb/s. These are round figures for ordinary machines, not measurements.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HEADLINE = "response_p99_ms"
 MEASURES = {"records_per_s": "acknowledged records per second of virtual time"}
 COSTS = Costs(broker_request_ms=0.05, disk_append_ms=0.05, disk_mb_per_s=200.0, link_mb_per_s=117.0)
 _WARM_UP_MS = 2_000
-"""The first records of a partition wait until its followers fetch it, up to 500 ms."""
+"""Warm-up in milliseconds: a partition's first records wait up to 500 ms for its followers."""
 
 
 def check(replication_factor: int, brokers: int) -> None:
@@ -38,7 +38,7 @@ def check(replication_factor: int, brokers: int) -> None:
 
 
 def cost(rate_per_s: int, duration_ms: float) -> float:
-    """About how many seconds a run takes."""
+    """Return about how many seconds a run takes."""
     return rate_per_s * duration_ms / 1000 * 0.0004
 
 

@@ -1,4 +1,4 @@
-"""Partitions move to other brokers while clients write; how long it takes, and what they feel."""
+"""Partitions move to other brokers while clients write: how long it takes, what clients notice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECORD_BYTES = 500_000
 
 
 def cost(partitions: int, stored_mb: float) -> float:
-    """About how many seconds a run takes."""
+    """Return about how many seconds a run takes."""
     return 0.5 + partitions * 0.03 + stored_mb * 0.02
 
 

@@ -1,4 +1,4 @@
-"""A member joins, leaves or dies: how long a group needs, and how long partitions go unread."""
+"""A member joins, leaves or dies: how long its group rebalances, and partitions go unread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scenario(
     rate_per_s: Count = 100,
     kafka_version: Version = "3.9",
 ) -> None:
-    """Change the members of a stable group that reads."""
+    """Change the members of a stable group that is reading."""
     simulation = run.simulation(3, kafka_version=kafka_version)
     simulation.network.latency(lognormal_ms=(0.5, 0.4))
     simulation.create_topic(TOPIC, partitions, 3)
@@ -93,7 +93,7 @@ def scenario(
 def _is_shared(
     simulation: Simulation, group: list[SimulatedGroupConsumer], partitions: int
 ) -> bool:
-    """Return whether each partition has exactly one reader, and every member the last
+    """Return whether each partition has exactly one reader, and every member is in the latest
     generation."""
     if simulation.group(GROUP).state != "Stable":
         return False

@@ -1,4 +1,4 @@
-"""Every broker is restarted, one after the other, under load; in control, or by killing it."""
+"""Every broker is restarted in turn under load, by a controlled shutdown or by killing it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scenario(
     kafka_version: Version = "3.9",
     rate_per_s: Count = 50,
 ) -> None:
-    """Restart one broker, wait until all is in sync and for a pause, go on with the next."""
+    """Restart one broker, wait until all replicas are in sync and for a pause, then the next."""
     simulation = run.simulation(
         brokers,
         kafka_version=kafka_version,
@@ -58,7 +58,7 @@ def scenario(
             simulation.run_for(down_ms)
         else:
             broker.kill()
-            # A broker that returns before its session has expired is refused by ZooKeeper.
+            # A broker that returns before its session has expired cannot register in ZooKeeper.
             simulation.run_for(max(down_ms, 1.5 * session_timeout_ms))
         broker.start()
         simulation.run_until(is_in_sync, _LIMIT_MS, every_ms=20)

@@ -1,8 +1,8 @@
 """The last replica in sync dies: wait for it, or lose records and go on (unclean election).
 
-A follower is down while records are acknowledged by the leader alone; then the leader dies, and
-the follower comes back. With unclean elections it leads, and what it lacks is lost. Without, the
-partition waits for the old leader.
+A follower is down while the leader alone acknowledges records; then the leader dies, and the
+follower comes back. With unclean elections the follower leads, and the records it lacks are lost.
+Without, the partition waits for the old leader.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def scenario(
     session_timeout_ms: Count = 6_000,
     rate_per_s: Count = 50,
 ) -> None:
-    """A follower dies, the leader dies, the follower returns, and later the leader."""
+    """Kill a follower, then the leader; bring back the follower, and later the leader."""
     simulation = run.simulation(
         3,
         kafka_version=kafka_version,

@@ -1,7 +1,7 @@
-"""The Parquet files of a batch: read so that a damaged one is told in one line, and repaired.
+"""The Parquet files of a batch. A damaged one is reported in one line, and can be repaired.
 
-A file has its own checksum in its footer, so a flipped bit is found as well as a file that is cut
-off. Parquet has checksums of pages alone, and names, types and numbers of rows stand elsewhere.
+A file has its own checksum in its footer, which reveals flipped bits as well as truncation. Parquet
+has checksums of pages only, which do not cover names, types and numbers of rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...protocol.errors import UsageError
 from .schema import TABLES, arrow
 
 FACTS = "batch.json"
-"""The facts of a batch: suite, parameters, seeds, machine."""
+"""File with the facts of a batch: suite, parameters, seeds, machine."""
 _SEAL = b"crc32 of this file without these eight digits: "
 _DIGITS = 8
 _PIECE_BYTES = 1 << 20
@@ -37,8 +37,7 @@ class DamagedFile(UsageError):
 
 
 def read_facts(out: Path) -> dict[str, Any]:
-    """Return what ``batch.json`` says. Raises ``UsageError`` where it is not JSON, or of no
-    batch."""
+    """Read ``batch.json``. Raises ``UsageError`` if it is not JSON or does not describe a batch."""
     path = out / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -54,7 +53,7 @@ def read_facts(out: Path) -> dict[str, Any]:
 
 
 def table_files(out: Path, table: str) -> list[Path]:
-    """The files of a table: one, or the parts of a batch that has not ended."""
+    """Return the files of a table: one, or the parts of a batch that has not ended."""
     whole = out / table / f"{table}.parquet"
     return [whole] if whole.exists() else sorted((out / table).glob("part-*.parquet"))
 
@@ -62,7 +61,7 @@ def table_files(out: Path, table: str) -> list[Path]:
 def read_file(path: Path, **options: Any) -> Any:
     """Read a file with the options of ``pyarrow.parquet.read_table``.
 
-    Raises ``DamagedFile`` for one that is cut off or whose checksum is wrong.
+    Raises ``DamagedFile`` if the file is cut off or its checksum is wrong.
     """
     pyarrow = arrow()
     try:
@@ -83,8 +82,8 @@ def write_file(table: Any, path: Path) -> None:
 
 @contextmanager
 def writing(path: Path, schema: Any) -> Iterator[Any]:
-    """A writer of tables into a file. It has another name until it is whole, so that a crash
-    leaves no half file."""
+    """Open a writer of tables into a file. The file has another name until it is complete, so that
+    a crash leaves no partial file."""
     temporary = path.with_suffix(".tmp")
     seal = {"checksum": _SEAL + b"0" * _DIGITS}
     sealed = schema.with_metadata({**(schema.metadata or {}), **seal})
@@ -97,12 +96,12 @@ def writing(path: Path, schema: Any) -> Iterator[Any]:
 
 
 class _BrokenSeal(Exception):
-    """A file is not what was written."""
+    """The checksum of a file is wrong."""
 
 
 def _check_seal(path: Path) -> None:
-    """Raise ``_BrokenSeal`` for a file with a wrong checksum. One without, of an earlier release,
-    passes: its pages have theirs."""
+    """Raise ``_BrokenSeal`` for a file with a wrong checksum. A file of an earlier release, which
+    has only checksums of pages, passes."""
     with path.open("rb") as file:
         if not file.seek(0, 2):
             return
@@ -113,7 +112,7 @@ def _check_seal(path: Path) -> None:
 
 
 def _checksum(data: Any, place: int) -> bytes:
-    """The crc32 of a file as digits, without the digits at a place."""
+    """Return the crc32 of a file as digits, leaving out the digits at a place."""
     value = 0
     for first, last in ((0, place), (place + _DIGITS, len(data))):
         for start in range(first, last, _PIECE_BYTES):
@@ -122,7 +121,7 @@ def _checksum(data: Any, place: int) -> bytes:
 
 
 def read_ids(out: Path) -> list[int]:
-    """The runs that are in the tables."""
+    """Return the ids of the runs that are in the tables."""
     ids: list[int] = []
     for path in table_files(out, "runs"):
         ids += read_file(path, columns=["run_id"]).column(0).to_pylist()
@@ -130,7 +129,7 @@ def read_ids(out: Path) -> list[int]:
 
 
 def clean_up(out: Path) -> None:
-    """Remove what a crash left of a part, and parts that were merged already."""
+    """Remove incomplete parts that a crash left, and parts that were already merged."""
     for table in TABLES:
         if (out / table / f"{table}.parquet").exists():
             for path in (out / table).glob("part-*"):
@@ -145,10 +144,10 @@ def clean_up(out: Path) -> None:
 
 
 def drop_damaged(out: Path) -> list[str]:
-    """Remove what cannot be read, and with it all else that its runs left; say what, in lines.
+    """Remove unreadable files and all other rows of their runs; return lines about them.
 
-    A part takes the parts of its name in the other tables along. The file of a whole table holds
-    every run, and whose runs a part holds is not known any more while the parts are merged.
+    With a part, the parts of the same name in the other tables are removed. With the merged file of
+    a table, or a part during merging, whose runs are no longer known, all tables are removed.
     """
     said = []
     for table in TABLES:
@@ -167,8 +166,7 @@ def drop_damaged(out: Path) -> list[str]:
 
 
 def _is_whole(path: Path) -> bool:
-    """Return whether a file can be read to its end, a piece at a time: it may be larger than
-    memory."""
+    """Return whether a file can be read to its end, piece by piece, as it may not fit in memory."""
     pyarrow = arrow()
     try:
         _check_seal(path)

@@ -1,4 +1,4 @@
-"""The lock of a batch's directory: one process at a time writes into it."""
+"""The lock of a batch's directory, into which only one process at a time may write."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NAME = ".lock"
 def locked(out: Path) -> Iterator[None]:
     """Keep other processes from writing into a directory.
 
-    The operating system gives the lock back when a process ends, however it does. Raises
-    ``UsageError``, which names the process that has it. A file system without locks, and Windows,
-    keep nobody out.
+    The operating system releases the lock when a process ends, for whatever reason. Raises
+    ``UsageError``, which names the process that holds the lock. On Windows and on file systems
+    without locks there is no protection.
     """
     path = out / NAME
     descriptor = _taken(path)
@@ -32,7 +32,7 @@ def locked(out: Path) -> Iterator[None]:
         os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
         yield
     finally:
-        with contextlib.suppress(PermissionError):  # Windows removes no file that is open
+        with contextlib.suppress(PermissionError):  # Windows cannot remove an open file
             path.unlink(missing_ok=True)
         os.close(descriptor)
 
@@ -53,7 +53,7 @@ def _taken(path: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return descriptor
-        os.close(descriptor)  # who had it has removed the file meanwhile
+        os.close(descriptor)  # the previous holder has removed the file meanwhile
 
 
 def _refusal(out: Path, holder: str) -> str:

@@ -1,4 +1,4 @@
-"""Reading the tables of a batch: with pyarrow, pandas, polars or Spark, while it runs or later."""
+"""Reads the tables of a batch with pyarrow, pandas, polars or Spark, while it runs or later."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .schema import COLUMNS, TABLES, arrow, fixed_schema
 
 
 class BatchTables:
-    """A directory with tables: ``BatchTables("out").hist("pandas")``.
+    """The tables in a directory: ``BatchTables("out").hist("pandas")``.
 
-    ``facts`` is what ``batch.json`` says: suite, parameters, seeds, machine.
+    ``facts`` is the content of ``batch.json``: suite, parameters, seeds, machine.
     """
 
     def __init__(self, directory: str | Path) -> None:
@@ -25,7 +25,7 @@ class BatchTables:
         self.facts: dict[str, Any] = read_facts(self.directory)
 
     def table(self, name: str, like: Any = "arrow") -> Any:
-        """A table: ``like`` is "arrow", "pandas", "polars" or a Spark session."""
+        """Return a table; ``like`` is "arrow", "pandas", "polars" or a Spark session."""
         if name not in TABLES:
             raise UsageError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
         if not isinstance(like, str):
@@ -55,7 +55,7 @@ class BatchTables:
         while True:
             try:
                 return [read_file(path) for path in files]
-            except FileNotFoundError:  # the parts have become one file, just now
+            except FileNotFoundError:  # the parts have just been merged
                 before, files = files, table_files(self.directory, name)
                 if files == before:
                     raise
@@ -63,30 +63,31 @@ class BatchTables:
     def _spark(self, name: str, session: Any) -> Any:
         files = [str(path) for path in table_files(self.directory, name)]
         for file in files:
-            read_file(Path(file), columns=["run_id"])  # Spark's message is a page long
+            read_file(Path(file), columns=["run_id"])  # Spark's own error is a page long
         if files:
             return session.read.option("mergeSchema", "true").parquet(*files)
         columns = ", ".join(f"{one} {_SQL[kind]}" for one, (kind, _) in COLUMNS[name].items())
         return session.createDataFrame([], columns)
 
     def runs(self, like: Any = "pandas") -> Any:
-        """A row per run: parameters, status, what was measured."""
+        """Return the table with a row per run: parameters, status, measured values."""
         return self.table("runs", like)
 
     def hist(self, like: Any = "pandas") -> Any:
-        """A row per run, metric and bucket; ``value`` stands for the bucket, ``n`` counts."""
+        """Return the table with a row per run, metric and bucket: ``value`` represents the bucket,
+        ``n`` is the number of values in it."""
         return self.table("hist", like)
 
     def series(self, like: Any = "pandas") -> Any:
-        """A row per run and second of virtual time."""
+        """Return the table with a row per run and second of virtual time."""
         return self.table("series", like)
 
     def samples(self, like: Any = "pandas") -> Any:
-        """A row per measured value, of the runs that kept theirs."""
+        """Return the table with a row per measured value, of the runs that kept them."""
         return self.table("samples", like)
 
     def seconds(self) -> list[tuple[dict[str, Any], int, float]]:
-        """Parameters, number and seconds of every run, as far as it was seen how long it took."""
+        """Return parameters, id and duration in seconds of every run whose duration is known."""
         runs, cost = self.table("runs"), self.table("cost")
         took = dict(zip(cost["run_id"].to_pylist(), cost["wall_ms"].to_pylist(), strict=True))
         names = [name for name in self.facts["parameters"] if name in runs.column_names]
@@ -97,7 +98,7 @@ class BatchTables:
         ]
 
     def cost(self, like: Any = "pandas") -> Any:
-        """A row per run: what carried it out, and how long that took."""
+        """Return the table with a row per run: the engine and worker, and the time it took."""
         return self.table("cost", like)
 
 

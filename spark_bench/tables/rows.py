@@ -1,4 +1,4 @@
-"""The results of a run, as rows of the tables."""
+"""Turns the results of a run into rows of the tables."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..planning.carry_out import Outcome
 
 
 def run_row(outcome: Outcome) -> dict[str, Any]:
-    """The row of ``runs``. Lists of a scenario file are text there: a column has one type."""
+    """Return the row of ``runs``. Lists in a scenario file become text: a column has one type."""
     return {name: str(value) if isinstance(value, (tuple, dict)) else value
             for name, value in outcome.row.items()}  # fmt: skip
 
 
 def table_rows(table: str, outcome: Outcome, engine: str) -> list[tuple[Any, ...]]:
-    """The rows of any other table, as tuples in the order of its columns."""
+    """Return the rows of any other table, as tuples in the order of its columns."""
     head = (outcome.row["run_id"], outcome.row["configuration"])
     if table == "hist":
         return [

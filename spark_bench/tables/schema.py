@@ -1,6 +1,6 @@
-"""The columns of the tables of a batch: their types and what they mean.
+"""The columns of the tables of a batch: their types and meanings.
 
-The same text stands in the metadata of the Parquet files, under ``doc`` of each field.
+The same texts are in the metadata of the Parquet files, as ``doc`` of each field.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..measuring.histogram import GAMMA, OPEN, ZERO_BUCKET
 from ..planning.carry_out import STATUSES
 
 TABLES = ("runs", "hist", "series", "samples", "cost")
-"""All that a batch writes; the first four depend on nothing but the plan."""
+"""The tables of a batch; the first four depend on the plan alone."""
 
 BUCKET_RULE = (
     f"bucket b holds the values in (gamma^(b-1), gamma^b], gamma = 1.01/0.99 = {GAMMA:.12f}; the "
@@ -81,7 +81,7 @@ METRICS = {
     "were never read rank as worst",
     "partition_unavailable_ms": "each outage of a partition; those without an end rank as worst",
 }
-"""The units of histograms and samples."""
+"""The metrics of histograms and samples, with their meanings."""
 
 COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
     "hist": {
@@ -116,11 +116,11 @@ COLUMNS: dict[str, dict[str, tuple[str, str]]] = {
         "wall_ms": ("double", "how long it took"),
     },
 }
-"""Table to its columns: type and meaning. Those of ``runs`` depend on the suite."""
+"""Table to its columns, with type and meaning. The columns of ``runs`` depend on the suite."""
 
 
 def arrow() -> Any:
-    """The module pyarrow, with its Parquet part."""
+    """Import pyarrow and its Parquet module; raise ``UsageError`` if it is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -130,7 +130,7 @@ def arrow() -> Any:
 
 
 def documented(table: str, fields: Iterable[Any], docs: Mapping[str, str], about: Any) -> Any:
-    """A schema whose fields say what they mean; ``about`` are facts of the batch."""
+    """Return a schema with the meanings of fields; ``about`` are facts of the batch."""
     found = [
         field.with_metadata({"doc": docs[field.name]}) if docs.get(field.name) else field
         for field in fields
@@ -142,7 +142,7 @@ def documented(table: str, fields: Iterable[Any], docs: Mapping[str, str], about
 
 
 def fixed_schema(table: str, about: Mapping[str, Any]) -> Any:
-    """The schema of every table but ``runs``."""
+    """Return the schema of a table other than ``runs``."""
     pyarrow = arrow()
     columns = COLUMNS[table]
     fields = [pyarrow.field(name, pyarrow.type_for_alias(kind)) for name, (kind, _) in
@@ -151,7 +151,7 @@ def fixed_schema(table: str, about: Mapping[str, Any]) -> Any:
 
 
 def column_docs(measures: Mapping[str, str], parameters: Iterable[str]) -> dict[str, str]:
-    """Return what the columns of ``runs`` mean; ``measures`` are those of the suite."""
+    """Return the meanings of the columns of ``runs``; ``measures`` are the suite's own."""
     docs = FIRST | MIDDLE | MEASURED | LAST | dict(measures)
     docs |= dict.fromkeys(parameters, "parameter")
     for metric, text in (METRICS | dict(measures)).items():
@@ -170,7 +170,7 @@ def runs_schema(
     names: Iterable[str], rows: list[dict[str, Any]], parameters: Mapping[str, type], about: Any,
     docs: Mapping[str, str],
 ) -> Any:  # fmt: skip
-    """The schema of ``runs``: first the plan, then what was measured by name, then the rest."""
+    """Return the schema of ``runs``: first the plan, then measurements by name, then the rest."""
     pyarrow = arrow()
     aliases: dict[type, str] = {int: "int64", float: "double", str: "string", bool: "bool"}
     fields = []
@@ -187,7 +187,7 @@ def runs_schema(
 
 
 def ordered(names: Iterable[str], parameters: Iterable[str]) -> list[str]:
-    """Names of columns of ``runs`` in their order."""
+    """Return the names of columns of ``runs`` in their order."""
     have = dict.fromkeys(names)
     known = [*FIRST, *parameters, *MIDDLE]
     rest = sorted(name for name in have if name not in known and name not in LAST)

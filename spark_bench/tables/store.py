@@ -1,8 +1,8 @@
-"""The directory of a batch: tables that grow while it runs, and can be read at every moment.
+"""The directory of a batch: tables that grow while it runs, and can be read at any time.
 
-Results are written in parts. The part of ``runs`` comes last, so a run that is in it has its rows
-everywhere, and what else a crash left of a part is dropped when the batch is resumed. When all
-runs are done the parts become one file per table, in the order of the runs.
+Results are written in parts. The part of ``runs`` comes last, so a run in it has its rows in every
+table, and other remains of a part after a crash are dropped when the batch is resumed. When all
+runs are done, the parts are merged into one file per table, in the order of the runs.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from .schema import TABLES, arrow, column_docs, fixed_schema, ordered, runs_sche
 
 _FLUSH_S = 2.0
 _FLUSH_RUNS = 50
-"""A part is written when so much time has passed or so many runs have ended."""
+"""A part is written after this many seconds or finished runs, whichever comes first."""
 _SORT_CELLS = 150_000
-"""Values that are sorted at a time at the end, so a large batch needs no more memory than these."""
+"""Number of values that are sorted at a time at the end, which limits the memory for large batches.
+"""
 _ORDER = ("run_id", "metric", "second", "bucket", "at_us")
 _FORMAT = 1
 
@@ -46,8 +47,8 @@ _FORMAT = 1
 def make_directory(out: Path) -> list[Path]:
     """Make sure, before hours of runs, that tables can be written to ``out``.
 
-    Gives the directories that it made for that, the innermost first. Raises ``UsageError`` when
-    pyarrow is missing, ``out`` cannot be a directory, or has other files and no batch.
+    Returns the directories that were created, the innermost first. Raises ``UsageError`` if pyarrow
+    is missing, or if ``out`` cannot be a directory or has other files and no batch.
     """
     arrow()
     foreign = [] if (out / FACTS).exists() else _names_in(out)
@@ -67,7 +68,7 @@ def make_directory(out: Path) -> list[Path]:
 
 
 def refuse_other_batch(out: Path, *, overwrite: bool, resume: bool) -> None:
-    """Raise ``UsageError`` when ``out`` has a batch and neither ``overwrite`` nor ``resume``."""
+    """Raise ``UsageError`` if ``out`` has a batch, unless ``overwrite`` or ``resume`` is set."""
     if (out / FACTS).exists() and not (overwrite or resume):
         raise UsageError(
             f"{out} has the tables of another batch: name another directory, or say --resume to go "
@@ -76,7 +77,7 @@ def refuse_other_batch(out: Path, *, overwrite: bool, resume: bool) -> None:
 
 
 def _names_in(out: Path) -> list[str]:
-    """Return what is in a directory, but for hidden files; nothing where it cannot be read."""
+    """Return the names in a directory except hidden files; none if it cannot be read."""
     try:
         return sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
     except OSError:
@@ -84,17 +85,17 @@ def _names_in(out: Path) -> list[str]:
 
 
 def remove_empty(made: list[Path]) -> None:
-    """Remove the directories that ``make_directory`` made, as far as nothing is in them."""
+    """Remove the directories that ``make_directory`` created, if they are empty."""
     with contextlib.suppress(OSError):
         for path in made:
             path.rmdir()
 
 
 class BatchStore:
-    """Writer of the tables of one batch."""
+    """Writes the tables of a batch."""
 
     def __init__(self, out: Path, plan: BatchPlan, engine: str, *, resume: bool = False) -> None:
-        """Begin or, with ``resume``, go on; ``done`` has the runs that are there already."""
+        """Begin or, with ``resume``, continue; ``done`` has the ids of runs already stored."""
         self._out = out
         self._plan = plan
         self._engine = engine
@@ -106,7 +107,7 @@ class BatchStore:
         self._about = {"batch_id": plan.batch_id, "suite": plan.source.name, "format": _FORMAT}
         self.done: frozenset[int] = frozenset()
         self.dropped: list[str] = []
-        """Damaged files, whose runs are not among ``done`` therefore."""
+        """Lines about damaged files, whose runs are therefore not in ``done``."""
         self._next_part = 0
         if resume and (out / FACTS).exists():
             self._go_on()
@@ -158,14 +159,14 @@ class BatchStore:
         _replace(self._out / FACTS, json.dumps(facts, indent=2).encode())
 
     def add(self, outcome: Outcome) -> None:
-        """Take a run; it is on disk soon."""
+        """Add the outcome of a run, which is written to disk soon."""
         self._pending.append(outcome)
         is_due = time.monotonic() - self._flushed_at >= _FLUSH_S
         if is_due or len(self._pending) >= _FLUSH_RUNS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is pending as a part."""
+        """Write the pending outcomes as a part."""
         pending, self._pending = self._pending, []
         self._flushed_at = time.monotonic()
         if not pending:
@@ -188,7 +189,7 @@ class BatchStore:
         write_file(arrow().table(columns, schema=schema), self._out / table / name)
 
     def read_done(self) -> Iterator[tuple[dict[str, Any], dict[str, list[tuple[int, int]]]]]:
-        """The row and the histograms of every run that is there."""
+        """Yield the row and the histograms of every stored run."""
         if not self.done:
             return
         counts: dict[int, dict[str, list[tuple[int, int]]]] = {}
@@ -201,11 +202,11 @@ class BatchStore:
                 yield row, counts.pop(row["run_id"], {})
 
     def remove(self) -> None:
-        """No run was done: leave nothing behind."""
+        """Remove the file with the facts, if no run was done."""
         (self._out / FACTS).unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """All runs are there: one sorted file per table."""
+        """Merge the parts into one sorted file per table, when all runs are stored."""
         self.flush()
         runs = len(self._plan.specs)
         _merge(self._out / "runs", runs, _whole_runs_schema(self._out / "runs", self._parameters))
@@ -234,9 +235,9 @@ class _Part:
 
 
 def _merge(folder: Path, runs: int, schema: Any) -> None:
-    """Make one file of the parts, in the order of the runs.
+    """Merge the parts into one file, in the order of the runs.
 
-    Merge a few runs at a time: the table may be larger than memory.
+    A few runs are merged at a time, as the table may be larger than memory.
     """
     whole = folder / f"{folder.name}.parquet"
     older = [whole] if whole.exists() else []
@@ -263,7 +264,7 @@ def _merge(folder: Path, runs: int, schema: Any) -> None:
 
 
 def _whole_runs_schema(folder: Path, parameters: dict[str, type]) -> Any:
-    """The schema of ``runs``: a column may be in some of the parts only."""
+    """Return the schema of ``runs``, as a column may be in only some of the parts."""
     pyarrow = arrow()
     schemas = [pyarrow.parquet.read_schema(path) for path in sorted(folder.glob("*.parquet"))]
     if not schemas:
@@ -274,7 +275,7 @@ def _whole_runs_schema(folder: Path, parameters: dict[str, type]) -> Any:
 
 
 def _in_schema(table: Any, schema: Any) -> Any:
-    """The same rows with all columns of the schema, empty where the table has none."""
+    """Return the rows with all columns of the schema; columns that the table lacks are null."""
     pyarrow = arrow()
     columns = [
         table[field.name] if field.name in table.column_names
