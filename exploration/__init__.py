@@ -1,1 +1,1 @@
-"""Exploration: histories of a cluster from a seed, and the promises that they have to keep."""
+"""Fault exploration: histories of a cluster, drawn from seeds, and the promises that must hold."""

@@ -1,4 +1,4 @@
-"""The runs of an exploration as engines take them: numbered, and told in plain data."""
+"""The numbered runs of an exploration, as work for engines, with results as plain data."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .targets.groups import ClassicGroups, ConsumerGroups
 
 
 class Trial(NamedTuple):
-    """A run: a seed, or steps that were made from those of another run."""
+    """A run to carry out: a seed, and possibly steps that were derived from another run."""
 
     run_id: int
     target: str
     seed: int
     steps: tuple[str, ...] | None = None
-    """Lines; None: those that the seed draws."""
+    """Steps as lines of text; None for steps drawn from the seed."""
 
     def history(self, kafka_version: str) -> History:
         steps = None if self.steps is None else tuple(map(parse_step, self.steps))
@@ -34,7 +34,7 @@ class Trial(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a run; it depends on its attempt alone."""
+    """The result of a run, which depends only on its trial."""
 
     attempt: Trial
     taken: tuple[str, ...]
@@ -45,11 +45,11 @@ class Result(NamedTuple):
 
 
 class Trials(ABC):
-    """Runs as an engine's ``Work``: each gives a ``Result``, whatever it attacks."""
+    """Base of ``Work`` for an engine in which each run gives a ``Result``, whatever its target."""
 
     @abstractmethod
     def outcome(self, spec: Trial) -> Outcome:
-        """Carry out one run, and note what it reached."""
+        """Carry out one run, and record what it reached."""
 
     def carry_out(self, spec: Trial, worker: str) -> Carried:
         started = time.perf_counter()
@@ -72,12 +72,12 @@ class Trials(ABC):
 
 @dataclass(frozen=True)
 class Campaign(Trials):
-    """Runs of one release."""
+    """Runs that emulate one release."""
 
     kafka_version: str
     specs: Sequence[Trial]
     only: frozenset[str] | None = None
-    """Promises that are watched; None: all."""
+    """Names of the promises to watch; None for all of them."""
 
     @property
     def batch_id(self) -> str:
@@ -89,7 +89,7 @@ class Campaign(Trials):
 
 
 class MeanCost:
-    """Every run takes what the runs before took."""
+    """A cost model that estimates each run at the mean time of the previous runs."""
 
     def __init__(self) -> None:
         self._runs, self._total_s = 1, 0.4
@@ -103,8 +103,8 @@ class MeanCost:
 
 
 def target_of(run_id: int, kafka_version: str) -> str:
-    """Return what a run attacks: groups or transactions in each third one, where the release has
-    them."""
+    """Return the target of a run: a group or transactions in every third run if the release
+    supports them, otherwise a cluster."""
     flags = behaviour(kafka_version)
     place = run_id % 6
     if place == 2:

@@ -1,8 +1,9 @@
-"""Steps of any cluster: what is done to its brokers, its ZooKeeper, its network and its topics.
+"""Steps for any cluster: faults and requests for its brokers, ZooKeeper, network and topics.
 
-Power failures keep to what Kafka promises. It acknowledges a record when every replica in sync has
-it in memory, so a broker loses power only while others are in sync, nothing else is broken, and
-nothing else happens until the controller has taken it out of every ISR.
+Power failures are limited to those that Kafka's guarantees cover. Kafka acknowledges a record once
+every in-sync replica has it in memory. So a broker loses power only while other replicas are in
+sync and nothing else is broken, and no other step follows until the controller has removed the
+broker from every ISR.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _TIMEOUT_MS = 30_000
 
 
 class Wait(Step[World]):
-    """Time passes."""
+    """Lets virtual time pass."""
 
     ms: int
 
@@ -54,7 +55,7 @@ class Kill(Step[World]):
 class PowerOff(Step[World]):
     broker: int
     is_torn: bool = False
-    """The disk was writing: a log may end in the middle of a batch."""
+    """True to lose power during a write, so that a log may end in the middle of a batch."""
 
     def do(self, world: World) -> bool:
         broker = self.broker
@@ -64,8 +65,10 @@ class PowerOff(Step[World]):
         return True
 
     def is_settled(self, world: World) -> bool:
-        """Return whether it is out of every ISR with others in it; a new topic may get it for its
-        only replica even now."""
+        """Return True once the broker is in no ISR together with other replicas.
+
+        It may still be the only replica of a new topic.
+        """
         return all(
             self.broker not in isr or isr == [self.broker]
             for isr in (
@@ -79,7 +82,7 @@ class PowerOff(Step[World]):
 class Start(Step[World]):
     broker: int
     is_repaired: bool = False
-    """Failed log directories are repaired before."""
+    """True to repair failed log directories first."""
 
     def do(self, world: World) -> bool:
         handle = world.simulation.broker(self.broker)
@@ -92,7 +95,7 @@ class Start(Step[World]):
 
 
 class Stop(Step[World]):
-    """A controlled shutdown begins."""
+    """Begins the controlled shutdown of a broker."""
 
     broker: int
 
@@ -104,7 +107,7 @@ class Stop(Step[World]):
 
 
 class Freeze(Step[World]):
-    """A broker stands still, as under SIGSTOP."""
+    """Pauses a broker, as SIGSTOP does."""
 
     broker: int
 
@@ -129,7 +132,7 @@ class Thaw(Step[World]):
 
 
 class ShiftBrokerClock(Step[World]):
-    """A broker's wall clock is set."""
+    """Shifts the wall clock of a broker."""
 
     broker: int
     ms: int
@@ -140,7 +143,7 @@ class ShiftBrokerClock(Step[World]):
 
 
 class SetClockRate(Step[World]):
-    """The clocks of a broker's machine run at another rate."""
+    """Makes the clocks of a broker's machine run at another rate."""
 
     broker: int
     rate: float
@@ -184,7 +187,7 @@ class FailLogDir(Step[World]):
 
 
 class Expire(Step[World]):
-    """A broker's ZooKeeper session ends."""
+    """Expires the ZooKeeper session of a broker."""
 
     broker: int
 
@@ -217,7 +220,7 @@ class StartZookeeper(Step[World]):
 
 
 class Resign(Step[World]):
-    """The controller gives its place up, which nothing else may disturb."""
+    """Makes the controller resign, but only while nothing else is broken."""
 
     def do(self, world: World) -> bool:
         if not world.is_calm() or not world.all_know_controller():
@@ -251,7 +254,7 @@ class Cut(Step[World]):
 
 
 class Heal(Step[World]):
-    """Every cut and every loss ends."""
+    """Ends all network partitions and message losses."""
 
     def do(self, world: World) -> bool:
         if not world.troubled_network:
@@ -262,7 +265,7 @@ class Heal(Step[World]):
 
 
 class Lose(Step[World]):
-    """A share of what one machine sends another is lost."""
+    """Drops a share of the messages from one machine to another."""
 
     share: float
     source: str
@@ -296,7 +299,7 @@ class Reassign(Step[World]):
 
 
 class Cancel(Step[World]):
-    """The reassignment of a partition is cancelled."""
+    """Cancels the reassignment of a partition."""
 
     topic: str
     partition: int
@@ -330,7 +333,7 @@ class Delete(Step[World]):
 
 
 class Grow(Step[World]):
-    """A topic shall have so many partitions."""
+    """Increases the number of partitions of a topic to ``partitions``."""
 
     topic: str
     partitions: int
@@ -342,7 +345,7 @@ class Grow(Step[World]):
 
 
 class Configure(Step[World]):
-    """A topic gets another value of a configuration."""
+    """Changes a configuration of a topic."""
 
     topic: str
     name: str
@@ -356,7 +359,7 @@ class Configure(Step[World]):
 
 
 class ElectPreferred(Step[World]):
-    """Of all partitions."""
+    """Requests a preferred leader election for all partitions."""
 
     def do(self, world: World) -> bool:
         world.request(str(self), ElectLeadersRequest(PREFERRED, None))

@@ -1,7 +1,8 @@
-"""The reach of a run: states and steps of state machines, faults, messages, errors, flags.
+"""Coverage of a run: states and transitions of state machines, faults, messages, errors, flags.
 
-The names of what can be reached come from the tables themselves, so what was never reached can be
-listed. To look at every message slows a run down, so only one in ``SAMPLED`` does.
+The names of reachable items come from the emulation's own tables, so that items that were never
+reached can be listed. Inspecting every message slows a run down, so only one run in ``SAMPLED``
+does so.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from .targets.target import Target
 from .watch import SeenReplica
 
 SAMPLED = 8
-"""One run in so many is."""
+"""Average number of runs of which one is sampled."""
 _OTHER_NAMES = {"AlterPartition": "AlterIsr", "IncrementalAlterConfigs": "AlterConfigs"}
-"""APIs whose message is called otherwise here."""
+"""Names of APIs -> names of their messages, where this package names the message differently."""
 
 KINDS: tuple[str, ...] = ("state", "transition", "fault", "faults", "message", "error", "flag")
-"""The kinds of items; a colon and a name follow."""
+"""The kinds of items. An item is a kind, a colon and a name."""
 SAMPLED_KINDS: tuple[str, ...] = ("message", "error", "flag")
-"""Those that are looked at in sampled runs only."""
+"""The kinds that are recorded in sampled runs only."""
 
 
 def is_drawn(seed: int) -> bool:
-    """Return whether messages and flags are looked at in the run of a seed.
+    """Return True if messages and flags are recorded in the run of a seed.
 
-    It is drawn, as what a run attacks follows from its number.
+    Sampling by the run's number would favour some targets, as they follow from that number.
     """
     return random.Random(f"sampled {seed}").randrange(SAMPLED) == 0
 
 
 class Coverage:
-    """Items that a run reaches."""
+    """Records the items that a run reaches."""
 
     def __init__(self, target: Target, is_sampled: bool) -> None:
         self.items: set[str] = set()
@@ -59,7 +60,7 @@ class Coverage:
         watch.hear("on_role", self._role)
 
     def took(self, step: Step[Any]) -> None:
-        """A step was done."""
+        """Record that a step was done."""
         if step.verb == "wait":
             return
         self.items.add(f"fault: {step.verb}")
@@ -69,7 +70,7 @@ class Coverage:
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[None]:
-        """Look at messages and flags, as long as this is entered, in a run that is sampled."""
+        """Record messages and flags within this context, if the run is sampled."""
         if not self._is_sampled:
             yield
             return
@@ -109,7 +110,7 @@ class Coverage:
 
 
 def _errors_in(value: Any) -> Iterator[ErrorCode]:
-    """Error codes anywhere in a message."""
+    """Yield the error codes anywhere in a message."""
     if isinstance(value, ErrorCode):
         if value is not ErrorCode.NONE:
             yield value
@@ -123,7 +124,7 @@ def _errors_in(value: Any) -> Iterator[ErrorCode]:
 
 @contextlib.contextmanager
 def noted_flags(items: set[str]) -> Iterator[None]:
-    """Note which flags of a release are asked for; by one run of the process at a time."""
+    """Record which flags of a release are read; only one run of the process at a time may do so."""
     names = frozenset(Behaviour.__slots__)
     ask = object.__getattribute__
 
@@ -141,7 +142,7 @@ def noted_flags(items: set[str]) -> Iterator[None]:
 
 
 def reachable(kafka_version: str) -> dict[str, frozenset[str]]:
-    """By kind what could be reached in a release, for the kinds of which a table knows all."""
+    """Return the items that can be reached in a release, for each kind with a complete table."""
     flags = behaviour(kafka_version)
     tables: tuple[tuple[str, Mapping[Any, Any], str], ...] = (
         ("partition", PARTITION_PREDECESSORS, "kafka_name"),
@@ -175,17 +176,18 @@ def reachable(kafka_version: str) -> dict[str, frozenset[str]]:
 
 
 class Reached(NamedTuple):
-    """The share of a kind that was reached."""
+    """The number of items of a kind that were reached."""
 
     kind: str
     reached: int
     of: int | None
-    """None where no table knows all there is."""
+    """Number of items that can be reached; None if no table lists them all."""
     never: tuple[str, ...]
+    """Names of the items that were not reached."""
 
 
 def summed_up(items: Iterable[str], kafka_version: str) -> list[Reached]:
-    """Return what was reached of each kind, and what was not."""
+    """Return for each kind which items were reached and which were not."""
     found: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for item in items:
         kind, _, name = item.partition(": ")

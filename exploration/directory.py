@@ -1,4 +1,4 @@
-"""The directory of an exploration: its settings, and a line for each run."""
+"""The directory of an exploration: a file with its settings, and a file with a line per run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RUNS, _SETTINGS = "runs.jsonl", "settings.json"
 
 
 def begin(out: Path, settings: Explored, *, resume: bool) -> None:
-    """Make the directory of an exploration, or find it as it was left.
+    """Create the directory of an exploration or, with ``resume``, check that it can be resumed.
 
-    Raises ``UsageError`` where another exploration is in it, or none where one should be.
+    Raises ``UsageError`` if it holds another exploration, or none although ``resume`` is set.
     """
     path = out / _SETTINGS
     if path.exists():
@@ -37,7 +37,7 @@ def begin(out: Path, settings: Explored, *, resume: bool) -> None:
 def add_runs(
     out: Path, results: Sequence[Result], new: Sequence[frozenset[str]], made: Collection[int]
 ) -> None:
-    """Add a line for each of the runs that were made just now, with what it reached first."""
+    """Append a line for each run in ``made``, with the items that it was the first to reach."""
     with (out / _RUNS).open("a", encoding="utf-8") as file:
         for result, items in zip(results, new, strict=True):
             attempt = result.attempt
@@ -58,8 +58,10 @@ def add_runs(
 
 
 def read_runs(out: Path, runs: int) -> dict[int, Result]:
-    """The results of earlier runs with numbers below ``runs``. A line that was cut off goes, with
-    what follows it."""
+    """Return the results of earlier runs with numbers below ``runs``, by number.
+
+    A truncated line is removed from the file, with all lines after it.
+    """
     found: dict[int, Result] = {}
     path = out / _RUNS
     if not path.exists():
@@ -79,7 +81,7 @@ def read_runs(out: Path, runs: int) -> dict[int, Result]:
 
 
 def _result(line: bytes) -> Result | None:
-    """Return what a line says; None if it was cut off."""
+    """Parse the line of a run; None if it is truncated."""
     if not line.endswith(b"\n"):
         return None
     try:

@@ -1,7 +1,7 @@
-"""Rounds of attempts, and all that they reached and broke; they go on after a break.
+"""Explorations: rounds of trials, and what they reached and broke; they can be resumed.
 
-The attempts of a round depend on the rounds before it alone, and results are looked at in the order
-of their numbers. So the same seeds give the same violations on every engine.
+The trials of a round depend only on the rounds before it, and results are processed in the order of
+their numbers. So the same seeds give the same violations on every engine.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .settings import Explored, Settings
 from .step import parse_step
 
 _MUTATED_EACH = 4
-"""One run of so many goes on from one that reached something new."""
+"""Number of runs of which one mutates an earlier run that reached something new."""
 _POOL_MAX = 400
 
 
 class Find(NamedTuple):
-    """A violation with its signature, and the first run that has it."""
+    """A violation, and the first run in which a violation of its signature was found."""
 
     violation: Violation
     attempt: Trial
@@ -39,7 +39,7 @@ class Find(NamedTuple):
 
 
 class ExplorationProgress(NamedTuple):
-    """The progress of an exploration; shown as the progress of a batch is."""
+    """The progress of an exploration, displayed like the progress of a batch."""
 
     done: int
     total: int
@@ -47,7 +47,7 @@ class ExplorationProgress(NamedTuple):
     runs_per_s: float
     remaining_s: float
     found: str
-    """The finds by then, in words."""
+    """The finds so far, in words."""
 
     def __str__(self) -> str:
         return (
@@ -57,7 +57,7 @@ class ExplorationProgress(NamedTuple):
 
 
 class Exploration(ABC):
-    """All that is known of the runs so far."""
+    """The state of an exploration: what its runs have found so far."""
 
     settings: Explored
     runs_a_round: int = 240
@@ -66,9 +66,9 @@ class Exploration(ABC):
         self.settings = settings
         self.reached: set[str] = set()
         self.counts: dict[str, int] = {}
-        """Signature to the runs that have it."""
+        """Signature -> number of runs with a violation of that signature."""
         self.finds: dict[str, Find] = {}
-        """Signature to the first of these."""
+        """Signature -> its first find."""
         self.figures: dict[str, int] = {}
         self.done: dict[int, None] = {}
         self.virtual_ms: float = 0.0
@@ -78,27 +78,29 @@ class Exploration(ABC):
 
     @abstractmethod
     def found_so_far(self, kinds: Mapping[str, bool]) -> str:
-        """Say in few words what was found: ``kinds`` are signatures, and which Kafka explains."""
+        """Summarize the finds in a few words.
+
+        ``kinds`` maps signatures to True if the violation is known as Kafka's own.
+        """
 
     @abstractmethod
     def work(self, attempts: Sequence[Trial]) -> Work:
-        """Return what engines carry out."""
+        """Return the trials as work for an engine."""
 
     @abstractmethod
     def history(self, find: Find) -> Repeatable:
-        """The run of a find, with the steps that were done in it."""
+        """Return the run of a find, with the steps that were done in it."""
 
     @abstractmethod
     def target(self, run_id: int) -> str:
-        """Name what a run attacks, unless it goes on from another."""
+        """Return the target of a run that does not mutate another one."""
 
     def shape_of(self, target: str, seed: int) -> Hashable:
-        """Return what the worlds of two runs have to have in common for the steps of one to fit
-        the other."""
+        """Return a value that is equal for runs whose steps can be exchanged."""
         return target
 
     def attempt(self, run_id: int) -> Trial:
-        """Draw a run, when the rounds before are taken."""
+        """Draw a run; all runs of the previous rounds must have been taken."""
         seed = self.settings.seed + run_id
         if run_id % _MUTATED_EACH == _MUTATED_EACH - 1 and self.pool:
             rng = random.Random(f"mutation {seed}")
@@ -115,13 +117,13 @@ class Exploration(ABC):
         return Trial(run_id, self.target(run_id), seed)
 
     def rounds(self) -> Iterator[list[Trial]]:
-        """The attempts of each round, drawn when the rounds before are taken."""
+        """Yield the trials of each round; the results of a round must be taken before the next."""
         runs, size = self.settings.runs, self.runs_a_round
         for begin in range(0, runs, size):
             yield [self.attempt(run_id) for run_id in range(begin, min(begin + size, runs))]
 
     def take(self, results: Sequence[Result], new: Sequence[frozenset[str]]) -> None:
-        """Take results in the order of their runs, with what each reached that was new."""
+        """Add results, in the order of their runs, with the new items that each run reached."""
         for result, items in zip(results, new, strict=True):
             attempt = result.attempt
             self.done[attempt.run_id] = None
@@ -141,7 +143,7 @@ class Exploration(ABC):
 
 
 class ClusterExploration(Exploration):
-    """The exploration of clusters that seeds draw."""
+    """The exploration of clusters that are drawn from seeds."""
 
     settings: Settings
 
@@ -165,11 +167,11 @@ class ClusterExploration(Exploration):
 
 
 class _BudgetUsed(Exception):
-    """The time is over."""
+    """The time budget is used up."""
 
 
 class _Session:
-    """A call of ``explore``: it meets the engine, the clock and the directory."""
+    """A call of ``explore``, which handles the engine, the time budget and the directory."""
 
     def __init__(
         self,
@@ -185,7 +187,7 @@ class _Session:
         self._earlier = {} if out is None else read_runs(out, exploration.settings.runs)
         self._started = time.monotonic()
         self._made = 0
-        self._kinds: dict[str, bool] = {}  # signature -> whether it is known as Kafka's own
+        self._kinds: dict[str, bool] = {}  # signature -> True if known as Kafka's own
 
     def run(self, engine: Engine) -> None:
         for attempts in self._exploration.rounds():
@@ -216,7 +218,7 @@ class _Session:
             exploration.take(results, new)
 
     def _tell(self, done: int) -> None:
-        """Show where it is; ends it when the time is over."""
+        """Report the progress; raise ``_BudgetUsed`` once the time budget is used up."""
         exploration, budget_s = self._exploration, self._budget_s
         runs = exploration.settings.runs
         elapsed_s = max(time.monotonic() - self._started, 1e-6)
@@ -239,9 +241,10 @@ def explore(
     out: Path | None = None,
     progress: Callable[[ExplorationProgress], object] = lambda _progress: None,
 ) -> BaseException | None:
-    """Run until all runs are done, or the budget is used up; returns what else ended it early.
+    """Explore until all runs are done or the time budget is used up.
 
-    ``out`` has what earlier runs gave, and gets what these give.
+    ``out`` is the directory with the results of earlier runs, to which new results are appended.
+    Returns the KeyboardInterrupt or SystemExit that ended the exploration early; otherwise None.
     """
     session = _Session(exploration, budget_s, out, progress)
     ended: BaseException | None = None

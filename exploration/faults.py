@@ -1,4 +1,4 @@
-"""Faults and admin requests that may come next, from what the cluster is like."""
+"""The faults and admin requests that may come next, chosen by the state of the cluster."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _CONFIGS = (
     ("message.timestamp.type", ("CreateTime", "LogAppendTime")),
 )
 _SHIFTS_MS = (-3_600_000, -5000, -500, 500, 5000, 3_600_000)
-"""Far below what Kafka keeps anything for."""
+"""Milliseconds to shift a wall clock by, far less than any retention time of Kafka."""
 _RATES = (0.3, 0.7, 0.95, 1.0, 1.05, 1.5, 3.0)
-"""From a clock that is a little wrong to one by which a session's pings come late."""
+"""Clock rates, from slightly wrong to so wrong that the pings of a session are late."""
 HEARD_AFTER_MS = 200
-"""A session that was just expired changes the ISR within this time."""
+"""Milliseconds within which the expiry of a session changes the ISRs."""
 
 
 def one_of(found: Callable[[W], Sequence[T]], make: Callable[[T], Step[Any]]) -> Choose[W]:
-    """A step that concerns one of those found, if there are any."""
+    """Return a choice of a step on one of the items found, or of no step if there are none."""
 
     def choose(world: W, rng: random.Random) -> Drawn:
         candidates = found(world)
@@ -71,7 +71,7 @@ def _start(world: World, rng: random.Random) -> Drawn:
 
 
 def _restart(world: World, rng: random.Random) -> Drawn:
-    """Dead and back before anybody notices."""
+    """Kill a broker and start it again, possibly before its death is noticed."""
     alive = world.alive()
     if alive:
         broker = rng.choice(alive)
@@ -86,10 +86,10 @@ def _cut(world: World, rng: random.Random) -> Drawn:
 
 
 def _bridge(world: World, rng: random.Random) -> Drawn:
-    """Two groups of brokers hear nothing of each other, and one broker hears both."""
+    """Cut two groups of brokers off from each other, while one broker reaches both."""
     brokers = list(world.simulation.broker_ids)
     rng.shuffle(brokers)
-    rest = list(map(broker_name, brokers[1:]))  # the first one is the bridge
+    rest = list(map(broker_name, brokers[1:]))  # the first broker is the bridge
     half = len(rest) // 2
     yield steps.Cut(tuple(sorted(rest[:half])), tuple(sorted(rest[half:])), True)
 
@@ -131,7 +131,7 @@ def _create(world: World, rng: random.Random) -> Drawn:
 
 
 def _recreate(world: World, rng: random.Random) -> Drawn:
-    """A topic goes and comes again, perhaps before every broker has heard of its end."""
+    """Delete a topic and create it again, possibly before every broker knows of the deletion."""
     if world.created:
         name = rng.choice(world.created)
         yield steps.Delete(name)
@@ -140,7 +140,7 @@ def _recreate(world: World, rng: random.Random) -> Drawn:
 
 
 def _configure(world: World, rng: random.Random) -> Drawn:
-    """Configurations that promise nothing else; those of other topics come with the topic."""
+    """Change a configuration of a permanent topic that does not affect any promise."""
     topic = rng.choice(sorted({where.topic for where in world.main}))
     name, values = rng.choice(_CONFIGS)
     yield steps.Configure(topic, name, rng.choice(values))
@@ -170,7 +170,7 @@ def _shift_clock(world: World, rng: random.Random) -> Drawn:
 
 
 def _set_clock_rate(world: World, rng: random.Random) -> Drawn:
-    """Of a broker, or now and then of a ZooKeeper server."""
+    """Change the clock rate of a broker or, less often, of a ZooKeeper server."""
     servers = sorted(world.simulation.zookeepers)
     broker, server = rng.choice(world.simulation.broker_ids), rng.choice(servers)
     rate = rng.choice(_RATES)
@@ -234,7 +234,7 @@ FAULTS: Choices = {
     "latency": (2, _latency),
     "set a clock's rate": (2, _set_clock_rate),
 }
-"""Every fault and every admin request, with its weight. A new one comes last: the histories in
-which it is off stay as they were."""
+"""Every fault and admin request, with its weight. New ones are added at the end, so that histories
+in which they are off do not change."""
 UNDONE: frozenset[str] = frozenset({"start", "thaw", "heal", "start ZooKeeper"})
-"""Those that undo others."""
+"""Names of the choices that undo others."""

@@ -1,4 +1,4 @@
-"""The report of an exploration: its finds, made short, and what it reached."""
+"""The report of an exploration: its finds, with shortened histories, and its coverage."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from .known import KNOWN
 from .shrinking import RUNS_MAX, WALL_S_MAX, shrunk
 
 _NEVER_SHOWN = 12
-"""Names of what was never reached that fit a line on the terminal."""
+"""Maximum number of never-reached items shown in a line on the terminal."""
 
 
 class ShortFind(NamedTuple):
-    """A find with the shortest history that was found for it."""
+    """A find with the shortest history known to reproduce it."""
 
     signature: str
     violation: Violation
     runs: int
-    """The number of runs that have it."""
+    """Number of runs with a violation of this signature."""
     history: Repeatable
     steps: int
-    """Faults and client actions of the history; waits do not count."""
+    """Number of faults and client actions in the history, without waits."""
     shrink_runs: int
-    """0: it was not made shorter."""
+    """Number of runs that were needed to shorten the history; 0 if it was not shortened."""
 
     @property
     def name(self) -> str:
-        """For files."""
+        """Name for files."""
         known = self.violation.known or "unknown"
         return re.sub(r"[^a-z0-9]+", "-", f"{self.violation.promise} {known}".lower()).strip("-")
 
 
 def finding_of(exploration: Exploration, signature: str, *, shrinks: bool) -> ShortFind:
-    """Repeat the first run of a find, and leave out what it does not need."""
+    """Return a find with the history of its first run, shortened if ``shrinks``."""
     find: Find = exploration.finds[signature]
     history = exploration.history(find)
     violation, shrink_runs = find.violation, 0
@@ -58,7 +58,7 @@ def finding_of(exploration: Exploration, signature: str, *, shrinks: bool) -> Sh
 
 
 def write_finding(finding: ShortFind, folder: Path) -> list[Path]:
-    """Write its history and its trace; returns their paths."""
+    """Write the history and the trace of a find; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.txt"
     about = " ".join(f"{finding.violation.promise}: {finding.violation.text}".split())
@@ -70,7 +70,7 @@ def write_finding(finding: ShortFind, folder: Path) -> list[Path]:
 
 
 def summary(exploration: ClusterExploration) -> Iterator[str]:
-    """Lines about the runs and what they reached."""
+    """Yield lines about the runs and their figures."""
     settings = exploration.settings
     parts = ", ".join(f"{n} of {name}" for name, n in sorted(exploration.by_target.items()))
     hours = exploration.virtual_ms / 3_600_000
@@ -86,7 +86,7 @@ def summary(exploration: ClusterExploration) -> Iterator[str]:
 def coverage_lines(
     exploration: ClusterExploration, never_shown: int = _NEVER_SHOWN
 ) -> Iterator[str]:
-    """A line for each kind of what can be reached."""
+    """Yield a line about the coverage of each kind of item."""
     for reached in summed_up(exploration.reached, exploration.settings.kafka_version):
         of = "" if reached.of is None else f" of {reached.of}"
         never = reached.never[:never_shown]
@@ -97,7 +97,7 @@ def coverage_lines(
 
 
 def finding_lines(finding: ShortFind) -> Iterator[str]:
-    """Tell what was found, how often, and how it is repeated."""
+    """Yield lines about a find: what was seen, how often, and the command that repeats it."""
     violation = finding.violation
     known = f"Kafka's own: {violation.known}, {KNOWN.get(violation.known, '')}".rstrip(", ")
     yield f"{violation.promise}, in {finding.runs} runs: {violation.text}"
@@ -113,7 +113,7 @@ def write_report(
     path: Path,
     tell: Callable[[str], object],
 ) -> None:
-    """Write a page of Markdown with everything, also all that was never reached."""
+    """Write a Markdown page with all finds, and all items that were or were not reached."""
     lines = ["# Fault exploration", "", *summary(exploration), "", "## Finds", ""]
     if not findings:
         lines += ["None: every promise was kept.", ""]

@@ -1,4 +1,4 @@
-"""Histories: their steps are drawn, and what one can do without is left out."""
+"""Drawing the steps of a history at random, and shrinking a list of steps."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from .step import Step
 
 World = TypeVar("World")
 Choose = Callable[[World, random.Random], Iterator[Step[Any]]]
-"""Draws what may happen next in a world: no step if nothing is there to be done, or several, each
-of which is done before the next is drawn."""
+"""Draws the next steps for the state of a world: any number of them, each of which is done before
+the next one is drawn."""
 Choices = Mapping[str, tuple[int, Choose[Any]]]
 """The choices that may be drawn, by name, with their weights."""
 
 
 class Draws(NamedTuple):
-    """The way a history is drawn."""
+    """Settings for drawing a history."""
 
     choices: Choices
     counts: tuple[int, int]
-    """The least and the most choices."""
+    """Minimum and maximum number of choices drawn."""
     pauses_ms: Sequence[int] = ()
-    """One of these passes after each choice."""
+    """Milliseconds of which one value, drawn anew, passes after each choice."""
     always: frozenset[str] = frozenset()
-    """Choices that are always on: they undo what others do."""
+    """Names of choices that are always on, because they undo others."""
 
 
 _OFTEN = (1, 3, 9)
-"""Factors by which a choice that is on comes in one history, beside its weight."""
+"""Factors for the weight of a choice, one of which is drawn for each history."""
 
 
 def swarmed(draws: Draws, rng: random.Random) -> Draws:
-    """Draw which choices are on in one history, and how often each comes.
+    """Draw which choices are on in one history, and how frequent each of them is.
 
-    A fault that is rare among many others is frequent where few are on, and some show only
-    where others are missing (Groce et al., *Swarm testing*).
+    A fault that is rare among many others is frequent if few are on, and some bugs show only in the
+    absence of other faults (Groce et al., *Swarm testing*).
     """
     on = {}
     for name, (weight, choose) in draws.choices.items():
@@ -48,10 +48,10 @@ def swarmed(draws: Draws, rng: random.Random) -> Draws:
 
 
 def draw(draws: Draws, world: Any, rng: random.Random) -> Iterator[Step[Any]]:
-    """Draw steps; whoever takes one does it before asking for the next.
+    """Yield steps at random; the caller must do each step before it asks for the next.
 
-    Every choice has a generator of its own: one that draws more than before leaves the others as
-    they were.
+    Each choice gets a random generator of its own. So a change in how much one choice draws does
+    not affect the others.
     """
     draws = swarmed(draws, random.Random(rng.randrange(1 << 24)))
     names = list(draws.choices)
@@ -70,9 +70,9 @@ def shrink(
     still_shows: Callable[[list[Step[Any]]], bool],
     possible: Callable[[list[Step[Any]]], list[Step[Any]]] = list,
 ) -> list[Step[Any]]:
-    """Leave out ever smaller parts as long as the rest shows what the whole did (ddmin).
+    """Remove ever smaller parts of the steps while ``still_shows`` is true for the rest (ddmin).
 
-    ``possible`` leaves out steps that others made possible.
+    ``possible`` is applied to the steps before they are tried, and may drop or join some of them.
     """
     kept = list(steps)
     size = max(len(kept) // 2, 1)

@@ -1,4 +1,4 @@
-"""A history: a target, a seed and what happens; run, told and made short."""
+"""Histories: a target, a seed and steps; running them, and writing them to files."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ TARGETS: dict[str, type[Target]] = {
 }
 
 _RAISED = "RunsEnd"
-"""The promise broken where the emulation or the exploration itself raises."""
+"""Name of the promise that is broken if the emulation or the exploration itself raises."""
 
 
 class Repeatable(Protocol):
-    """Something that happens the same each time."""
+    """A history that gives the same outcome each time it is run."""
 
     @property
     def steps(self) -> tuple[Step[Any], ...] | None: ...
 
     @property
     def command(self) -> str:
-        """The command that repeats it in a shell."""
+        """Shell command that repeats the history."""
         ...
 
     def with_steps(self, steps: Sequence[Step[Any]]) -> Repeatable:
-        """The same with other steps."""
+        """Return the history with other steps."""
         ...
 
     def run(self, trace: str | None = None) -> Outcome:
-        """Run it, and record it to a file of this name."""
+        """Run the history; ``trace`` names a file to record it to."""
         ...
 
 
 @dataclass(frozen=True)
 class History:
-    """All that happens to the world that a target builds from a seed."""
+    """A target, which builds a world from a seed, and the steps that are done to that world."""
 
     target: type[Target]
     kafka_version: str
     seed: int
     steps: tuple[Step[Any], ...] | None = None
-    """None: those that the seed draws."""
+    """Steps to do; None for steps drawn from the seed."""
 
     @property
     def command(self) -> str:
-        """The command that repeats it in a shell."""
+        """Shell command that repeats the history."""
         words = [
             "fakekafka explore replay",
             f"--target {self.target.name} --kafka-version {self.kafka_version} --seed {self.seed}",
@@ -74,11 +74,11 @@ class History:
         return replace(self, steps=tuple(steps))
 
     def run(self, trace: str | None = None) -> Outcome:
-        """Run it, and record it to a file of this name."""
+        """Run the history; ``trace`` names a file to record it to."""
         return run(self, trace)
 
     def written(self, about: str) -> str:
-        """A file that ``read_history`` reads."""
+        """Return the text of a file for ``read_history``, which begins with a description."""
         return written(f"{about}\n# {self._head}", self.steps or ())
 
     @property
@@ -87,7 +87,10 @@ class History:
 
 
 def read_history(path: Path) -> tuple[str, History]:
-    """Return what a file says it is about, and its history; ``UsageError`` if it is none."""
+    """Return the description and the history in a file.
+
+    Raises ``UsageError`` for an unknown target or step.
+    """
     about, _, rest = path.read_text(encoding="utf-8").partition("\n")
     head, steps = read(rest)
     name, version, seed = head.split()
@@ -98,17 +101,18 @@ def read_history(path: Path) -> tuple[str, History]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a history; every promise was kept when there are no violations."""
+    """The outcome of a history; without violations, every promise was kept."""
 
     history: Repeatable
     taken: tuple[Step[Any], ...]
-    """The steps done, also if the seed drew them; those that did not apply are left out."""
+    """The steps that were done, whether given or drawn; steps that did not apply are omitted."""
     violations: tuple[Violation, ...]
     told: tuple[str, ...]
+    """Lines with the time of each step, including steps that did not apply."""
     virtual_ms: float
     figures: tuple[tuple[str, int], ...]
     reached: frozenset[str] = frozenset()
-    """The items it covers, where that was asked for."""
+    """Items of coverage; empty unless requested."""
 
     @property
     def resolved(self) -> Repeatable:
@@ -122,7 +126,7 @@ class Outcome:
 
 
 class Play:
-    """A target's world while a history happens to it."""
+    """Runs the steps of a history on a target's world."""
 
     def __init__(self, target: Target, coverage: Coverage | None = None) -> None:
         self._coverage = coverage
@@ -131,8 +135,10 @@ class Play:
         self.told: list[str] = []
 
     def run(self, steps: Iterable[Step[Any]]) -> list[Violation]:
-        """Run it and heal; answers what was violated. Each step is done before the next is
-        asked for, and one that does not apply is passed over."""
+        """Do all steps, end the target, and return the violations.
+
+        Each step is done before the next one is drawn; a step that does not apply is skipped.
+        """
         coverage = self._coverage
         noting = contextlib.nullcontext() if coverage is None else coverage.noting()
         with self.target.watching(), noting:
@@ -172,10 +178,10 @@ def run(
     only: Collection[str] | None = None,
     covers: bool = False,
 ) -> Outcome:
-    """Run it; an exception of the emulation is a violation, too.
+    """Run a history; an exception raised by the emulation counts as a violation.
 
-    ``trace`` names the file that it is recorded to, ``only`` the promises that are watched;
-    ``covers`` has it told what it reached.
+    ``trace`` names a file to record the run to, ``only`` names the promises to watch, and
+    ``covers`` requests the coverage.
     """
     violations: list[Violation] = []
     play: Play | None = None

@@ -1,7 +1,8 @@
-"""Promises that Kafka itself breaks: what is found is named after them.
+"""Promises that Kafka itself breaks, and the names of violations that follow from them.
 
-Nothing here keeps a violation from being found. It is noted on the way where a release cuts or
-keeps what it should not, and a violation that follows from it is given the name of what mended it.
+This module suppresses no violation. During a run it notes where the emulated release truncates, or
+keeps, records that it should not. A violation that follows gets the name of the issue or KIP that
+fixed the behaviour.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ KNOWN: dict[str, str] = {
     "former coordinator": "a broker that coordinates no more answers with old positions "
     "(docs/kafka/groups-and-transactions.md)",
 }
-"""Names of what Kafka breaks, with what happens then."""
+"""Name of each known defect of Kafka -> what happens then."""
 _OF_LOGS = frozenset(
     {
         "AcknowledgedSurvive",
@@ -53,38 +54,38 @@ _OF_LOGS = frozenset(
         "WeakIsr",
     }
 )
-"""The promises broken where logs are cut or kept wrongly."""
+"""The promises that break if logs are truncated or kept wrongly."""
 
 _JOINING_MS = 2_000
-"""So long at most a leader does not know yet that who joins is in the ISR."""
+"""Maximum time in milliseconds in which a leader may not know of a new member of the ISR."""
 
 
 class Caveat(NamedTuple):
-    """From an offset of a partition on, nothing is sure."""
+    """From this offset of a partition on, violations are explained by the named defect."""
 
     offset: int
     name: str
 
 
 class Known:
-    """Notes of one run."""
+    """Notes, during one run, where defects of Kafka may cause violations."""
 
     def __init__(self, behaviour: Behaviour, watch: Watch, now_ms: Callable[[], float]) -> None:
         self._behaviour = behaviour
         self._now_ms = now_ms
         self._joined_ms: dict[tuple[TopicPartition, int], float] = {}
         self.notes: dict[TopicPartition, list[Caveat]] = {}
-        self._divergences: dict[TopicPartition, list[Caveat]] = {}  # logs are cut for these, too
+        self._divergences: dict[TopicPartition, list[Caveat]] = {}  # these lead to truncation, too
         self.dropped: dict[TopicPartition, set[int]] = {}
-        """Replicas that were being added and that a later request dropped, in sync or not."""
+        """Replicas that were being added until a later request dropped them, in sync or not."""
         self._taken_back: dict[TopicPartition, set[int]] = {}
-        """Those of them that a request after that wants again: their logs were deleted."""
+        """Dropped replicas that another request adds again, with empty logs."""
         self._watch = watch
         self._leaders: dict[TopicPartition, dict[int, int]] = {}
-        """The leader elected in each leader epoch, as ZooKeeper had it."""
+        """The leader elected in each leader epoch, as stored in ZooKeeper."""
         self._missing: dict[tuple[TopicPartition, int], int] = {}
-        """Leaders that did not hear in time that another one led, with the epoch in which they
-        lead again: what they do in later ones is not explained by that."""
+        """(partition, leader) -> the epoch in which a broker leads again that did not learn in time
+        of another leader in between. This explains nothing about later epochs."""
         watch.hear("on_stored", self._note_elected)
         watch.hear("on_role", self._note_follows)
         if behaviour.reassignment_api:
@@ -95,7 +96,7 @@ class Known:
             watch.hear("on_stored", self._note_joined)
 
     def name_of(self, promise: str, where: TopicPartition | None, offset: int | None) -> str:
-        """Return what a broken promise is called; empty where nothing known explains it."""
+        """Return the name of the defect that explains a broken promise; empty if none does."""
         if where is None or promise not in _OF_LOGS:
             return ""
         for note in self._divergences.get(where, []) + self.notes.get(where, []):
@@ -104,10 +105,13 @@ class Known:
         return ""
 
     def name_of_lag(self, where: TopicPartition, member: int) -> str:
-        """Return what it is called that one in an ISR lacks something below the high watermark:
-        until 2.6 the leader goes on by its old ISR while ZooKeeper writes who has joined. In all
-        releases a leader takes its followers to be where they were if it leads again and never
-        followed (``ReplicaManager.makeFollowers``, ``Partition.makeLeader``)."""
+        """Return the name of the defect by which an ISR member lacks records below the high
+        watermark; empty if none does.
+
+        Until 2.6, a leader keeps using its old ISR while ZooKeeper stores a new member. In all
+        releases, a broker that leads again without having followed assumes that its followers are
+        where they were (``ReplicaManager.makeFollowers``, ``Partition.makeLeader``).
+        """
         leader = self._watch.leader_of(where)
         if leader is not None:
             again = self._missing.get((where, leader.broker))
@@ -145,13 +149,14 @@ class Known:
         self.notes.setdefault(where, []).append(Caveat(offset, name))
 
     def _note_cut(self, replica: SeenReplica, end_before: int, _mark_before: int) -> None:
-        """Until 0.10 a follower cuts what is above its high watermark, acknowledged or not."""
+        """Note that a follower truncates to its high watermark, as it does until 0.10, even if
+        records above it are acknowledged."""
         if replica.end < end_before and replica.end == replica.mark:
             self.note(replica.where, replica.end, "KIP-101 (loss)")
 
     def _note_taken_back(self, replica: SeenReplica) -> None:
-        """A replica that was dropped in sync and is wanted again leads with an empty log: the ISR
-        names it all the time. One that has copied what there is loses nothing."""
+        """Note that a dropped replica that was added again leads with an empty log, which can
+        happen as the ISR still contains it. A replica that has copied the log loses nothing."""
         is_back = replica.broker in self._taken_back.get(replica.where, ())
         if is_back and replica.leads and replica.end == 0:
             self.note(replica.where, 0, "dropped in sync")
@@ -159,15 +164,14 @@ class Known:
     def note_divergence(
         self, replica: SeenReplica, leader: SeenReplica, offset: int, mark: int
     ) -> None:
-        """A follower goes on with a log that differs from its leader's from an offset on; ``mark``
-        was its high watermark.
+        """Note that a follower appends to a log that differs from its leader's from an offset on.
 
-        Until 0.10 a follower keeps what is below its high watermark, though its leader may have
-        lost that (KIP-101). ``LeaderEpochFileCache.endOffsetFor`` up to 1.1 tells a follower where
-        the next epoch begins that the leader knows, though the follower has the one it asks for
-        from an earlier offset on (KIP-279). Until 2.0 a follower that missed that its leader led no
-        more goes on behind what that leader has cut meanwhile (KIP-320,
-        ``Partition.makeFollower``).
+        ``mark`` was the follower's high watermark. Until 0.10, a follower keeps the records below
+        its high watermark even if its leader has lost them (KIP-101). Up to 1.1,
+        ``LeaderEpochFileCache.endOffsetFor`` answers with the start of the next epoch that the
+        leader knows, although the requested epoch starts at an earlier offset in the follower's log
+        (KIP-279). Until 2.0, a follower that missed a change of leaders resumes after records that
+        its leader has truncated in the meantime (KIP-320, ``Partition.makeFollower``).
         """
         flags = self._behaviour
         if flags.truncation == "high_watermark":
@@ -185,8 +189,9 @@ class Known:
         self._divergences.setdefault(replica.where, []).append(Caveat(offset, name))
 
     def noting(self) -> contextlib.AbstractContextManager[Any]:
-        """Note which replicas ``KafkaController.updateCurrentReassignment`` drops again, as long as
-        this is entered, by one history of the process."""
+        """Note within this context which replicas are dropped again by
+        ``KafkaController.updateCurrentReassignment``; only one history of the process at a time
+        may do so."""
         update = KnownTopics.update_partition_full_replica_assignment
 
         def noting(

@@ -1,4 +1,4 @@
-"""Histories like one that reached something new: a step more, a step less, another order."""
+"""Mutations of histories that reached something new: steps added, removed, or reordered."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _wait_otherwise(steps: _Steps, _other: Sequence[Step[Any]], rng: random.Rand
 
 
 def _borrow(steps: _Steps, other: Sequence[Step[Any]], rng: random.Random) -> None:
-    """Some steps of another history; those that do not apply here are passed over."""
+    """Insert some steps of another history; the run skips those that do not apply."""
     begin = rng.randrange(len(other))
     place = rng.randrange(len(steps) + 1)
     steps[place:place] = other[begin : begin + rng.randint(1, 4)]
@@ -56,7 +56,10 @@ _CHANGES: tuple[Callable[[_Steps, Sequence[Step[Any]], random.Random], None], ..
 def mutated(
     steps: Sequence[Step[Any]], other: Sequence[Step[Any]], rng: random.Random
 ) -> tuple[Step[Any], ...]:
-    """The steps of a history with one to four changes; ``other`` are those of another one."""
+    """Return the steps of a history with one to four mutations.
+
+    ``other`` are the steps of another history, from which some may be inserted.
+    """
     changed = list(steps)
     for _ in range(rng.randint(1, _MOST_CHANGES)):
         if not changed or not other:

@@ -1,4 +1,4 @@
-"""The report of an exploration as one HTML page, made as those of batches are."""
+"""The report of an exploration as a single HTML page, in the style of the reports of batches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pre { background: var(--soft); border-radius: 4px; font-size: .85rem; overflow-x
 
 
 def write_page(exploration: ClusterExploration, findings: Sequence[ShortFind], path: Path) -> None:
-    """Write what ``findings.write_report`` writes, with the steps of each find."""
+    """Write the content of ``findings.write_report``, with the steps of each find."""
     title = f"Fault exploration of Kafka {exploration.settings.kafka_version}"
     parts = [*_counts(exploration, findings), "<h2>Finds</h2>"]
     if not findings:
@@ -38,7 +38,7 @@ def write_page(exploration: ClusterExploration, findings: Sequence[ShortFind], p
 
 
 def page(title: str, about: Iterable[str], parts: Iterable[str]) -> str:
-    """The page of an exploration; ``parts`` are HTML already."""
+    """Return the page of an exploration; ``parts`` are lines of HTML."""
     lines = [
         *head(title, _STYLE),
         f"<h1>{escaped(title)}</h1>",
@@ -69,7 +69,7 @@ def _counts(exploration: ClusterExploration, findings: Sequence[ShortFind]) -> I
 
 
 def _find(finding: ShortFind) -> Iterator[str]:
-    """The story of a find: the promise, what was done, what was seen, and how it is repeated."""
+    """Yield HTML about a find: its promise, what was seen, its steps, and how to repeat it."""
     violation = finding.violation
     yield f'<article class="{"known" if violation.known else "unknown"}">'
     yield f"<h3>{escaped(violation.promise)}</h3>"
@@ -87,7 +87,7 @@ def _find(finding: ShortFind) -> Iterator[str]:
 
 
 def _meaning(promise: str) -> str:
-    """Return what a promise says, as ``fakekafka explore promises`` has it."""
+    """Return the description of a promise, as ``fakekafka explore promises`` prints it."""
     for kind in TARGETS.values():
         for one in kind.promises:
             if one.name() == promise:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Explored(Protocol):
-    """Settings that every exploration has."""
+    """The settings that every exploration has."""
 
     @property
     def seed(self) -> int: ...
@@ -15,25 +15,27 @@ class Explored(Protocol):
     def runs(self) -> int: ...
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what has to be the same for an exploration to go on."""
+        """Return the settings that must be unchanged for the exploration to be resumed."""
         ...
 
 
 class Settings(NamedTuple):
-    """The release, the seeds and the promises."""
+    """The settings of an exploration of clusters."""
 
     kafka_version: str
     seed: int
-    """Of the first run; the others count up."""
+    """Seed of the first run; each further run adds one."""
     runs: int
     only: frozenset[str] | None = None
-    """Promises that are watched; None: all."""
+    """Names of the promises to watch; None for all of them."""
     target: str | None = None
-    """The only one that is attacked; None: all in turn."""
+    """Name of the only target; None for all targets in turn."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what has to be the same for an exploration to go on; the number of runs may
-        grow."""
+        """Return the settings that must be unchanged for the exploration to be resumed.
+
+        The number of runs may change.
+        """
         return {
             "kafka_version": self.kafka_version,
             "seed": self.seed,

@@ -1,4 +1,4 @@
-"""Leaves out of a history what its violation does not need."""
+"""Shrinking a history: removing steps that its violation does not need."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WALL_S_MAX = 60.0
 
 
 class _Enough(Exception):
-    """The budget is used up."""
+    """The budget of runs or of time is used up."""
 
 
 class Shorter(NamedTuple):
-    """The rest of a history."""
+    """The outcome of a shortened history, and the number of runs that were needed."""
 
     outcome: Outcome
     runs: int
@@ -30,9 +30,10 @@ class Shorter(NamedTuple):
 def shrunk(
     outcome: Outcome, signature: str, runs_max: int = RUNS_MAX, wall_s_max: float = WALL_S_MAX
 ) -> Shorter:
-    """Leave out steps as long as a violation with this signature remains.
+    """Remove steps as long as a violation with this signature remains.
 
-    At most ``runs_max`` runs and about ``wall_s_max`` seconds; what was found by then is kept.
+    It stops after ``runs_max`` runs or about ``wall_s_max`` seconds, with the shortest history
+    found by then.
     """
     found, runs = outcome, 0
     begun_s = time.monotonic()
@@ -54,7 +55,7 @@ def shrunk(
 
 
 def _with_waits_joined(steps: list[Step[Any]]) -> list[Step[Any]]:
-    """Waits that follow each other are one."""
+    """Join consecutive waits into one."""
     joined: list[Step[Any]] = []
     for step in steps:
         if isinstance(step, Wait) and joined and isinstance(joined[-1], Wait):

@@ -1,4 +1,4 @@
-"""A step of a history: a value with one line of text, which says all of it."""
+"""The steps of histories: values that can be written as, and parsed from, a line of text."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ from ..protocol.values import TopicPartition
 World = TypeVar("World", contravariant=True)
 
 SETTLING_EVERY_MS = 100
-"""A step whose consequences go on is asked so often whether they are over."""
+"""Interval in milliseconds at which a step is checked for whether its consequences are over."""
 SETTLES_WITHIN_MS = 120_000
+"""Maximum time in milliseconds to wait for the consequences of a step."""
 
 
 @dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Step(Generic[World]):
-    """A thing that is done to a cluster.
+    """Something that is done to a cluster, such as a fault or a request.
 
-    Subclasses become frozen dataclasses. A step is resolved: its fields name whom it concerns, so
-    that it means the same when steps before it are left out. Its line is the verb, which is the
-    name of the class, and a word for each field; at the end defaults are left out.
+    Subclasses become frozen dataclasses. The fields of a step name the brokers, topics and the like
+    that it affects, so that it means the same when earlier steps are removed. As text, a step is
+    its verb, which is the name of the class in snake case, and a word for each field; defaults at
+    the end are omitted.
     """
 
     verbs: ClassVar[dict[str, type[Step[Any]]]] = {}
@@ -56,20 +58,20 @@ class Step(Generic[World]):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values of its fields."""
+        """The values of the fields."""
         return tuple(getattr(self, name) for name, _ in _kinds(self.verb))
 
     def do(self, world: World) -> bool:
-        """Do it; False if it does not apply to the world as it is."""
+        """Do the step; return False if it does not apply to the present state of the world."""
         raise NotImplementedError(f"{self.verb} is for another kind of world")
 
     def is_settled(self, world: World) -> bool:
-        """Return whether its consequences are over: no other step is done before."""
+        """Return True once the consequences of the step are over and the next one may be done."""
         return True
 
 
 def parse_step(line: str) -> Step[Any]:
-    """The step that a line says; ``UsageError`` if it says none."""
+    """Parse the line of a step; raises ``UsageError`` if it is not valid."""
     verb, *words = line.split()
     kind = Step.verbs.get(verb)
     if kind is None:
@@ -85,7 +87,7 @@ def parse_step(line: str) -> Step[Any]:
 
 
 def read(text: str) -> tuple[str, list[Step[Any]]]:
-    """Return what a file says it is about, and its steps."""
+    """Parse the text of a file into its description and its steps."""
     about, *lines = text.strip().splitlines()
     return about.removeprefix("# "), [parse_step(line) for line in lines if line.strip()]
 
@@ -96,7 +98,7 @@ def written(about: str, steps: Sequence[Step[Any]]) -> str:
 
 @functools.cache
 def _kinds(verb: str) -> tuple[tuple[str, Any], ...]:
-    """Name and kind of each field."""
+    """Return the name and the type of each field."""
     step = Step.verbs[verb]
     hints = get_type_hints(step)
     return tuple((declared.name, hints[declared.name]) for declared in fields(step))
@@ -134,7 +136,7 @@ def _value_of(kind: Any, text: str) -> Any:
 
 
 def _items(kind: Any, count: int) -> tuple[Sequence[Any], str]:
-    """The kinds of a tuple's items, and what stands between them, as in ``a-0:1,2/a-1:3``."""
+    """Return the types of a tuple's items, and their separator, as in ``a-0:1,2/a-1:3``."""
     items = get_args(kind)
     if items[-1] is not ...:
         return items, ":"

@@ -1,8 +1,8 @@
-"""The observer of an explored run: hears of changes of state as a recorder does, and keeps none.
+"""The observer of an explored run, called with changes of state like a recorder, but keeping none.
 
-It takes what brokers, controllers and ZooKeeper servers tell (``StateObserver``) and hands it to
-the invariants as what it means: a replica has another role, its log has grown, a leadership was
-stored. Who asks for nothing costs nothing.
+The observer translates the changes that brokers, controllers and ZooKeeper servers report
+(``StateObserver``) into events for the invariants: a replica changed its role, a log has grown, a
+leadership was stored. Events without a listener cost nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROLE_NAMES = frozenset({"role", "leader", "leader_epoch", "isr"})
 
 
 class SeenReplica:
-    """A replica as its broker told of it last, since that broker's process started."""
+    """The state of a replica that its broker last reported, since the broker's process started."""
 
     __slots__ = (
         "asks_epoch", "broker", "cuts", "end", "has_news", "isr", "leader", "leader_epoch", "log",
@@ -35,20 +35,22 @@ class SeenReplica:
         self.where: TopicPartition = where
         self.broker: int = broker
         self.role: str | None = None
-        """``leader``, ``follower``, or None as long as it is told nothing."""
+        """``leader``, ``follower``, or None before the replica is assigned a role."""
         self.leader: int | None = None
         self.leader_epoch: int = -1
         self.isr: tuple[int, ...] = ()
-        """The ISR as a leader has it; empty on followers."""
+        """The ISR that a leader presumes; empty on followers."""
         self.log: Any = None
         self.end: int = 0
+        """Log end offset."""
         self.mark: int = 0
-        """Its high watermark."""
+        """High watermark."""
         self.cuts: int = 0
-        """The number of times that its log became shorter."""
+        """Number of times that the log was truncated."""
         self.asks_epoch: bool = False
-        """Whether it asked its leader, or itself, where to cut since it follows in this epoch."""
+        """True if the replica has looked for its truncation offset since its leader epoch began."""
         self.has_news: bool = False
+        """True if a change of role, leader, epoch or ISR has not been passed to listeners yet."""
 
     @property
     def leads(self) -> bool:
@@ -56,7 +58,7 @@ class SeenReplica:
 
 
 class Stored(NamedTuple):
-    """The leadership of a partition in ZooKeeper."""
+    """The leadership of a partition as stored in ZooKeeper."""
 
     leader: int
     leader_epoch: int
@@ -66,37 +68,37 @@ class Stored(NamedTuple):
 
 
 class Watch:
-    """Observer that tells whoever wants to ``hear`` what happens.
+    """An observer that calls the functions registered by ``hear``.
 
-    A method ``event`` is missing on purpose: no event is made for it.
+    It has no method ``event`` on purpose, so that no events are created for it.
     """
 
     def __init__(self) -> None:
         self.replicas: dict[TopicPartition, dict[int, SeenReplica]] = {}
         self.stored: dict[TopicPartition, Stored] = {}
         self.deleted: set[str] = set()
-        """Topics that were deleted at least once: a new one of the same name begins anew."""
+        """Topics that were deleted at least once, and may have been created again from scratch."""
         self.controller_epoch: int = 0
-        """The newest that is stored."""
+        """The newest stored controller epoch."""
         self.is_alive: Callable[[int], bool] = lambda _broker: True
         self._queues: dict[int, int] = {}
         self._heard: dict[str, list[Any]] = {}
 
     def hear(self, name: str, function: Callable[..., object]) -> None:
-        """Call a function whenever something happens; ``Invariant`` has the names."""
+        """Call a function at each event of a name, which is that of a method of ``Invariant``."""
         self._told(name).append(function)
 
     def _told(self, name: str) -> list[Any]:
-        """Return who hears of something; the list that later ones join, too."""
+        """Return the list of listeners for an event, to which later listeners are appended."""
         return self._heard.setdefault(name, [])
 
     def replica(self, where: TopicPartition, broker: int) -> SeenReplica | None:
-        """A replica whose broker lives and has told of it."""
+        """Return a replica that its broker has reported; None if the broker is not alive."""
         found = self.replicas.get(where, {}).get(broker)
         return None if found is None or not self.is_alive(broker) else found
 
     def leader_of(self, where: TopicPartition) -> SeenReplica | None:
-        """The living replica that leads in the newest epoch."""
+        """Return the leader with the newest epoch among the replicas on live brokers."""
         found = [r for r in self.replicas.get(where, {}).values() if r.leads]
         living = [replica for replica in found if self.is_alive(replica.broker)]
         return max(living, key=lambda replica: replica.leader_epoch, default=None)
@@ -123,7 +125,7 @@ class Watch:
         def moved(log: LogOffsets) -> None:
             end, mark = log.log_end_offset, log.high_watermark
             end_before, mark_before = replica.end, replica.mark
-            if replica.log is not log:  # opened just now
+            if replica.log is not log:  # the log was just opened
                 replica.log = log
                 end_before, mark_before = end, mark
             replica.end, replica.mark = end, mark
@@ -148,7 +150,7 @@ class Watch:
         return by_broker[broker]
 
     def _broker(self, broker: int) -> StateListener:
-        """The listener of a broker that has just started: it knows nothing yet."""
+        """Return the listener of a broker that has just started, and forget its replicas."""
         for by_broker in self.replicas.values():
             by_broker.pop(broker, None)
         subjects: dict[str, tuple[Any, str]] = {}
@@ -218,7 +220,7 @@ class Watch:
     # -- ZooKeeper -----------------------------------------------------------------------------
 
     def _hear_znodes(self, path: str, _old: Any, value: Mapping[str, Any] | None) -> None:
-        """Every server tells of every change; the first one counts."""
+        """Handle a change of a znode; every server reports it, and only the first report counts."""
         if not path.startswith(_TOPICS):
             if path == "znodes/controller_epoch" and value is not None:
                 self.controller_epoch = max(self.controller_epoch, int(value["data"] or 0))
@@ -245,7 +247,7 @@ class Watch:
 
 
 class RecordedWatch(Recorder):
-    """A recorder that tells a watch what it records."""
+    """A recorder that also passes all changes to a watch."""
 
     def __init__(self, watch: Watch) -> None:
         super().__init__()
@@ -284,7 +286,7 @@ def _partition(name: str) -> TopicPartition:
 
 
 def batch_at(log: Any, offset: int) -> Any:
-    """The batch that has an offset; None where the log has none."""
+    """Return the batch that contains an offset; None if the log does not have it."""
     if not log.log_start_offset <= offset < log.log_end_offset:
         return None
     return next(log.batches(offset), None)

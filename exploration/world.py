@@ -1,4 +1,4 @@
-"""The cluster of a history, and what has been done to it so far."""
+"""The cluster of a history, with the faults and requests that it has been subject to so far."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..testing.views import PartitionView
 
 
 class World:
-    """A running cluster, as far as steps and choices have to know it."""
+    """A running cluster, with the state that steps and choices need."""
 
     has_consumer_protocol = False
-    """Whether its groups are of the consumer protocol (KIP-848)."""
+    """True if its groups use the consumer protocol (KIP-848)."""
 
     def __init__(self, simulation: Simulation, alive_min: int = 0) -> None:
         self.simulation = simulation
@@ -26,7 +26,7 @@ class World:
         self.main: list[TopicPartition] = []
         """Partitions of the topics that are never deleted."""
         self.created: list[str] = []
-        """Topics that were created on the way."""
+        """Topics created by steps."""
         self.deleted: set[str] = set()
         self.requests: list[tuple[str, Task[Any]]] = []
         self.paused: set[int] = set()
@@ -38,7 +38,7 @@ class World:
         return [b for b in simulation.broker_ids if simulation.broker(b).is_alive]
 
     def mortal(self) -> list[int]:
-        """Brokers that may go; some worlds keep enough of them for the ISRs."""
+        """Return the brokers that may be taken down; some worlds keep a minimum for the ISRs."""
         alive = self.alive()
         return alive if len(alive) > self._alive_min else []
 
@@ -51,7 +51,7 @@ class World:
         return [b for b in self.alive() if simulation.broker(b).state == "running"]
 
     def partitions(self) -> Iterator[PartitionView]:
-        """A view of every partition the brokers know."""
+        """Yield a view of every partition that the brokers know."""
         simulation = self.simulation
         for topic in simulation.topics():
             for number in range(self.count(topic)):
@@ -61,10 +61,10 @@ class World:
                     continue
 
     def topics(self) -> list[str]:
-        """The topics there are.
+        """Return the topics that exist in ZooKeeper.
 
-        A broker that was cut off while a topic was deleted may know it until it restarts: Kafka's
-        brokers forget a topic by the request that tells of its end (``ZkMetadataCache``).
+        A broker that was cut off while a topic was deleted may know the topic until it restarts,
+        because only the request that announces the deletion removes it (``ZkMetadataCache``).
         """
         return self.simulation.zookeeper.children("/brokers/topics")
 
@@ -72,17 +72,17 @@ class World:
         return [self.simulation.partition(topic, number) for number in range(self.count(topic))]
 
     def hosted(self, broker_id: int, where: TopicPartition) -> Partition | None:
-        """Return what a broker has of a partition."""
+        """Return a broker's replica of a partition; None if it has none or is down."""
         broker = self.simulation.processes[broker_id].broker
         return None if broker is None else broker.replica_manager.hosted.partition(where)
 
     def controller_of(self, broker_id: int) -> Any:
-        """The controller of a broker, active or not; None while the broker is down."""
+        """Return the controller of a broker, active or not; None while the broker is down."""
         broker = self.simulation.processes[broker_id].broker
         return None if broker is None or broker.controller_node.stopped else broker.controller
 
     def leader(self, topic: str, partition: int) -> int | None:
-        """Return who leads a partition; None where nobody does, or the topic is not there yet."""
+        """Return the leader of a partition; None without a leader, or if the topic is unknown."""
         if topic not in self.simulation.topics():
             return None
         return self.simulation.partition(topic, partition).leader
@@ -92,7 +92,7 @@ class World:
         return max((b.metadata_cache.partition_count(topic) for b in brokers), default=0)
 
     def is_calm(self) -> bool:
-        """Nothing is broken at this moment."""
+        """Return True if nothing is broken at this moment."""
         simulation = self.simulation
         return (
             not self.paused
@@ -107,24 +107,27 @@ class World:
         )
 
     def all_know_controller(self) -> bool:
-        """Return whether every broker has heard of the controller: that it is deposed before that
-        may be heard by none (docs/kafka/controller-failover.md#election)."""
+        """Return True if every broker knows the active controller.
+
+        If the controller is deposed before that, no broker may notice, and no election follows
+        (docs/kafka/controller-failover.md#election).
+        """
         known = [self.controller_of(broker_id) for broker_id in self.simulation.broker_ids]
         active = self.simulation.controller.id
         return all(one is not None and one.active_controller.id == active for one in known)
 
     def request(self, text: str, message: Any) -> None:
-        """Send an admin request to the controller; nobody waits for the outcome."""
+        """Send an admin request to the controller, without waiting for the outcome."""
         admin = AdminClient(self.simulation.running)
         self.requests.append((text, Task(admin.ask_controller(message))))
 
     def repair(self, broker_id: int) -> None:
-        """Repair the failed log directories of a broker that is down: it finds what was in them."""
+        """Repair all log directories of a broker that is down; they keep their content."""
         for index in range(len(self.simulation.processes[broker_id].spec.disk.directories)):
             self.simulation.broker(broker_id).repair_log_dir(index)
 
     def end_faults(self) -> None:
-        """End what is done to the network, to brokers that run and to ZooKeeper's servers."""
+        """End all faults of the network, of running brokers and of ZooKeeper servers."""
         simulation = self.simulation
         if self.troubled_network:
             simulation.network.heal()
@@ -148,7 +151,10 @@ class World:
                 simulation.zookeeper.server(server_id).start()
 
     def mend_brokers(self) -> None:
-        """Start brokers that are down; one that lost a directory of several shuts down for that."""
+        """Start brokers that are down, and shut down those that have failed log directories.
+
+        The latter are repaired and started by a later call.
+        """
         for broker_id in self.running():
             if self.simulation.processes[broker_id].spec.disk.offline_dirs:
                 self.simulation.broker(broker_id).begin_shutdown()

@@ -1,1 +1,1 @@
-"""Invariants, which watch a run all along, and validations, which are asked at its end."""
+"""Invariants, which are checked throughout a run, and validations, which are checked at its end."""

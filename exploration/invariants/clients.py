@@ -1,4 +1,4 @@
-"""Promises to clients: reads, idempotence, transactions, groups and their offsets."""
+"""Promises to clients: reads, idempotence, transactions, groups and committed offsets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .invariant import Invariant, Scene
 
 
 class ReadsArePrefixes(Invariant):
-    """All that a consumer reads of a partition is the beginning of its log: without gaps, never
-    another record at the same offset, and all of it is still there in the end."""
+    """The records that a consumer reads from a partition are a prefix of its log, without gaps,
+    never with different records at an offset, and all of them are still there at the end."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -55,12 +55,12 @@ class ReadsArePrefixes(Invariant):
 
 
 class NoDuplicates(Invariant):
-    """A record of an idempotent producer is stored once, and acknowledged ones in their order.
+    """A record of an idempotent producer is stored once, and acknowledged records are in order.
 
-    Left out is what the producer gave a number of another epoch, stored or not, as Kafka's does
-    (``TransactionManager.bumpIdempotentProducerEpoch``, KIP-360). A restarted broker remembers only
-    the last batch of its snapshot, and refuses an earlier one that is sent again: so only
-    acknowledged records have to be in order.
+    Excluded are records that the producer renumbered under a new epoch, whether they had been
+    stored or not, as Kafka's producer does (``TransactionManager.bumpIdempotentProducerEpoch``,
+    KIP-360). Only acknowledged records need to be in order, because a restarted broker remembers
+    only the last batch in its snapshot, and refuses earlier ones that are sent again.
     """
 
     def end(self) -> None:
@@ -90,14 +90,15 @@ class NoDuplicates(Invariant):
 
 
 class TransactionsAreAtomic(Invariant):
-    """Readers of committed records find what an application copied in transactions once, whole and
-    in order, whichever broker died and however often another one took its place.
+    """Readers of committed records find the records that an application copied in transactions
+    exactly once and in order, whichever brokers die and however often the application is replaced.
 
-    Kafka breaks it in two ways. A broker that does not know yet that it coordinates a group no
-    longer answers with the positions it knows, and who goes on from there copies again what was
-    committed since (docs/kafka/groups-and-transactions.md). And until 2.4.0 offsets of a fenced
-    producer are taken behind the marker that ended its transaction; the next transaction with that
-    producer id commits them, and what was aborted is never read again (KAFKA-9144).
+    Kafka breaks this promise in two ways. A former group coordinator that does not know yet that it
+    was replaced answers with old positions, and an application that resumes there copies the
+    records committed since then again (docs/kafka/groups-and-transactions.md). And until 2.4.0,
+    offsets of a fenced producer are accepted after the marker that ended its transaction. The next
+    transaction with that producer id commits them, and the aborted input is never read again
+    (KAFKA-9144).
     """
 
     def end(self) -> None:
@@ -115,8 +116,8 @@ class TransactionsAreAtomic(Invariant):
 
 
 class OneOwner(Invariant):
-    """A partition is never owned by two members of a group in one generation; where the coordinator
-    assigns (KIP-848), by no two members at any moment."""
+    """A partition is never owned by two members of a group in the same generation or, with the
+    consumer protocol (KIP-848), at the same time."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -125,9 +126,9 @@ class OneOwner(Invariant):
 
 
 class CommitsStay(Invariant):
-    """An offset that a coordinator said it has kept never goes back, unless a member asks for it.
+    """A committed offset that a coordinator acknowledged is never lost, and never goes back.
 
-    It is looked for when another broker begins to coordinate the group, and in the end.
+    Offsets are checked when another broker becomes the group's coordinator, and at the end.
     """
 
     def on_group_state(self, group: str, old: str | None, new: str | None) -> None:

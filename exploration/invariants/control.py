@@ -1,4 +1,4 @@
-"""Promises of the control plane, and of the state machines of groups and transactions."""
+"""Promises about the control plane, and the state machines of groups and transactions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..watch import Stored
 from .invariant import Invariant, Scene
 
 _STARTS = frozenset({"Startup", "ControllerChange", "Reelect", "RegisterBrokerAndReelect", None})
-"""Events in which a broker may become controller, and takes states from what it finds."""
+"""Events in which a broker may become the controller and initializes the states it finds."""
 
 
 def _named(table: Mapping[Any, Any], name: str) -> frozenset[tuple[str, str]]:
-    """The legal steps of a table as pairs of names."""
+    """Return the legal transitions of a table as (from, to) pairs of names."""
     return frozenset(
         (getattr(before, name), getattr(after, name))
         for after, predecessors in table.items()
@@ -26,8 +26,8 @@ def _named(table: Mapping[Any, Any], name: str) -> frozenset[tuple[str, str]]:
 
 
 class LegalTransitions(Invariant):
-    """Partitions and replicas at the controller, groups and transactions at their coordinators go
-    only from states to states that Kafka's tables allow."""
+    """Partitions and replicas at the controller, and groups and transactions at their coordinators,
+    make only the state transitions that Kafka allows."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -60,8 +60,8 @@ class LegalTransitions(Invariant):
 
 
 class ControllerKnowsZookeeper(Invariant):
-    """A controller that has nothing left to do takes for the leader of each partition whom
-    ZooKeeper has, in the same leader epoch."""
+    """An idle controller knows the leader and the leader epoch that ZooKeeper stores for each
+    partition."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -91,7 +91,7 @@ class ControllerKnowsZookeeper(Invariant):
                 )
 
     def _by_a_deposed_one(self, stored: Stored) -> str:
-        """The name of what is broken where a former controller still wrote."""
+        """Return the name of Kafka's defect if a former controller stored the leadership."""
         is_guarded = self.scene.world.simulation.behaviour.guard_controller_writes
         is_of_former = stored.controller_epoch < self.watch.controller_epoch
         return "KAFKA-6082" if is_of_former and not is_guarded else ""

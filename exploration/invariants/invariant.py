@@ -1,4 +1,4 @@
-"""Invariants, and what they find."""
+"""The base classes of invariants and validations, and the violations that they find."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from ..worlds.load import Load
 
 _MOST = 8
-"""Violations that one invariant tells of; the first ones matter."""
+"""Maximum number of violations recorded per invariant, as the first ones matter most."""
 
 
 class Violation(NamedTuple):
-    """A promise that was broken."""
+    """A broken promise."""
 
     promise: str
     """Name of the invariant or validation."""
     text: str
     at_ms: float
     known: str = ""
-    """Where Kafka itself breaks it: the issue or the KIP that mended this, or where it is
-    described. Empty: nothing known explains it."""
+    """Name of Kafka's own defect that explains the violation, such as the issue or KIP that fixed
+    it; empty if no known defect explains it."""
 
     @property
     def signature(self) -> str:
-        """The words that it shares with others of its kind."""
+        """The text that violations of the same kind have in common."""
         return f"{self.promise}: {self.known or shape_of(self.text)}"
 
     def __str__(self) -> str:
@@ -40,13 +40,13 @@ class Violation(NamedTuple):
 
 
 def shape_of(text: str) -> str:
-    """A text without its numbers, names and values."""
+    """Return the text of a violation with its numbers, names and values replaced."""
     shape = re.sub(r"b'[^']*'|\b(?:main|side|member|t|in|out)-\d+(?:-\d+)?", "*", text)
     return re.sub(r"\d+(?:\.\d+)?", "#", shape).partition("; ")[0][:120]
 
 
 class Found:
-    """Violations found while the run goes on; Kafka's own are named."""
+    """Collects the violations of a run, and names those explained by Kafka's own defects."""
 
     def __init__(self, now_ms: Callable[[], float], known: Known) -> None:
         self._now_ms = now_ms
@@ -62,13 +62,13 @@ class Found:
         offset: int | None = None,
         known: str = "",
     ) -> None:
-        """Note that a promise is broken, at an offset of a partition where that is known."""
+        """Record a broken promise, with the partition and the offset if known."""
         count = self._counts[promise] = self._counts.get(promise, 0) + 1
         if count <= _MOST:
             self._told.append((Violation(promise, text, self._now_ms(), known), where, offset))
 
     def violations(self) -> list[Violation]:
-        """All, each with the name that it has; what explains one may come after it."""
+        """Return all violations, with names; an explanation may be found after its violation."""
         named = self._known.name_of
         return [
             violation._replace(known=named(violation.promise, where, offset) or violation.known)
@@ -77,25 +77,25 @@ class Found:
 
 
 class Scene(NamedTuple):
-    """The scene that invariants look at."""
+    """The objects of a run that invariants look at, or report to."""
 
     world: World
     watch: Watch
     found: Found
     known: Known
     load: Load | None
-    """The producers and the consumer of the topics that are never deleted, where there are any."""
+    """The producers and the consumer of the permanent topics; None if the target has none."""
 
 
 class Invariant:
-    """A promise with a name, which is the name of its class.
+    """A promise, whose name is the name of its class.
 
-    One that watches the run has methods ``on_...``, which the watch calls. One that is asked at the
-    end has ``end``. Both call ``tell``.
+    To check a promise throughout the run, a subclass overrides methods ``on_...``, which the watch
+    calls; to check it at the end, the method ``end``. Both report violations by ``tell``.
     """
 
     is_validation: ClassVar[bool] = False
-    """Whether it is asked at the end only."""
+    """True if the promise is checked at the end only."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene: Scene = scene
@@ -106,7 +106,7 @@ class Invariant:
         return cls.__name__
 
     def attach(self) -> None:
-        """Hear of what it has methods for."""
+        """Register the overridden ``on_...`` methods with the watch."""
         for name in vars(Invariant):
             if name.startswith("on_") and getattr(type(self), name) is not getattr(Invariant, name):
                 self.watch.hear(name, getattr(self, name))
@@ -121,38 +121,43 @@ class Invariant:
         self.scene.found.tell(self.name(), text, where, offset, known)
 
     def end(self) -> None:
-        """Look at the healed cluster."""
+        """Check the promise on the healed cluster."""
 
     def on_role(self, replica: SeenReplica) -> None:
-        """A replica has another role, leader, epoch or presumed ISR."""
+        """Called when the role, leader, epoch or presumed ISR of a replica has changed."""
 
     def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
-        """The end or the high watermark of a log has moved."""
+        """Called when the end or the high watermark of a log has changed."""
 
     def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
-        """ZooKeeper has another leadership of a partition."""
+        """Called when ZooKeeper has stored a leadership of a partition."""
 
     def on_controller_state(
         self, subject: str, old: str | None, new: str | None, event: str | None
     ) -> None:
-        """A controller has another state of a partition or a replica, while it handles an event."""
+        """Called when a controller changes the state of a partition or replica during an event."""
 
     def on_controller_idle(self, broker: int) -> None:
-        """A controller has nothing left to do."""
+        """Called when a controller has handled all of its events."""
 
     def on_group_state(self, group: str, old: str | None, new: str | None) -> None:
-        """A coordinator has another state of a group; None: it begins or ends to coordinate it."""
+        """Called when a coordinator changes the state of a group.
+
+        ``old`` is None when it begins to coordinate the group, ``new`` when it ceases to.
+        """
 
     def on_transaction_state(self, name: str, old: str | None, new: str | None) -> None:
-        """A coordinator has another state of a transaction."""
+        """Called when a coordinator changes the state of a transaction."""
 
 
 class Validation(Invariant):
-    """Invariant that holds once the faults have ended and the cluster has had time to recover."""
+    """An invariant that holds after the faults, once the cluster has had time to recover."""
 
     is_validation: ClassVar[bool] = True
 
     def lacking(self) -> str | None:
-        """Return what keeps it from holding now, in words. The run goes on until all lack nothing,
-        or the time for that is over."""
+        """Return, in words, why the validation does not hold yet; None if it holds.
+
+        The run continues until all validations hold or the time for recovery is over.
+        """
         return None

@@ -1,8 +1,8 @@
-"""Promises of replication: leaders, ISRs, logs and high watermarks.
+"""Promises about replication: leaders, ISRs, logs and high watermarks.
 
 TypeOk, LeaderInIsr, WeakIsr and StrongIsr are named after the invariants of the public TLA+
-specification of Kafka's replication (``KafkaReplication.tla`` of hachikuji/kafka-specification). A
-topic that was deleted on the way is left out from then on: a new one of its name begins anew.
+specification of Kafka's replication (``KafkaReplication.tla`` of hachikuji/kafka-specification).
+Topics are excluded once they were deleted, as a new topic of the same name starts from scratch.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ NO_LEADER = -1
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two logs have the same batch; both hold the very same bytes then."""
+    """Return True if the batches of two logs are the same, which means that they share bytes or
+    have equal bytes; a missing batch equals only a missing one."""
     return one is other or (
         one is not None and other is not None and (one.data is other.data or one.data == other.data)
     )
 
 
 class TypeOk(Invariant):
-    """Leaders, ISRs and offsets are what they can be.
+    """Leaders, ISRs and offsets have valid values.
 
-    A stored leader is a broker or -1, an ISR is not empty and names no broker twice, and epochs
-    are not negative. In every log: log start offset <= high watermark <= log end offset.
+    A stored leader is a broker or -1, an ISR is not empty and has no duplicates, and epochs are not
+    negative. In every log, log start offset <= high watermark <= log end offset.
     """
 
     def on_stored(self, where: TopicPartition, stored: Stored, before: Stored | None) -> None:
@@ -59,13 +60,13 @@ class LeaderInIsr(Invariant):
 
 
 class _InSync(Invariant):
-    """Of the two promises about ISRs: who is in one has all that is below the high watermark.
+    """Base of the promises that members of an ISR have all records below the high watermark.
 
-    A replica that a reassignment takes away stays in the ISR for a moment, and counts no more.
+    A replica that a reassignment removes remains in the ISR for a moment, and is not checked.
     """
 
     def _check(self, leader: SeenReplica, member: int, whose: str) -> None:
-        """Look at the last batch below a leader's high watermark at a member of an ISR."""
+        """Check that an ISR member has the last batch below a leader's high watermark."""
         mark, where = leader.mark, leader.where
         replica = self.watch.replica(where, member)
         if member == leader.broker or replica is None or replica.log is None:
@@ -92,7 +93,7 @@ class _InSync(Invariant):
         )
 
     def _leaders(self, where: TopicPartition) -> list[SeenReplica]:
-        """Return who presumes to lead."""
+        """Return the replicas on live brokers that presume to lead a partition."""
         return [
             replica
             for replica in self.watch.replicas.get(where, {}).values()
@@ -101,8 +102,8 @@ class _InSync(Invariant):
 
 
 class WeakIsr(_InSync):
-    """Whoever presumes to lead a partition, the replicas in the ISR that it presumes have all
-    records below its high watermark."""
+    """For each broker that presumes to lead a partition, the replicas in the ISR that it presumes
+    have all records below its high watermark."""
 
     def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
         if replica.leads:
@@ -115,10 +116,10 @@ class WeakIsr(_InSync):
                     self._check_follower(leader, replica.broker)
 
     def _check_follower(self, leader: SeenReplica, member: int) -> None:
-        """A broker that follows another leader by now is not counted on by this one's epoch.
+        """Check a member of the leader's ISR, unless it has moved on to a later leader epoch.
 
-        A leader that is told of its ISR moves its high watermark before it tells of either, so it
-        is asked.
+        A leader that gets a new ISR advances its high watermark before it reports either of them,
+        so the ISR is read from the partition itself.
         """
         replica = self.watch.replica(leader.where, member)
         if replica is None or replica.leader_epoch > leader.leader_epoch:
@@ -129,8 +130,8 @@ class WeakIsr(_InSync):
 
 
 class StrongIsr(_InSync):
-    """Whoever presumes to lead a partition, the replicas in the stored ISR have all records below
-    its high watermark: whoever is elected has what consumers have read."""
+    """For each broker that presumes to lead a partition, the replicas in the stored ISR have all
+    records below its high watermark, so that an elected leader has all records that were read."""
 
     def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
         stored = self.watch.stored.get(replica.where)
@@ -152,10 +153,10 @@ class StrongIsr(_InSync):
 
 
 class LogMatching(Invariant):
-    """A follower goes on only behind a log that is the same as its leader's.
+    """A follower goes on only if its log so far is the same as its leader's.
 
-    It is compared when a follower's log grows for the first time since either of them had another
-    role or was cut.
+    The logs are compared when the follower's log grows for the first time after a change of role or
+    a truncation of either replica.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -196,7 +197,7 @@ class LogMatching(Invariant):
 
 
 class OneLeaderAnEpoch(Invariant):
-    """No two brokers take records as leaders of a partition in the same leader epoch."""
+    """No two brokers append records as leaders of a partition in the same leader epoch."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -216,8 +217,8 @@ class OneLeaderAnEpoch(Invariant):
 
 
 class EpochsRise(Invariant):
-    """The leader epoch of a partition never goes back, neither in ZooKeeper nor at a broker, and a
-    leadership is never stored by an older controller than the one before."""
+    """The leader epoch of a partition never decreases, neither in ZooKeeper nor at a broker, and
+    neither does the epoch of the controller that stores the leadership."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
@@ -249,9 +250,9 @@ class EpochsRise(Invariant):
 
 
 class HighWatermarkRises(Invariant):
-    """The high watermark of a leader never falls, as long as it leads.
+    """The high watermark of a leader never decreases while it leads.
 
-    A new leader may begin below what the one before it had: it was not told the last one yet.
+    A new leader may start below its predecessor's, as it may not know the latest high watermark.
     """
 
     def on_offsets(self, replica: SeenReplica, end_before: int, mark_before: int) -> None:
@@ -265,9 +266,9 @@ class HighWatermarkRises(Invariant):
 
 
 class AcknowledgedSurvive(Invariant):
-    """A record that was acknowledged with ``acks=all`` is there for ever, at its offset.
+    """A record that was acknowledged with ``acks=all`` stays in the log, at its offset.
 
-    It is looked for at each broker that becomes leader, and in the end.
+    Records are looked for at each broker that becomes a leader, and at the end.
     """
 
     def on_role(self, replica: SeenReplica) -> None:
@@ -277,7 +278,7 @@ class AcknowledgedSurvive(Invariant):
         for acknowledged in load.newest_acknowledged(replica.where):
             offset = acknowledged.offset
             if offset < replica.log.log_start_offset or acknowledged.epoch >= replica.leader_epoch:
-                continue  # one that was a leader before may not know yet that it is none now
+                continue  # a former leader may not know yet that it was replaced
             batch = batch_at(replica.log, offset)
             if batch is None or (
                 acknowledged.batch is not None and not is_same(acknowledged.batch, batch)

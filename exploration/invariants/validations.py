@@ -1,4 +1,4 @@
-"""Promises that hold in the end: the faults are over, and the cluster has had time to recover."""
+"""Promises that hold at the end, after the faults and once the cluster has had time to recover."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .invariant import Validation
 
 
 class BrokersRun(Validation):
-    """Every broker runs, and one of them is controller."""
+    """Every broker runs, and one of them is the controller."""
 
     def lacking(self) -> str | None:
         simulation = self.scene.world.simulation
@@ -23,14 +23,14 @@ class BrokersRun(Validation):
 
 
 class RequestsEnd(Validation):
-    """Every request to the controller has its answer, and nothing that was asked of it is left in
-    ZooKeeper."""
+    """Every request to the controller is answered, and no request is left in ZooKeeper."""
 
     def lacking(self) -> str | None:
         world, simulation = self.scene.world, self.scene.world.simulation
         pending = ["/admin/delete_topics/"]
-        if simulation.behaviour.failover_drops_notifications:  # else what a dead controller left
-            pending.append("/isr_change_notification/")  # waits for the next one to be written
+        if simulation.behaviour.failover_drops_notifications:
+            # In earlier releases, notifications may remain until the next one is written.
+            pending.append("/isr_change_notification/")
         for path in simulation.zookeeper.tree():
             if path.startswith(tuple(pending)) or (
                 path in ("/admin/reassign_partitions", "/admin/preferred_replica_election")
@@ -68,8 +68,8 @@ class RecordsAreAnswered(Validation):
 
 
 class MetadataAgrees(Validation):
-    """Every broker knows the leader and the leader epoch of each partition as the controller does,
-    and all brokers; no reassignment is left."""
+    """Every broker knows all brokers, and the same leader and leader epoch of each partition as the
+    controller; no reassignment is left."""
 
     def lacking(self) -> str | None:
         simulation = self.scene.world.simulation
@@ -108,7 +108,7 @@ class PartitionsOnline(Validation):
 class IsrWhole(Validation):
     """Every replica is in the ISR, with all records and the same high watermark.
 
-    From 2.4 to 2.8 a replica that a reassignment drops may stay there
+    From 2.4 to 2.8, a replica dropped by a reassignment may stay in the ISR
     (docs/kafka/reassignment.md#dropped-in-sync).
     """
 
@@ -156,7 +156,7 @@ class ReplicasIdentical(Validation):
 
 
 class GroupsStable(Validation):
-    """The living members of a group own every partition once, and have read all there is."""
+    """The live members of a group own every partition exactly once, and have read all records."""
 
     def lacking(self) -> str | None:
         world = self.scene.world
@@ -169,7 +169,7 @@ class GroupsStable(Validation):
 
 
 class HandlersSucceed(Validation):
-    """No handler of the emulation raises what no handler may."""
+    """No handler of the emulation fails with an unexpected exception."""
 
     def end(self) -> None:
         for name, error in self.scene.world.simulation.failures:

@@ -1,1 +1,1 @@
-"""Exploration of a user's own test: faults on its cluster and on its programs."""
+"""Exploration of a user's own test, with faults of its cluster and of its programs."""

@@ -1,4 +1,4 @@
-"""Faults that happen to the simulation of a test, between two events of whatever wait goes on."""
+"""Applying faults to the simulation of a test, between the events of any wait of the test."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from ..step import SETTLES_WITHIN_MS, SETTLING_EVERY_MS, Step
 from .program_world import ProgramWorld
 
 Plan = Callable[[ProgramWorld], Iterable[Step[Any]]]
-"""Gives the steps of a run, each of which is done before the next is asked for."""
+"""Returns the steps of a run; each is done before the next one is requested."""
 
 _MEND_EVERY_MS = 500
 _MEND_FOR_MS = 60_000
-"""A broker that was about to stop is started when it has."""
+"""Milliseconds after the faults in which stopped brokers are started, as some may still be shutting
+down."""
 _SUPERVISED_FOR_MS = 20_000
-"""Clients may fail so long after the last fault for its sake."""
+"""Milliseconds after the last fault in which failing clients are still attributed to faults."""
 _STARTS_AGAIN_MS = 1000
+"""Milliseconds until a supervised program that failed is started again."""
 LASTS_AT_MOST_MS = 4 * 3_600_000
+"""Virtual time in milliseconds after which a test counts as endless."""
 
 
 class Endless(BaseException):
-    """The end of a test that does not end; no handler of errors may catch it."""
+    """Ends a test that exceeds its time limit; error handlers must not catch it."""
 
 
 class Conductor:
-    """The faults of one run, from the first program of the test on."""
+    """Applies the faults of one run, from the start of the test's first program on."""
 
     def __init__(
         self,
@@ -40,7 +43,10 @@ class Conductor:
         spared: frozenset[str] = frozenset(),
         within_ms: int | None = None,
     ) -> None:
-        """``plan`` None: nothing happens. Steps end ``within_ms`` after the first program began."""
+        """Create a conductor; without a ``plan``, no faults happen.
+
+        Steps end ``within_ms`` milliseconds after the first program was started.
+        """
         self._plan = plan
         self._seed = seed
         self._records = records
@@ -48,17 +54,18 @@ class Conductor:
         self._within_ms = within_ms
         self._steps: Iterator[Step[Any]] = iter(())
         self._settling: Step[Any] | None = None
-        """A step whose consequences are not over yet."""
+        """The step whose consequences are not over yet; None if there is none."""
         self._settling_ms = 0
         self._ended_us: int | None = None
         self.begun_us: int | None = None
-        """When the first program was started."""
+        """Time in microseconds at which the first program was started."""
         self.simulation: Simulation | None = None
         self.taken: list[Step[Any]] = []
-        """The steps done; those that did not apply are left out."""
+        """The steps that were done, without those that did not apply."""
         self.told: list[str] = []
+        """Lines with the time of each step, including steps that did not apply."""
         self.restarts: list[str] = []
-        """Errors of programs that were started again, as their supervisor does."""
+        """Class names of the errors after which programs were started again."""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -90,7 +97,7 @@ class Conductor:
     # -- the faults ----------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Do what comes before the next wait."""
+        """Do the steps before the next wait."""
         if self._settling is not None:
             self._settling_ms += SETTLING_EVERY_MS
             if not self._settling.is_settled(self._world):
@@ -124,7 +131,7 @@ class Conductor:
         self._end()
 
     def _left_ms(self) -> int | None:
-        """Time until the last fault has to end."""
+        """Return the milliseconds until all faults must end; None for no limit."""
         if self._within_ms is None:
             return None
         return max(self._within_ms - int(self._elapsed_ms()), 0)
@@ -143,7 +150,7 @@ class Conductor:
         self.simulation.running.interrupt(at_us, action)
 
     def _end(self) -> None:
-        """End every fault: the test has a whole world for the rest."""
+        """End every fault, so that the rest of the test is free of faults."""
         assert self.simulation is not None
         self._tell("every fault ends")
         self._world.end_faults()
@@ -160,7 +167,10 @@ class Conductor:
     # -- programs that fail --------------------------------------------------------------------
 
     def _supervise(self, program: Program, error: BaseException) -> bool:
-        """Start a program again whose client gave up because of faults, as a supervisor does."""
+        """Restart a program that failed because of faults, as a supervisor would.
+
+        Return False if the failure is not attributed to faults.
+        """
         assert self.simulation is not None
         if not self.taken or not _is_of_a_client(error):
             return False
@@ -180,8 +190,10 @@ class Conductor:
 
 
 def _is_of_a_client(error: BaseException) -> bool:
-    """Return whether faults explain an error: one of the network or of a library, and none of
-    Python's own, which tells of a mistake in the program."""
+    """Return True if faults can explain an error, as it comes from the network or a library.
+
+    Other built-in exceptions of Python indicate a mistake in the program.
+    """
     if not isinstance(error, Exception):
         return False
     return isinstance(error, OSError) or type(error).__module__ != "builtins"

@@ -1,4 +1,4 @@
-"""The exploration of a user's test: its runs as engines take them."""
+"""The exploration of a user's test, and its runs as work for engines."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from .program_faults import Bounds
 
 
 class SettingsOfTest(NamedTuple):
-    """The thing explored: a test, and the seeds."""
+    """The settings of the exploration of a test."""
 
     test: str
     seed: int
-    """Of the first run; the others count up."""
+    """Seed of the first run; each further run adds one."""
     runs: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what has to be the same for an exploration to go on; the number of runs may
-        grow."""
+        """Return the settings that must be unchanged for the exploration to be resumed.
+
+        The number of runs may change.
+        """
         return {"test": self.test, "seed": self.seed}
 
 
 class ProgramExploration(Exploration):
-    """All that is known of the runs of a test so far."""
+    """The state of the exploration of a test: what its runs have found so far."""
 
     settings: SettingsOfTest
     runs_a_round: int = 40
@@ -52,7 +54,7 @@ class ProgramExploration(Exploration):
         return history.with_steps(list(map(parse_step, find.taken)))
 
     def reached_of(self, kind: str) -> list[str]:
-        """Return what runs reached of one kind, such as ``fault``."""
+        """Return the names of reached items of one kind, such as ``fault``."""
         before = f"{kind}: "
         return sorted(n.removeprefix(before) for n in self.reached if n.startswith(before))
 
@@ -62,7 +64,7 @@ class ProgramExploration(Exploration):
 
 @dataclass(frozen=True)
 class ProgramCampaign(Trials):
-    """Runs of one test."""
+    """Runs of one test, as work for an engine."""
 
     specs: Sequence[Trial]
     bounds: Bounds

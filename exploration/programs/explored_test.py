@@ -1,4 +1,4 @@
-"""A user's test, collected once by pytest, and run again and again under faults."""
+"""A user's test, collected once by pytest and run many times under faults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .conductor import Conductor, Endless
 from .program_faults import chosen_kinds
 
 REAL_LIMIT_S = 120.0
-"""Real time that one run of a test may take."""
+"""Maximum real time in seconds for one run of a test."""
 _TERMINATED = 143
 _PACKAGE = Path(__file__).parents[2]
 _TOLD_MAX = 4000
@@ -37,23 +37,23 @@ _ENDS = "RunsEnd"
 
 
 class Failure(NamedTuple):
-    """The failure of a run of a test."""
+    """The failure of one run of a test."""
 
     text: str
-    """In one line, whose begin is the same for failures of one kind."""
+    """Description in one line, which begins in the same way for failures of the same kind."""
     told: str
-    """The text of pytest about it."""
+    """pytest's report of the failure."""
     promise: str
-    """Name of the test, or ``RunsEnd``."""
+    """Name of the test, or ``RunsEnd`` for a test that does not end."""
 
     def violation(self, at_ms: float) -> Violation:
         return Violation(self.promise, self.text, at_ms)
 
 
 class ExploredTest:
-    """A test in a session of pytest; its module and wider fixtures are made once.
+    """A test in a pytest session; its module and its fixtures of a wider scope are set up once.
 
-    Raises ``UsageError`` if there is no such test, more than one, or one that cannot be explored.
+    Raises ``UsageError`` unless there is exactly one such test, which can be explored.
     """
 
     def __init__(self, test: str) -> None:
@@ -72,17 +72,17 @@ class ExploredTest:
         self.item.add_marker(pytest.mark.kafka_faults(self))
         self._sibling = pytest.Function.from_parent(
             self.item.parent, name="the next run", callobj=lambda: None
-        )  # what is wider than a test is kept for it
+        )  # as the next item, it keeps fixtures of a wider scope alive
         if "caplog" in self.item.fixturenames:
             self._level = logging.NOTSET
         self.spared: frozenset[str] = frozenset({async_tests.NAME} if self._is_program else ())
-        """Programs to which nothing is done: an async test itself."""
+        """Names of programs without faults: an async test itself."""
 
     # -- pytest --------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _quiet(self) -> Iterator[None]:
-        """Nothing is printed, and nothing logged that no fixture asks for."""
+        """Suppress all output within this context, and logging unless a fixture captures it."""
         before = logging.root.manager.disable
         logging.disable(self._level)
         try:
@@ -94,8 +94,8 @@ class ExploredTest:
             self._output.truncate()
 
     def _configure(self) -> Config:
-        # A program that failed may leave clients open, as a process does that ends. What warns of
-        # that is found by the collector in any run, and says nothing of that run.
+        # A failed program may leave clients open, as a killed process does. The garbage collector
+        # issues warnings about them in some later run, which has nothing to do with them.
         plugins = ["-p", "no:cacheprovider", "-p", "no:unraisableexception"]
         options = ["-s", "-q", *plugins, self.test]
         has_workers = importlib.util.find_spec("xdist") is not None
@@ -138,7 +138,7 @@ class ExploredTest:
         return item
 
     def _others(self, path: str) -> str:
-        """Name the tests that a file has."""
+        """Return the part of an error message that names the tests in a file."""
         names = [item.nodeid.partition("::")[2] for item in self._tests_of(path)]
         return f"; it has {', '.join(names[:12])}" if names else ""
 
@@ -170,7 +170,7 @@ class ExploredTest:
         return report
 
     def close(self) -> None:
-        """End the session: wider fixtures are torn down."""
+        """End the session and tear down the fixtures of a wider scope."""
         with self._quiet(), contextlib.suppress(Exception):
             self._session._setupstate.teardown_exact(None)
             self._config._ensure_unconfigure()
@@ -193,12 +193,12 @@ class ExploredTest:
 
     @property
     def waits_by_sleeping(self) -> bool:
-        """True if it is an async test, whose waits cannot be seen from outside."""
+        """True for an async test, whose waits cannot be seen from outside."""
         return self._is_program
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The faults that may come to it; ``UsageError`` for a mark that names others."""
+        """Kinds of faults permitted for the test; ``UsageError`` for unknown kinds in its mark."""
         mark = self.item.get_closest_marker("kafka_explore")
         given = {} if mark is None else mark.kwargs
         if (mark is not None and mark.args) or not {"only", "without"}.issuperset(given):
@@ -207,17 +207,20 @@ class ExploredTest:
 
     @property
     def name(self) -> str:
-        """Of its function."""
+        """Name of the test function."""
         return str(self.item.originalname)
 
     @property
     def case(self) -> str | None:
-        """Its id among those of a parametrized test; None if it is not parametrized."""
+        """Id of the test's case; None if the test is not parametrized."""
         callspec = getattr(self.item, "callspec", None)
         return None if callspec is None else str(callspec.id)
 
     def run(self, conductor: Conductor) -> Failure | None:
-        """Run it once; None if it passes. Raises ``UsageError`` if it is skipped."""
+        """Run the test once; return its failure, or None if it passes.
+
+        Raises ``UsageError`` if the test is skipped.
+        """
         self._failure, self._skipped, self._conductor = None, "", conductor
         pytest_plugin.forget(self.item)
         with self._quiet(), _limited():
@@ -234,9 +237,9 @@ class ExploredTest:
 
 
 def _prepared(arguments: list[str], plugin: object) -> Config:
-    """A configuration of pytest that has the plugin of this package."""
+    """Return a configuration of pytest with the plugin of this package."""
     config = _prepareconfig(arguments, [plugin])
-    if not config.pluginmanager.is_registered(pytest_plugin):  # an ini file has blocked it
+    if not config.pluginmanager.is_registered(pytest_plugin):  # blocked by an ini file
         config._ensure_unconfigure()
         config = _prepareconfig(arguments, [plugin, pytest_plugin])
     config._do_configure()
@@ -244,7 +247,7 @@ def _prepared(arguments: list[str], plugin: object) -> Config:
 
 
 def explored_test(test: str) -> ExploredTest:
-    """The test of this process, collected once; pytest looks for it in the current folder."""
+    """Return a test, which this process collects only once, in the current folder."""
     key = test, os.getcwd()
     found = _Collected.tests.get(key)
     if found is None:
@@ -254,7 +257,7 @@ def explored_test(test: str) -> ExploredTest:
 
 @contextlib.contextmanager
 def closed_at_the_end() -> Iterator[None]:
-    """The tests of this process are forgotten when this ends, and their wider fixtures end."""
+    """Close and forget all collected tests of this process at the end of this context."""
     try:
         yield
     finally:
@@ -272,7 +275,7 @@ class _Collected:
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    """End what goes on in here after a while."""
+    """Raise ``_RealEndless`` in this context if it takes longer than ``REAL_LIMIT_S``."""
     owner = threading.get_ident()
 
     def end() -> None:
@@ -304,15 +307,14 @@ def _failure_of(test: str, error: BaseException, told: str) -> Failure:
         return Failure(first, told, _ENDS)
     last, line = _place_of(error.__traceback__)
     if isinstance(error, AssertionError) and last == "checks":
-        return Failure(first, told, test)  # a problem says itself of which kind it is
+        return Failure(first, told, test)  # the message of a check already names the kind
     if isinstance(error, AssertionError):
         return Failure(f"{line or 'an assertion'} does not hold; {first}", told, test)
     return Failure(f"{type(error).__name__} at {line or 'the test'}; {first}", told, test)
 
 
 def _place_of(traceback: TracebackType | None) -> tuple[str, str]:
-    """Return where an error was raised: the name of the file, and the last line of the user's
-    code."""
+    """Return the name of the module that raised an error, and the last line of the user's code."""
     raised, line = "", ""
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -335,5 +337,5 @@ def _is_of_the_user(path: Path) -> bool:
 
 
 def _is_beside_the_package(path: Path) -> bool:
-    """Examples and tests of this package lie in its own folder in a checkout."""
+    """Return True for the examples and tests of a checkout, which are inside the package."""
     return path.relative_to(_PACKAGE).parts[0] in ("examples", "tests")

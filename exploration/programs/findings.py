@@ -1,4 +1,4 @@
-"""The report of the exploration of a test: its finds, made short, and how each is repeated."""
+"""The report of the exploration of a test: its shortened finds, and how to repeat them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _NAME_MAX = 60
 
 
 class ProgramFind(NamedTuple):
-    """A way in which a test fails, with the least that makes it do so."""
+    """A way in which a test fails, with the shortest history known to reproduce it."""
 
     signature: str
     runs: int
-    """The number of runs that fail in this way."""
+    """Number of runs that fail in this way."""
     history: FaultHistory
     text: str
-    """The words of the test, as the recorded run gives them."""
+    """Description of the failure in one line, from the recorded run."""
     told: str
-    """The text of pytest about it."""
+    """pytest's report of the failure."""
     outcome: Outcome
     shrink_runs: int
-    """0: it was not made shorter."""
+    """Number of runs that were needed to shorten the history; 0 if it was not shortened."""
 
     @property
     def name(self) -> str:
-        """For files."""
+        """Name for files."""
         words = re.sub(r"[^a-z]+", "-", self.signature.partition("; ")[0].lower()).strip("-")
         return words[:_NAME_MAX].strip("-")
 
 
 def find_of(exploration: ProgramExploration, signature: str, *, shrinks: bool) -> ProgramFind:
-    """Repeat the first run of a find, leave out what it does not need, and record the rest."""
+    """Return a find with the history of its first run, shortened if ``shrinks``, and recorded."""
     short = finding_of(exploration, signature, shrinks=shrinks)
     assert isinstance(short.history, FaultHistory)
     outcome, failure = short.history.outcome(records=True)
@@ -51,7 +51,7 @@ def find_of(exploration: ProgramExploration, signature: str, *, shrinks: bool) -
 
 
 def write_find(find: ProgramFind, folder: Path) -> list[Path]:
-    """Write a test that can be pasted, and the trace of the run; returns their paths."""
+    """Write a test for the user to paste, and the trace of the run; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     path = pasted_path(find, folder)
     history = find.history
@@ -66,12 +66,12 @@ def write_find(find: ProgramFind, folder: Path) -> list[Path]:
 
 
 def pasted_path(find: ProgramFind, folder: Path) -> Path:
-    """Return the place of the test that can be pasted."""
+    """Return the path of the test for the user to paste."""
     return folder / f"{find.name}.py"
 
 
 def summary(exploration: ProgramExploration) -> Iterator[str]:
-    """Lines about the runs."""
+    """Yield lines about the runs."""
     settings = exploration.settings
     hours = exploration.virtual_ms / 3_600_000
     figures = ", ".join(f"{count} {name}" for name, count in exploration.figures.items())
@@ -82,7 +82,7 @@ def summary(exploration: ProgramExploration) -> Iterator[str]:
 
 
 def find_lines(find: ProgramFind) -> Iterator[str]:
-    """Tell how a test fails, how often, and how that is repeated."""
+    """Yield lines about a find: how the test fails, how often, and how to repeat the failure."""
     yield f"fails in {find.runs} {'run' if find.runs == 1 else 'runs'}: {find.text}"
     steps = timed(find.history.steps or ())[:-1]
     made = f", made short in {find.shrink_runs} runs" if find.shrink_runs else ""
@@ -97,7 +97,7 @@ def write_report(
     path: Path,
     tell: Callable[[str], object],
 ) -> None:
-    """Write a page of Markdown with everything, also the test that can be pasted."""
+    """Write a Markdown page with all finds, including the tests for the user to paste."""
     lines = ["# Fault exploration of a test", "", *summary(exploration), "", "## Finds", ""]
     if not finds:
         lines += ["None: the test passes in every run.", ""]

@@ -1,4 +1,4 @@
-"""A find as a test: the user's own, under one seed and with the faults that make it fail."""
+"""A find as a test: the user's own test, under one seed and with the faults that make it fail."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .conductor import Conductor
 from .program_steps import EndFaults
 
 Timed = tuple[int, str]
-"""Milliseconds after the first program was started, and a step."""
+"""(milliseconds after the first program was started, line of a step)."""
 
 
 def under_faults(
     test: Callable[..., Any], *, seed: int, faults: Sequence[Timed], case: str | None = None
 ) -> Callable[..., Any]:
-    """Return a test like one with ``kafka_simulation``, under one seed and with these faults.
+    """Return a copy of a test with ``kafka_simulation`` that runs under a seed and with faults.
 
     ``faults`` are steps with their times, such as ``(643, "kill_program worker-1")``. ``case`` is
-    the id of the only case that is run of a parametrized test. Raises ``UsageError`` for a step
-    that is none, or times that go back.
+    the id of the only case of a parametrized test to run. Raises ``UsageError`` for an invalid
+    step, or for times that go back.
     """
     original = getattr(test, async_tests.ORIGINAL, test)
     if not isinstance(original, types.FunctionType):
@@ -58,7 +58,7 @@ def under_faults(
 
 @dataclass(eq=False)
 class _Faults:
-    """The same faults for each run of a test."""
+    """Applies the same faults to each run of a test."""
 
     seed: int
     steps: tuple[Step[Any], ...]
@@ -86,7 +86,7 @@ def _with_waits(faults: Sequence[Timed]) -> tuple[Step[Any], ...]:
 
 
 def timed(steps: Sequence[Step[Any]]) -> list[Timed]:
-    """Steps with their times; every fault ends behind them."""
+    """Return steps with their times, followed by a step that ends every fault."""
     found = []
     now_ms = 0
     for step in steps:
@@ -100,7 +100,7 @@ def timed(steps: Sequence[Step[Any]]) -> list[Timed]:
 def written_test(
     test: str, name: str, seed: int, steps: Sequence[Step[Any]], about: str, case: str | None
 ) -> str:
-    """Lines that a user pastes behind a test of this name: another test, which fails."""
+    """Return the source of a failing test, for a user to paste below the test ``name``."""
     of_case = "" if case is None else f"    case={json.dumps(case, ensure_ascii=False)},\n"
     lines = "".join(f'        ({at_ms}, "{line}"),\n' for at_ms, line in timed(steps))
     command = f"PYTHONHASHSEED=0 python -m pytest {test.partition('::')[0]} -k {name}_under_faults"

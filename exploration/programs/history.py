@@ -1,4 +1,4 @@
-"""A history of a user's test: its seed, and the faults that come to it."""
+"""A history of a user's test: its seed, and the faults that happen during the test."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from .explored_test import ExploredTest, Failure, explored_test
 from .program_faults import Bounds, drawn_faults
 
 _SHARE = 3
-"""Faults come in one part of so many of the time that a test takes; the rest is whole."""
+"""Faults end after this fraction (1/3) of the time that a test takes; the rest has no faults."""
 _WITHIN_MAX_MS = 60_000
 _WITHIN_MIN_MS = 500
 
 
 @dataclass(frozen=True)
 class FaultHistory:
-    """A test under a seed, and what happens to it."""
+    """A test under a seed, and the steps that are done to it."""
 
     test: str
-    """As pytest names it, from the folder in which the command runs."""
+    """Id of the test in pytest, relative to the folder in which the command runs."""
     seed: int
     steps: tuple[Step[Any], ...] | None = None
-    """None: those that the seed draws."""
+    """Steps to do; None for steps drawn from the seed."""
     bounds: Bounds | None = None
-    """None: they are found out first, if the seed is to draw."""
+    """Bounds for drawn steps; None to determine them by a run without faults when needed."""
 
     @property
     def command(self) -> str:
-        """The command that repeats it in a shell."""
+        """Shell command that repeats the history."""
         words = f"fakekafka explore replay {shlex.quote(self.test)} --seed {self.seed}"
         if self.steps is None:
             return words
@@ -54,7 +54,10 @@ class FaultHistory:
     def outcome(
         self, trace: str | None = None, *, records: bool = False
     ) -> tuple[Outcome, Failure | None]:
-        """Run it, recorded or as the bounds say; also what pytest tells of a failure."""
+        """Run the history; return its outcome, and the failure of the test or None.
+
+        The run is recorded if ``trace`` or ``records`` is given, otherwise as the bounds say.
+        """
         explored = explored_test(self.test)
         bounds = self.bounds
         if bounds is None and self.steps is None:
@@ -101,7 +104,7 @@ def _outcome_of(
 
 
 def _reached(conductor: Conductor) -> set[str]:
-    """Return what is new of a run: faults, pairs of them, and what programs told."""
+    """Return the items that a run reached: faults, pairs of faults, restarts, and program notes."""
     verbs = [step.verb for step in conductor.taken if step.verb != "wait"]
     reached = {f"fault: {verb}" for verb in verbs}
     reached |= {f"pair: {one}, {other}" for one, other in itertools.pairwise(verbs)}
@@ -116,13 +119,13 @@ def _reached(conductor: Conductor) -> set[str]:
 
 
 def bounds_of(test: str, seed: int) -> Bounds:
-    """Run a test without faults, and say what that tells about runs with some.
+    """Run a test without faults to determine the bounds for runs with faults.
 
-    It runs without a recording if that does not make it fail. Raises ``UsageError`` if it fails
+    The test runs without a recording unless that makes it fail. Raises ``UsageError`` if it fails
     without faults, or starts no program.
     """
     explored = explored_test(test)
-    _ = explored.kinds  # refuses names of no fault
+    _ = explored.kinds  # raises for names of unknown faults
     for records in (False, None):
         conductor = Conductor(None, seed=seed, records=records, spared=explored.spared)
         failure = explored.run(conductor)

@@ -1,4 +1,4 @@
-"""Faults that may come to a test next, from what its cluster and its programs are like."""
+"""The faults that may happen next in a test, chosen by the state of its cluster and programs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ T = TypeVar("T")
 Drawn = Iterator[Step[Any]]
 
 _FIRST_MS = 60
-"""No fault comes before a service has connected: one that cannot begin ends, as it should."""
+"""Earliest fault in milliseconds. Programs should have connected by then, as a service that cannot
+start rightly ends."""
 _COUNTS = (1, 5)
 _PAUSES_MS = (0, 50, 200, 500, 1000, 4000)
 _DOWN_MS = (0, 200, 500, 3000, 12_000)
@@ -46,14 +47,14 @@ _NEAR_MS = (-150, 150)
 
 
 class Bounds(NamedTuple):
-    """Facts of a run without faults that bound those with."""
+    """Bounds for runs with faults, determined by a run without faults."""
 
     within_ms: int
-    """Faults end so long after the first program began."""
+    """Milliseconds from the start of the first program until all faults end."""
     records: bool | None
-    """None: as the test says; False: without recording, which is faster."""
+    """None to record as the test requests; False not to record, which is faster."""
     noted_ms: tuple[int, ...] = ()
-    """When something was noted, after the first program began."""
+    """Times of notes by programs, in milliseconds from the start of the first program."""
 
 
 def _episode(
@@ -64,7 +65,10 @@ def _episode(
     *,
     is_sure: bool = False,
 ) -> Choose[ProgramWorld]:
-    """A fault that ends after a while; if that is not sure, now and then something else ends it."""
+    """Return a choice of a fault that ends after a while.
+
+    Unless ``is_sure``, the fault is sometimes left for another step to end.
+    """
 
     def choose(world: ProgramWorld, rng: random.Random) -> Drawn:
         picked = pick(world, rng)
@@ -88,7 +92,7 @@ def _any_of(
 
 
 def _broker_of_interest(world: ProgramWorld, rng: random.Random, among: list[int]) -> int | None:
-    """A broker, most often one that leads a partition of the test's topics."""
+    """Return a broker, most often one that leads a partition of the test's topics."""
     leaders = sorted(
         {
             view.leader
@@ -180,7 +184,7 @@ def _set_broker_clock_rate(world: ProgramWorld, rng: random.Random) -> Drawn:
 
 
 def _move_partition(world: ProgramWorld, rng: random.Random) -> Drawn:
-    """A partition gets other brokers for its replicas, or the same in another order."""
+    """Reassign a partition to other brokers, or to the same brokers in another order."""
     views = [view for view in world.partitions() if not view.topic.startswith("__")]
     if views:
         view = rng.choice(views)
@@ -257,18 +261,21 @@ FAULTS: Choices = {
     "move_partition": (2, _move_partition),
     "elect_preferred": (1, _elect),
 }
-"""Every fault, with its weight. A new one comes last: the plans in which it is off stay as they
-were."""
+"""Every fault, with its weight. New ones are added at the end, so that plans in which they are off
+do not change."""
 _UNDONE = frozenset(
     {"restart_program", "resume_program", "start_broker", "start_zookeeper", "thaw_broker", "heal"}
 )
 KINDS: tuple[str, ...] = tuple(name for name in FAULTS if name not in _UNDONE)
-"""Those that do harm; a test can be spared some."""
+"""Names of the faults that do harm, which a test can select or exclude."""
 
 
 def _first_ms(bounds: Bounds, rng: random.Random) -> int:
-    """Draw when a plan begins: about when something was noted without faults, or soon, as work is
-    most often done soon after the programs have begun."""
+    """Draw the time in milliseconds at which a plan begins.
+
+    It is close to a note of the run without faults, or early, as most work is done soon after the
+    programs were started.
+    """
     latest_ms = max(bounds.within_ms // 2, _FIRST_MS)
     if bounds.noted_ms and rng.random() < _NOTES_OFTEN:
         near_ms = rng.choice(bounds.noted_ms) + rng.randint(*_NEAR_MS)
@@ -277,9 +284,9 @@ def _first_ms(bounds: Bounds, rng: random.Random) -> int:
 
 
 def chosen_kinds(only: Collection[str] | None, without: Collection[str]) -> frozenset[str]:
-    """The faults of a test whose mark ``kafka_explore`` has these arguments.
+    """Return the kinds of faults for a test whose mark ``kafka_explore`` has these arguments.
 
-    Raises ``UsageError`` for a name that is no fault, and if none is left.
+    Raises ``UsageError`` for the name of an unknown fault, or if no fault is left.
     """
     for name in (*(only or ()), *without):
         if name not in KINDS:
@@ -296,7 +303,7 @@ def chosen_kinds(only: Collection[str] | None, without: Collection[str]) -> froz
 def drawn_faults(
     world: ProgramWorld, seed: int, bounds: Bounds, kinds: frozenset[str]
 ) -> Iterator[Step[Any]]:
-    """Draw what happens to a test; whoever takes a step does it before asking for the next."""
+    """Yield the steps of a plan; the caller must do each step before it asks for the next."""
     rng = random.Random(f"faults-{seed}")
     yield steps.Wait(_first_ms(bounds, rng))
     choices = {name: choice for name, choice in FAULTS.items() if name in kinds | _UNDONE}

@@ -1,4 +1,4 @@
-"""Steps of programs, beside those of their cluster."""
+"""Steps that affect programs, in addition to those for any cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KillProgram(Step[ProgramWorld]):
 
 
 class RestartProgram(Step[ProgramWorld]):
-    """A program that was killed is started again."""
+    """Starts a killed program again."""
 
     program: str
 
@@ -33,7 +33,7 @@ class RestartProgram(Step[ProgramWorld]):
 
 
 class PauseProgram(Step[ProgramWorld]):
-    """A program stands still, as in a long garbage collection."""
+    """Pauses a program, as a long garbage collection does."""
 
     program: str
 
@@ -56,7 +56,7 @@ class ResumeProgram(Step[ProgramWorld]):
 
 
 class ShiftClock(Step[ProgramWorld]):
-    """The wall clock of a program's machine is set forward, or back."""
+    """Shifts the wall clock of a program's machine forward or back."""
 
     program: str
     ms: int
@@ -69,7 +69,7 @@ class ShiftClock(Step[ProgramWorld]):
 
 
 class IsolateProgram(Step[ProgramWorld]):
-    """A program reaches nothing and none until the network is healed."""
+    """Cuts a program off from all machines until the network is healed."""
 
     program: str
 
@@ -82,7 +82,7 @@ class IsolateProgram(Step[ProgramWorld]):
 
 
 class CutProgram(Step[ProgramWorld]):
-    """Nothing comes that a program sends a broker, or that it is sent, or both."""
+    """Cuts the connection from a program to a broker, from the broker to it, or both."""
 
     program: str
     broker: str
@@ -101,7 +101,7 @@ class CutProgram(Step[ProgramWorld]):
 
 
 class SlowProgram(Step[ProgramWorld]):
-    """Messages of a program to a broker take longer, and the answers, too."""
+    """Adds latency to the messages between a program and a broker, in both directions."""
 
     program: str
     broker: str
@@ -117,7 +117,7 @@ class SlowProgram(Step[ProgramWorld]):
 
 
 class AddProgram(Step[ProgramWorld]):
-    """Another program is started that does what this one does."""
+    """Starts another program with the same function and arguments as an existing one."""
 
     program: str
 
@@ -132,8 +132,8 @@ class AddProgram(Step[ProgramWorld]):
 
 
 class MovePartition(Step[ProgramWorld]):
-    """A partition is reassigned, while nothing else goes on: that its last replica in sync is
-    dropped is Kafka's own way to lose it."""
+    """Reassigns a partition, but only while nothing is broken, as Kafka itself may otherwise drop
+    the last in-sync replica."""
 
     where: TopicPartition
     replicas: tuple[int, ...]
@@ -147,14 +147,14 @@ class MovePartition(Step[ProgramWorld]):
         return True
 
     def is_settled(self, world: ProgramWorld) -> bool:
-        """Return whether it was moved, or refused."""
+        """Return True once the partition was moved, or the request was refused."""
         _, answer = world.requests[-1]
         view = world.simulation.partition(*self.where)
         return answer.done and not view.adding and not view.removing
 
 
 class EndFaults(Step[ProgramWorld]):
-    """Every fault ends: brokers and programs run, the network is whole."""
+    """Ends every fault: brokers and programs run, and the network is healed."""
 
     def do(self, world: ProgramWorld) -> bool:
         world.end_faults()

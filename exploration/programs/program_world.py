@@ -1,4 +1,4 @@
-"""The cluster and the programs of a test, and what has been done to them so far."""
+"""The cluster and the programs of a test, with the faults that they have been subject to so far."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from ..world import World
 
 
 def _alive_min(brokers: int) -> int:
-    """Brokers that stay: more than half, but the only ones of a cluster of one or two may go."""
+    """Return the minimum number of live brokers: a majority, or 0 for one or two brokers."""
     return brokers // 2 + 1 if brokers > 2 else 0
 
 
 class ProgramWorld(World):
-    """A world with programs."""
+    """A world that also has programs."""
 
     def __init__(self, simulation: Simulation, spared: frozenset[str] = frozenset()) -> None:
         super().__init__(simulation, _alive_min(len(simulation.broker_ids)))
         self.programs: dict[str, Program] = {}
-        """Those that the test has started, by name."""
+        """Programs that the test or a step has started, by name."""
         self.spared: frozenset[str] = spared
-        """Programs to which nothing is done: the test itself."""
+        """Names of programs without faults: an async test itself."""
         self.killed: set[str] = set()
-        """Programs that a step has killed, and none has started again."""
+        """Programs that a step has killed and no step has restarted."""
         self.joined: int = 0
         self.slowed: list[tuple[str, str]] = []
-        """Links with another latency: source and target."""
+        """(source, target) links with added latency."""
 
     def mortal(self) -> list[int]:
         able = [broker for broker in self.alive() if broker not in self.paused]
@@ -36,11 +36,11 @@ class ProgramWorld(World):
         return ProgramHandle(self.simulation.running, self.programs[name])
 
     def reachable(self) -> list[str]:
-        """Programs whose network may be cut."""
+        """Return the programs whose network may be cut."""
         return [name for name in self.programs if name not in self.spared]
 
     def struck(self) -> list[str]:
-        """Programs that run, and for whose end the test does not wait: these may be killed."""
+        """Return the programs that may be killed: running ones that the test does not wait for."""
         return [
             name
             for name in self.reachable()
@@ -50,15 +50,17 @@ class ProgramWorld(World):
         ]
 
     def scaled(self) -> list[str]:
-        """Programs of which the test runs several, so that one more may come. None comes while the
-        test waits for something, as it may count them."""
+        """Return the programs that may get another instance, as the test runs several of them.
+
+        None while the test waits for a condition, which may depend on their number.
+        """
         if self.simulation.running.waits_for_condition:
             return []
         mains = [self.programs[name].call[0] for name in self.reachable()]
         return [name for name in self.struck() if mains.count(self.programs[name].call[0]) > 1]
 
     def end_faults(self) -> None:
-        """End every fault that is on."""
+        """End every fault of the cluster and of the programs."""
         super().end_faults()
         for source, target in self.slowed:
             self.simulation.network.restore(source, target)

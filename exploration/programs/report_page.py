@@ -1,4 +1,4 @@
-"""The report of the exploration of a test as one HTML page."""
+"""The report of the exploration of a test as a single HTML page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _TRIED = (
     ("restart", "Errors after which a program was started again"),
     ("note", "What programs noted, numbers left out"),
 )
-"""Kinds of what runs reached, and how each is headed."""
+"""(kind of reached items, heading) pairs."""
 
 
 def write_page(
     exploration: ProgramExploration, finds: Sequence[ProgramFind], path: Path, finds_folder: Path
 ) -> None:
-    """Write what ``findings.write_report`` writes, with the steps of each find."""
+    """Write the content of ``findings.write_report``, with the steps of each find."""
     parts = [*_counts(exploration, finds), *_finds(finds, finds_folder), *_tried(exploration)]
     title = f"Fault exploration of {exploration.settings.test}"
     path.write_text(page(title, summary(exploration), parts), encoding="utf-8")
@@ -51,7 +51,7 @@ def _finds(finds: Sequence[ProgramFind], folder: Path) -> Iterator[str]:
 
 
 def _find(find: ProgramFind, folder: Path) -> Iterator[str]:
-    """The story of a find: what the test says, what was done to it, and how it is repeated."""
+    """Yield HTML about a find: the failure of the test, the faults, and how to repeat it."""
     runs = f"{find.runs:,} {'run' if find.runs == 1 else 'runs'}"
     yield '<article class="unknown">'
     yield f"<h3>{escaped(find.signature)}</h3>"

@@ -1,1 +1,1 @@
-"""Targets: what is built for a seed, what may happen to it, and how it is healed and judged."""
+"""Targets: the worlds built for seeds, the steps that may be drawn, their healing and promises."""

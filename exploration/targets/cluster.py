@@ -1,4 +1,4 @@
-"""A cluster under load: whole after its faults, with all that it promised to keep."""
+"""The target of a cluster under load, which must recover from all faults and keep its promises."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ REPLICATION: tuple[type[Invariant], ...] = (
     LegalTransitions,
     ControllerKnowsZookeeper,
 )
-"""The promises of every cluster while it runs."""
+"""Promises that are checked in every target while it runs."""
 
 
 class LoadedCluster(Target):
-    """Producers with ``acks=all`` and a consumer, and every fault."""
+    """A cluster with producers that use ``acks=all`` and a consumer, subject to every fault."""
 
     name = "cluster"
     draws: Draws = Draws(FAULTS, (3, 18), (0, 1, 10, 200, 1000, 1000, 4000, 8000), UNDONE)

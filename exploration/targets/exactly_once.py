@@ -1,4 +1,4 @@
-"""An application that copies records in transactions: the output is the input, exactly once."""
+"""The target of an application that copies records in transactions, each exactly once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .cluster import REPLICATION
 from .target import Target
 
 HEALED_MS = 240_000
-"""Virtual time that a healed cluster has to finish."""
+"""Virtual time in milliseconds for the application to finish on the healed cluster."""
 
 
 class ExactlyOnce(Target):
-    """Every record of the input is in the output, once and in its order."""
+    """An application whose output must contain each input record exactly once and in order."""
 
     name = "exactly-once"
     draws: Draws = Draws(CHOICES, (6, 14), always=frozenset({"start"}))
@@ -90,8 +90,8 @@ class ExactlyOnce(Target):
             steps.Thaw(broker).do(world)
         end_ms = simulation.now_ms + patience_ms
         while simulation.now_ms < end_ms and world.differences():
-            world.mend_brokers()  # one may still be shutting down
+            world.mend_brokers()  # again, as a broker may still have been shutting down
             simulation.run_for(2000)
-        if not world.differences():  # nothing may come twice later
+        if not world.differences():  # give duplicates time to appear
             simulation.run_for(20_000)
         return True

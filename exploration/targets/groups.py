@@ -1,4 +1,4 @@
-"""Groups whose members come, go and die, and so do brokers."""
+"""The targets of consumer groups whose members join, leave and die, as brokers do."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from .target import Target
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 SERVER_ASSIGNORS = ("uniform", "range")
 KEEPING_VERSIONS = ("2.8", "3.9")
-"""Those that lose no replicated record when brokers die; older ones may (KIP-101, KIP-279)."""
+"""Releases whose brokers may be killed without the loss of replicated records, which older ones may
+lose (KIP-101, KIP-279)."""
 _HEALED_MS = 300_000
 
 
 class ClassicGroups(Target):
-    """A group of the classic protocol."""
+    """A group that uses the classic protocol."""
 
     name = "groups"
     draws: Draws = Draws(
@@ -87,7 +88,7 @@ class ClassicGroups(Target):
         for broker_id in world.down():
             simulation.broker(broker_id).start()
         simulation.run_for(30_000)
-        # A static member whose place was not released when it came is none any more.
+        # A static member fails if its place was not released yet when it joined.
         world.members = [m for m in world.members if m.membership.failure is None]
         if not world.members:
             world.join(world.free_name(), 500, None)
@@ -102,7 +103,7 @@ class ClassicGroups(Target):
 
 
 class ConsumerGroups(ClassicGroups):
-    """A group of the consumer protocol (KIP-848)."""
+    """A group that uses the consumer protocol (KIP-848)."""
 
     name = "consumer-groups"
     has_consumer_protocol = True

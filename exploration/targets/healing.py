@@ -1,4 +1,4 @@
-"""Healing the cluster of a history, as an operator would, until it is whole."""
+"""Healing the cluster of a history, as an operator would, until it has recovered."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from .target import Target
 
 SETTLE_MS = 400_000
-"""Virtual time a healed cluster has to be whole again: producers may retry for 120 s of it."""
+"""Virtual time in milliseconds for a cluster to recover; producers may retry for 120 s of it."""
 _LOAD_AFTER_HEALING_MS = 3000
 
 
 class Healing:
-    """Undoes every fault and waits; helps where Kafka needs an operator."""
+    """Undoes every fault and waits for recovery; helps where Kafka needs an operator."""
 
     def __init__(self, target: Target, load: Load) -> None:
         self._target = target
@@ -29,21 +29,23 @@ class Healing:
         self._load = load
         self._known = target.known
         self._mended: set[int] = set()
-        """Brokers that were started at the end."""
-        self._helped: dict[str, tuple[str, str]] = {}  # promise -> what was lacking, its name
+        """Brokers that were started during the healing."""
+        self._helped: dict[str, tuple[str, str]] = {}  # promise -> (what was lacking, its name)
         self._missed = "KAFKA-1120"
         self._controller_moves = 0
-        """The number of times the controller was moved because of brokers that it had missed."""
+        """Number of controller moves for brokers whose restart the controller had missed."""
         self.restarted: set[TopicPartition] = set()
-        """Partitions for whose sake their leader was restarted."""
+        """Partitions whose leader was restarted to change their ISR."""
         self._restarted_followers: set[int] = set()
-        """Brokers that were restarted because they copied no more."""
+        """Brokers that were restarted because their fetchers had stopped."""
         self.relieved: set[TopicPartition] = set()
-        """Partitions for whose sake the controller was moved."""
+        """Partitions for which the controller was moved."""
 
     def run(self) -> bool:
-        """Undo every fault, as an operator would, and wait until the cluster is whole; whether it
-        became so. Where an operator had to help, the promise was broken, which is told."""
+        """Undo every fault and wait until the cluster has recovered; return True if it has.
+
+        If the help of an operator was needed, the promise counts as broken and is reported.
+        """
         simulation = self._simulation
         self._world.end_faults()
         simulation.run_for(_LOAD_AFTER_HEALING_MS)
@@ -73,8 +75,10 @@ class Healing:
         return lacking is None
 
     def _note_help(self, name: str) -> None:
-        """Note that an operator helps, and how the reason is called: what helped last for a promise
-        is what it was broken by."""
+        """Record that an operator helps, with the name of the reason.
+
+        The last reason recorded for a promise counts as the one that broke it.
+        """
         lacking = self._target.lacking()
         if lacking is not None:
             self._helped[lacking[0]] = (lacking[1], name)
@@ -84,47 +88,49 @@ class Healing:
         for broker_id, process in simulation.processes.items():
             handle = simulation.broker(broker_id)
             disk = process.spec.disk
-            if disk.offline_dirs and handle.is_alive:  # what was in them is found at the next start
+            if disk.offline_dirs and handle.is_alive:  # it finds their content at the next start
                 if handle.state == "running":
                     handle.begin_shutdown()
                 continue
             if not handle.is_alive:
                 self._world.repair(broker_id)
-                if broker_id in self._mended:  # it ended by itself
+                if broker_id in self._mended:  # it halted or was shut down again
                     self._discard_cut_partitions(broker_id, disk)
                 self._mended.add(broker_id)
                 handle.start(wait=False)
 
     def _discard_cut_partitions(self, broker_id: int, disk: Any) -> None:
-        """Help a broker of 0.10 that holds more than a leader that has cut its log (KIP-101).
+        """Help a broker of 0.10 that has more records than a leader that truncated (KIP-101).
 
-        It ends itself at each start, because it may not cut what it has
-        (``ReplicaFetcherThread.handleOffsetOutOfRange``)."""
+        Such a broker halts after each start, because it must not truncate its own log
+        (``ReplicaFetcherThread.handleOffsetOutOfRange``).
+        """
         if self._simulation.behaviour.truncation != "high_watermark":
-            return  # it was shut down here, to be helped otherwise
+            return  # the healing itself shut it down, for another kind of help
         for where in sorted(self._known.notes):
             if broker_id not in self._stored_isr(where) and disk.stored(where) is not None:
                 disk.delete_log(where)
                 self._note_help("KIP-101 (divergence)")
 
     def _stored_isr(self, where: TopicPartition) -> list[int]:
-        """The ISR that ZooKeeper has."""
+        """Return the ISR stored in ZooKeeper."""
         path = znode_paths.topic_partition_state_path(where)
         isr: list[int] = json.loads(self._simulation.zookeeper.get(path) or b"{}").get("isr", [])
         return isr
 
     def _relieve_controller(self) -> None:
-        """Have the controller move where Kafka needs that, as operators did.
+        """Move the controller to another broker where Kafka needs that, as operators did.
 
-        It cannot create what is there: it lost the answer to its write, and takes the partition
-        for a new one (``PartitionStateMachine.initializeLeaderAndIsrForPartition``). And before
-        brokers had epochs it missed that a broker had gone and come, and told it nothing
+        One reason is a partition that the controller considers new because it lost the answer to
+        its write, and cannot create as its znode exists
+        (``PartitionStateMachine.initializeLeaderAndIsrForPartition``). The other, before broker
+        epochs, is that the controller missed the restart of a broker and sent it no state
         (KAFKA-1120).
         """
         simulation = self._simulation
         if simulation.controller.id is None:
             return
-        # 0.10.1 tells brokers who lives after it has told them whom to follow (KAFKA-4443).
+        # 0.10.1 announces the live brokers only after the leaders to follow (KAFKA-4443).
         needed = 1 if simulation.behaviour.failover_announces_brokers_first else 2
         if not simulation.behaviour.broker_epochs and self._controller_moves < needed:
             if not self._controller_moves and self._follows_nobody():
@@ -144,8 +150,10 @@ class Healing:
                     return
 
     def _follows_nobody(self) -> bool:
-        """Return whether a broker was told to follow one of whom it had not heard: until 0.10.1 it
-        makes the log, and forgets the rest."""
+        """Return True if a broker was told to follow a leader unknown to it.
+
+        Until 0.10.1, such a broker creates the log and ignores the rest of the request.
+        """
         if self._simulation.behaviour.failover_announces_brokers_first:
             return False
         return any(
@@ -155,13 +163,13 @@ class Healing:
         )
 
     def _relieve_partitions(self) -> None:
-        """Give partitions a leader that lost theirs because a reassignment dropped it.
+        """Elect leaders for partitions whose leader was dropped by a reassignment.
 
         ``KafkaController.updateCurrentReassignment`` stops replicas that an earlier request was
-        adding and a later one does not want, even when one of them leads, or when nobody else is
-        in sync. The partition then has no leader, but counts as online: no election comes, until
-        the controller moves. Where the ISR names dropped replicas only, no election helps as long
-        as these live, not even an unclean one
+        adding and a later one omits, even if one of them leads or no other replica is in sync. The
+        partition then has no leader but counts as online, so no election takes place until the
+        controller moves. If the ISR consists of dropped replicas, no election succeeds while they
+        are alive, not even an unclean one
         (``PartitionStateMachine.collectUncleanLeaderElectionState``).
         """
         simulation = self._simulation
@@ -182,7 +190,10 @@ class Healing:
                 return
 
     def _elect_without(self, where: TopicPartition, brokers: tuple[int, ...]) -> None:
-        """Elect from outside the ISR while its brokers are down; what the leader lacks is lost."""
+        """Elect a leader outside the ISR while the ISR's brokers are down.
+
+        Records that the new leader lacks are lost.
+        """
         simulation = self._simulation
         self._note_help("dropped in sync")
         for broker_id in brokers:
@@ -205,11 +216,11 @@ class Healing:
             self._known.note(where, end, "dropped in sync")
 
     def _relieve_high_watermarks(self) -> None:
-        """Write to partitions whose high watermark a follower was told while it did not listen.
+        """Write to partitions in which a follower missed the last high watermark.
 
-        A follower that is about to truncate ignores what the answer to an earlier fetch says of
-        the partition, and the leader takes it for told (docs/kafka/fetch-sessions.md#answers).
-        The next record brings the high watermark along.
+        A follower that is about to truncate ignores a partition in the response to an earlier
+        fetch, while the leader considers the high watermark delivered
+        (docs/kafka/fetch-sessions.md#answers). The next record brings the high watermark with it.
         """
         flags = self._simulation.behaviour
         if not flags.fetch_sessions or flags.truncation != "leader_epoch":
@@ -223,12 +234,12 @@ class Healing:
                     self._simulation.produce(topic, b"relief", partition=view.partition)
 
     def _relieve_leaders(self) -> None:
-        """Restart a leader that changes its ISR no more until it hears of another leader epoch.
+        """Restart a leader that cannot change its ISR until it gets a new leader epoch.
 
-        It knows an older version of its partition than ZooKeeper has: the ISR was written, and the
-        answer to that was lost. A later controller tells it the same epoch: before 2.7 each of its
-        writes fails (KAFKA-2729), since then its change counts as under way. So does a change that
-        was refused for good by a controller that was none any more
+        The leader knows an older version of the partition's state than ZooKeeper, because its ISR
+        was written but the answer was lost, and a later controller sends it the same epoch. Before
+        2.7, each of its writes fails (KAFKA-2729); since then, its change counts as pending for
+        ever. The same happens to a change that a former controller has finally refused
         (docs/kafka/isr.md#changes-through-the-controller).
         """
         for topic in self._world.topics():
@@ -243,7 +254,7 @@ class Healing:
                 flags = self._simulation.behaviour
                 updater = partition.context.isr_updater
                 if isinstance(updater, AlterIsrManager) and where in updater.pending:
-                    continue  # it asks, and will hear
+                    continue  # its request is under way, and will be answered
                 if partition.partition_epoch < self._simulation.zookeeper.stat(path).version:
                     name = "unanswered AlterIsr" if flags.alter_isr else "KAFKA-2729"
                 elif flags.alter_isr and partition.pending_isr is not None:
@@ -256,13 +267,13 @@ class Healing:
                 return
 
     def _relieve_fetchers(self) -> None:
-        """Restart a broker that copies no more, as its log differs from its leader's (KIP-320).
+        """Restart a broker that stopped fetching as its log differs from its leader's (KIP-320).
 
-        It missed that its leader led no more for a while and cut its log. What the leader sends
-        since then begins inside a batch of the leader, below the end of the broker's own log. The
-        append fails (``Log.append``), and until 2.2 the thread ends with all its partitions
-        (``AbstractFetcherThread.processFetchRequest``). No request of the same leader epoch starts
-        another one.
+        The broker missed that its leader did not lead for a while, and that the leader truncated
+        its log meanwhile. The leader's responses then begin with a batch that starts below the end
+        of the broker's own log. The append fails (``Log.append``), and until 2.2 the fetcher thread
+        ends with all its partitions (``AbstractFetcherThread.processFetchRequest``). No request of
+        the same leader epoch starts another thread.
         """
         flags = self._simulation.behaviour
         if flags.fetch_epoch_fencing or not flags.epoch_cache:
@@ -279,7 +290,8 @@ class Healing:
                 return
 
     def _differs_from_leader(self, broker_id: int, where: TopicPartition) -> bool:
-        """Return whether a log goes on in its last epoch after its leader has ended that."""
+        """Return True if a broker's log has records in its last epoch beyond that epoch's end in
+        the leader's log."""
         leader = self._world.leader(*where)
         own = self._world.hosted(broker_id, where)
         its = None if leader is None else self._world.hosted(leader, where)

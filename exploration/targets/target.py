@@ -1,4 +1,4 @@
-"""The common part of targets: a world of a seed, what may happen to it, and its promises."""
+"""The base of targets: the world of a seed, the steps that may be drawn, and its promises."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..worlds.load import Load
 
 
 class Target(ABC):
-    """The thing that is attacked and judged.
+    """A system that is attacked and checked.
 
-    First come the steps, while the invariants watch: that is the safety phase. Then ``heal`` ends
-    the faults and waits for the validations: the liveness phase.
+    In the safety phase, steps are done while the invariants watch. In the liveness phase, ``heal``
+    ends the faults and waits for the validations to hold.
     """
 
     name: ClassVar[str]
@@ -41,18 +41,17 @@ class Target(ABC):
         trace: bool = False,
         only: Collection[str] | None = None,
     ) -> None:
-        """``trace`` records the run; ``only`` names the promises that are looked at."""
+        """Build the world; ``trace`` records the run, and ``only`` names the promises to check."""
 
     @classmethod
     def shape_of(cls, seed: int) -> Hashable:
-        """Return who is there in the world of a seed: steps of worlds with one shape fit each
-        other."""
+        """Return the shape of a seed's world: steps fit any other world of an equal shape."""
         return cls.name
 
     def _judge(
         self, world: World, watch: Watch, load: Load | None, only: Collection[str] | None
     ) -> None:
-        """Have the invariants watch from now on."""
+        """Create the invariants, which watch the world from now on."""
         simulation = world.simulation
         self.world, self.watch = world, watch
         watch.is_alive = lambda broker: simulation.processes[broker].is_alive
@@ -70,9 +69,9 @@ class Target(ABC):
         self._awaited = [one(scene) for one in self.promises if issubclass(one, Validation)]
 
     def lacking(self) -> tuple[str, str] | None:
-        """The first validation that does not hold yet, and what is lacking; None when all hold.
+        """Return the first validation that does not hold yet, with the reason; None if all hold.
 
-        A cluster without its brokers cannot be asked for the rest, so the order counts.
+        The order matters, as most validations cannot be checked until all brokers run.
         """
         for validation in self._awaited:
             text = validation.lacking()
@@ -81,25 +80,25 @@ class Target(ABC):
         return None
 
     def watching(self) -> contextlib.AbstractContextManager[object]:
-        """Note what has to be seen on the way, as long as this is entered."""
+        """Note within this context the events that explain Kafka's own violations."""
         return self.known.noting()
 
     @abstractmethod
     def heal(self) -> bool:
-        """End every fault and wait; whether all validations hold in the end."""
+        """End every fault and wait; return True if the world can be judged by ``Invariant.end``."""
 
     def end(self) -> list[Violation]:
-        """Heal, and say which promises were broken."""
+        """Heal the world, and return all violations."""
         if self.heal():
             for invariant in self.invariants:
                 invariant.end()
         return self.found.violations()
 
     def tell_lacking(self, promise: str, text: str, known: str = "") -> None:
-        """The cluster did not recover by itself, or not at all."""
+        """Record that the cluster did not recover, or not without help."""
         if any(one.name() == promise for one in self.invariants):
             self.found.tell(promise, text, known=known)
 
     @abstractmethod
     def figures(self) -> dict[str, int]:
-        """Return how much happened."""
+        """Return counts of what happened, by name, for the report."""

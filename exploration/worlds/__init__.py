@@ -1,1 +1,1 @@
-"""Worlds that are attacked: clusters with their clients, and the steps that concern these."""
+"""The worlds of targets: clusters with clients, and the steps that affect these clients."""

@@ -1,13 +1,13 @@
-"""An application that consumes, transforms and produces exactly once.
+"""The world of an application that consumes, transforms and produces exactly once.
 
-Brokers die while records are copied from one topic to another, those among them that coordinate the
-transactions and the group; a second application takes the transactional id over now and then. At
-the end readers of committed records have to find every record of the input in the output, once and
-in its order.
+Records are copied from one topic to another while brokers die, including the coordinators of the
+transactions and of the group. Now and then, another application takes over the transactional id. At
+the end, readers of committed records must find every input record in the output, exactly once and
+in order.
 
-One thing is excepted, because Kafka has it too (docs/kafka/groups-and-transactions.md): a broker
-that does not know yet that it coordinates a group no longer answers with the positions it knows,
-and who goes on from there copies again what was committed since.
+There is one known exception, which Kafka shares (docs/kafka/groups-and-transactions.md): a former
+group coordinator that does not know yet that it was replaced answers with old positions, and an
+application that resumes there copies the records committed since then again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GROUP_ID = "transformers"
 
 
 class CopyWorld(World):
-    """A cluster, the applications, and what readers of committed records got."""
+    """A cluster, its applications, and the records that readers of committed records found."""
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation, alive_min=BROKERS - 2)
@@ -51,20 +51,19 @@ class CopyWorld(World):
         ]
         self.transformers: list[SimulatedTransformer] = []
         self.found: dict[TopicPartition, list[Record]] = {}
-        """The records that readers of committed records got, of the input and of the output."""
+        """Records found by readers of committed records, in the input and in the output."""
         self.sent: int = 0
         self.former: int = 0
-        """Answers with positions that a former coordinator gave."""
+        """Number of answers with positions by a former coordinator."""
         self.late: int = 0
-        """Offsets that a producer commits though a marker of a later epoch ended its
-        transaction."""
+        """Number of offset commits by producers whose transaction a marker of a later epoch had
+        already ended."""
         self._epochs: dict[int, int] = {}  # producer id -> the latest epoch of a marker
         self._producer = simulation.producer(acks="all", max_in_flight=1)
         simulation.runtime.network.observe(self._look)
 
     def _look(self, delivery: Delivery) -> None:
-        """Count positions that come from a broker which coordinates the group no longer, and those
-        that are committed too late."""
+        """Count the answers of former coordinators, and offset commits that come too late."""
         message = delivery.message
         if type(message) is OffsetFetchResponse and not message.error:
             number = bucket_of(java_string_hash(GROUP_ID), PARTITIONS)
@@ -88,7 +87,7 @@ class CopyWorld(World):
         return [leader for leader in leaders if leader is not None]
 
     def differences(self) -> list[str]:
-        """Return what differs between the input and what is read of the output."""
+        """Describe the differences between the input and the output that readers found."""
         found = self.found
         expected: dict[TopicPartition, dict[int, list[bytes | None]]] = {}
         for number, where in enumerate(self.inputs):
@@ -117,7 +116,7 @@ class CopyWorld(World):
 
 
 class Feed(Step[CopyWorld]):
-    """So many records more of the input."""
+    """Produces further records of the input."""
 
     count: int
 
@@ -127,7 +126,7 @@ class Feed(Step[CopyWorld]):
 
 
 class StartApplication(Step[CopyWorld]):
-    """An application starts; the one before it that has the id becomes a zombie."""
+    """Starts an application; its predecessor with the same transactional id becomes a zombie."""
 
     transaction_timeout_ms: int
     delivery_timeout_ms: int
@@ -160,7 +159,7 @@ def application(rng: random.Random) -> StartApplication:
 
 
 def _kill_leader(world: CopyWorld, rng: random.Random) -> Drawn:
-    """Of a partition of the two internal topics, or of the output."""
+    """Kill the leader of a partition of an internal topic or of the output topic."""
     leaders = world.leaders(rng.choice((TRANSACTIONS_TOPIC, OFFSETS_TOPIC, "out")))
     if leaders:
         yield steps.Kill(rng.choice(leaders))
@@ -186,7 +185,7 @@ def _freeze(world: CopyWorld, rng: random.Random) -> Drawn:
 
 
 def _fed(choose: Choose[CopyWorld]) -> Choose[CopyWorld]:
-    """Records come before whatever happens."""
+    """Return a choice that produces input records, and waits, before the given choice."""
 
     def fed(world: CopyWorld, rng: random.Random) -> Drawn:
         yield Feed(rng.randint(5, 30))

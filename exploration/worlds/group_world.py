@@ -1,6 +1,6 @@
-"""Groups whose members come, go and die, and so do brokers.
+"""The world of a consumer group whose members join, leave and die, as brokers do.
 
-The world notes who owned what, and which offsets the coordinator said it had kept.
+The world records which member owned which partitions, and which offsets were committed.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ STATIC = ("s-1", "s-2")
 
 
 class GroupWorld(World):
-    """A cluster, a group, and what is known of it."""
+    """A cluster, its group, and the records about the group's members."""
 
     def __init__(
         self, simulation: Simulation, settings: dict[str, Any], keeps_brokers: bool
     ) -> None:
         super().__init__(simulation, alive_min=2)
         self.settings = settings
-        """Of every member."""
+        """Settings of every member."""
         self.keeps_brokers = keeps_brokers
         self.members: list[SimulatedGroupConsumer] = []
         self.claims: dict[tuple[int, TopicPartition], str] = {}
-        """(generation, partition) -> who owned it then; static members by their instance."""
+        """(generation, partition) -> its owner: the instance id of a static member, or a name."""
         self.acknowledged: dict[TopicPartition, int] = {}
-        """The largest offset that the coordinator said it has kept."""
+        """The largest committed offset that the coordinator acknowledged, by partition."""
         self.on_second_owner: Callable[[str], object] = lambda _text: None
-        """Called where a partition has two owners."""
+        """Called with a description when a partition has two owners."""
         self.produced: int = 0
         self.joined: int = 0
         self.names: set[str] = set()
-        """Of all members that ever joined."""
+        """Names of all members that ever joined."""
 
     @property
     def has_consumer_protocol(self) -> bool:  # type: ignore[override]
@@ -59,7 +59,10 @@ class GroupWorld(World):
         return {member.group_settings.group_instance_id for member in self.members}
 
     def free_name(self) -> str:
-        """Return a name for the next member; where steps are left out, those of others stay."""
+        """Return an unused name for the next member.
+
+        Names are part of steps, so they stay the same when other steps are removed.
+        """
         numbers = itertools.count(self.joined + 1)
         return next(name for n in numbers if (name := f"member-{n}") not in self.names)
 
@@ -83,13 +86,13 @@ class GroupWorld(World):
     def _assigned(
         self, consumer: SimulatedGroupConsumer, _owner: str, change: AssignmentChange
     ) -> None:
-        """Nobody who lives, and whom the coordinator knows, reads what another is given."""
+        """Check that no live member known to the coordinator still owns the assigned partitions."""
         if change.kind != "assigned":
             return
         coordinated = self.group()
         for other in self.members:
             if coordinated is None or other.member_id not in coordinated.members:
-                continue  # its session has ended, which it does not know yet
+                continue  # its session has expired, but it does not know yet
             both = sorted(set(other.owned) & set(change.partitions))
             if other is not consumer and both:
                 self.on_second_owner(f"{both} have two owners: {consumer.name}, {other.name}")
@@ -123,7 +126,7 @@ class GroupWorld(World):
         return [] if leader is None else [leader]
 
     def group(self) -> Any:
-        """The group at its coordinator."""
+        """Return the group as its coordinator has it; None if there is none."""
         for leader in self.coordinators():
             broker = self.simulation.processes[leader].broker
             if broker is not None:
@@ -136,7 +139,7 @@ class GroupWorld(World):
             self.produced += 1
 
     def owns_all(self) -> bool:
-        """Return whether the living members own every partition once."""
+        """Return True if the live members own every partition exactly once."""
         owned = sorted(p for member in self.members for p in member.owned)
         return owned == [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
 
@@ -149,7 +152,7 @@ class GroupWorld(World):
 
 
 class Join(Step[GroupWorld]):
-    """A member comes; a static one if no living member has its place."""
+    """Adds a member; a static one only if no live member has its instance id."""
 
     member: str
     commit_interval_ms: int
@@ -178,7 +181,7 @@ class Leave(Step[GroupWorld]):
 
 
 class Die(Step[GroupWorld]):
-    """A member says nothing any more."""
+    """Halts a member without leaving the group."""
 
     member: str
 
@@ -192,7 +195,7 @@ class Die(Step[GroupWorld]):
 
 
 class Records(Step[GroupWorld]):
-    """A record for each of these partitions, while every broker is there to take it."""
+    """Produces a record to each of the partitions; only possible while every broker is alive."""
 
     partitions: tuple[int, ...]
 
@@ -223,7 +226,10 @@ def _leave(world: GroupWorld, rng: random.Random) -> Drawn:
 
 
 def _die(world: GroupWorld, rng: random.Random) -> Drawn:
-    """A static member that has died comes back, where its place is not given away before."""
+    """Let a member die; a static one rejoins under its instance id.
+
+    With the consumer protocol, it rejoins after its session has expired.
+    """
     if len(world.members) > 1:
         member = rng.choice(world.members)
         yield Die(member.name)
@@ -240,7 +246,7 @@ def _produce(world: GroupWorld, rng: random.Random) -> Drawn:
 
 
 def _kill_coordinator(world: GroupWorld, rng: random.Random) -> Drawn:
-    """Often in the middle of a rebalance that has just begun."""
+    """Kill the coordinator, often during a rebalance that has just begun."""
     if world.keeps_brokers:
         return
     if rng.random() < 0.7 and len(world.members) < MEMBERS_MAX:

@@ -1,4 +1,4 @@
-"""The cluster of a seed, whose producers and consumer note what they were told."""
+"""The cluster of a seed, and its producers and consumer, which record the answers they get."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..world import World
 
 @dataclass(frozen=True)
 class Options:
-    """The shape of a history's cluster; drawn from its seed."""
+    """The properties of a history's cluster and load, drawn from its seed."""
 
     brokers: tuple[int, ...]
     zookeepers: int
@@ -24,11 +24,11 @@ class Options:
     latency_ms: float
     jitter: bool
     topics: tuple[tuple[int, int, int], ...]
-    """(partitions, replication factor, min.insync.replicas) of each topic that is never deleted."""
+    """(partitions, replication factor, min.insync.replicas) of each permanent topic."""
     producers: int
     idempotent: bool
     interval_ms: float
-    """Mean time between two records of a producer."""
+    """Mean time in milliseconds between two records of a producer."""
     config: tuple[tuple[str, Any], ...]
 
 
@@ -64,10 +64,10 @@ def draw_options(seed: int) -> Options:
 
 
 def build(options: Options, seed: int, kafka_version: str, watch: Watch, trace: bool) -> World:
-    """Start the cluster with its topics."""
+    """Start the cluster and create its permanent topics."""
     config = dict(options.config)
-    config["delete.topic.enable"] = True  # else 0.10 leaves the requests (KAFKA-3175)
-    config["unclean.leader.election.enable"] = False  # loses records; the default until 0.10
+    config["delete.topic.enable"] = True  # otherwise, 0.10 leaves requests pending (KAFKA-3175)
+    config["unclean.leader.election.enable"] = False  # loses records, but is 0.10's default
     if options.log_dirs > 1:
         config["log.dirs"] = ",".join(f"dir-{n + 1}" for n in range(options.log_dirs))
     simulation = Simulation(
@@ -90,23 +90,23 @@ def build(options: Options, seed: int, kafka_version: str, watch: Watch, trace: 
 
 
 class Acknowledged(NamedTuple):
-    """A record that its producer was told to be safe."""
+    """A record that was acknowledged to its producer."""
 
     offset: int
-    """-1: stored before, and the broker does not remember where."""
+    """Offset; -1 if the broker answered that the record was stored before, at an unknown offset."""
     value: bytes
     broker: int
-    """The leader then."""
+    """Leader at the time of the acknowledgement."""
     epoch: int
     batch: Any
-    """The batch as the leader has it; None where there was none."""
+    """The leader's batch with the record; None if it had none."""
 
     def __str__(self) -> str:
         return f"acknowledged at offset {self.offset} by broker {self.broker} in epoch {self.epoch}"
 
 
 class Load:
-    """Producers and a consumer of the topics that are never deleted."""
+    """The producers and the consumer of the permanent topics."""
 
     def __init__(self, world: World, watch: Watch, options: Options) -> None:
         self._world = world
@@ -118,9 +118,9 @@ class Load:
         self.acknowledged: dict[TopicPartition, list[Acknowledged]] = {}
         self._newest: dict[TopicPartition, dict[int, Acknowledged]] = {}
         self.renumbered: dict[TopicPartition, set[bytes | None]] = {}
-        """Values that a producer sent under one number and then gave one of a new epoch."""
+        """Values that a producer renumbered under a new epoch after it had sent them."""
         self.on_read: list[Callable[[TopicPartition, Any, int], object]] = []
-        """Called with (partition, batch, position) for what the consumer is given."""
+        """Called with (partition, batch, position) for each batch that the consumer reads."""
         self.producers: list[Any] = []
         for number in range(options.producers):
             producer = world.simulation.producer(
@@ -135,7 +135,7 @@ class Load:
         world.simulation.consumer(world.main).on_batch = self._consumed
 
     def newest_acknowledged(self, where: TopicPartition) -> Iterable[Acknowledged]:
-        """Of each epoch the acknowledged record with the highest offset."""
+        """Return the acknowledged record with the highest offset for each leader epoch."""
         return self._newest.get(where, {}).values()
 
     def _send_later(self, producer: Any) -> None:
