@@ -1,4 +1,4 @@
-"""A listening socket and its connections, as brokers and ZooKeeper servers both have them.
+"""A listening socket and its connections, common to brokers and ZooKeeper servers.
 
 The socket is bound and listens before connections are accepted: the port is known at once, and
 early clients queue in the kernel. Connections are accepted here and not by asyncio's servers,
@@ -54,10 +54,11 @@ def _shut_down(shut: socket.socket) -> None:
 
 
 class BoundedLog:
-    """Logs lines about clients at a limited rate, so that one connecting in a loop fills no disk.
+    """Logs lines about clients at a limited rate: a client connecting in a loop must not fill the
+    disk.
 
-    At most ``LINES_MAX`` lines are logged in a period of ``PERIOD_S`` seconds; a last line then
-    counts those left out.
+    At most ``LINES_MAX`` lines are logged in a period of ``PERIOD_S`` seconds; at its end, another
+    line tells how many were left out.
     """
 
     __slots__ = ("_left_out", "_lines", "_logger", "_loop", "_owner", "_timer")
@@ -210,7 +211,7 @@ class AcceptingListener(Generic[ConnectionT]):
             return self._bound_socket()
         if hasattr(socket, "SO_REUSEPORT"):
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            with contextlib.suppress(AddressUnavailable):  # some systems let no two sockets share
+            with contextlib.suppress(AddressUnavailable):  # not every system lets two sockets share
                 bound = self._bound_socket(shares_port=True)
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
                 return bound

@@ -2,10 +2,10 @@
 
 Kafka's ``queued.max.request.bytes`` (KIP-72): a broker whose requests fill the memory stops
 reading until some are processed. Kafka reserves a request's memory once its size is known, so that
-four bytes can reserve a hundred million. Here buffers grow with the bytes that arrive. As then many
-half-received requests might all lack room for the rest, one connection may always read on: the one
-that has held bytes longest. If no memory is released for a second even so, every connection that
-has held bytes for that long is closed.
+four bytes can reserve a hundred million. Here buffers grow with the bytes that arrive. Many
+half-received requests might then all lack room for the rest, so one connection may always continue
+to read: the one that has held bytes longest. If still no memory is released for a second, every
+connection that has held bytes for that long is closed.
 """
 
 from __future__ import annotations

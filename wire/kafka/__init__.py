@@ -1,1 +1,1 @@
-"""Kafka's TCP protocol: listeners, connections, and the codec with one file per API key."""
+"""Kafka's TCP protocol: listeners, connections, and the codec with a module per family of APIs."""

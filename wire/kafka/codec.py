@@ -1,4 +1,4 @@
-"""Frames to messages and back: request headers, the version check, response framing.
+"""Converts frames to messages and back: request headers, the version check, response framing.
 
 A ``Codec`` belongs to one listener of one broker: the emulated release determines the versions
 offered, and topic ids are resolved with that broker's metadata. A client's error is a
@@ -51,7 +51,8 @@ class RequestHeader:
 
 @functools.cache
 def _offered_ranges(kafka_version: str) -> dict[int, VersionRange]:
-    """Return the versions offered, cached as all listeners share them and they take a while."""
+    """Return the versions offered; cached, as they are slow to compute and all listeners share
+    them."""
     return offered_ranges(kafka_version, CODEC_RANGES)
 
 

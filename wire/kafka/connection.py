@@ -2,8 +2,8 @@
 
 Kafka mutes a channel while one of its requests is processed; here later frames wait in a queue,
 and reading pauses when the queue is long. Small frames are copied from a receive buffer that all
-connections of the listener share, as each uses it only during one call of the event loop. A large
-frame of which only a part has arrived gets a buffer of its own, which the socket then fills
+connections of the listener share, as each uses it only within one callback of the event loop. A
+large frame of which only a part has arrived gets a buffer of its own, which the socket then fills
 directly, so that usual produce requests are never copied; ``RequestMemory`` decides the size of
 that buffer.
 
@@ -216,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def eof_received(self) -> bool:
-        """Continue with the requests sent before the EOF, as Kafka's ``Selector`` does."""
+        """Keep the connection open for requests sent before EOF, as Kafka's ``Selector`` does."""
         transport = self._transport
         if transport is None or not (self._arriving or self._waiting):
             return False

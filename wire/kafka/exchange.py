@@ -32,7 +32,7 @@ class Exchange:
         self.request: Any = request
 
     def respond(self, response: Any) -> None:
-        """Answer with a response message, or close the connection with an exception."""
+        """Answer with a response message; an exception closes the connection instead."""
         self._responder.on_response(self, response)
 
 

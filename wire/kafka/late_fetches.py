@@ -1,4 +1,4 @@
-"""Malformed fetch requests to a broker of 0.10, which parses them with Scala code of their own.
+"""Malformed fetch requests to a broker of 0.10, where Scala code parses only fetch requests.
 
 ``kafka.api.FetchRequest.readFrom`` accepts null as an empty array and as a name. A request that
 ends too early throws in the processor of the socket server, which neither answers nor closes the

@@ -1,7 +1,7 @@
 """Requests that name something twice.
 
 Kafka collects the entries of many requests in a map: the last entry of a key counts, and is
-answered once, at the place of the first. The release decides which requests are treated so.
+answered once, at the place of the first. Which requests these are depends on the release.
 """
 
 from __future__ import annotations

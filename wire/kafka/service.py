@@ -97,7 +97,7 @@ class BrokerService:
         return self._codec
 
     def limit_connections(self, delay_ms: Callable[[str], int] | None) -> None:
-        """Set the function that delays and refuses new connections; None accepts all."""
+        """Set ``connection_delay_ms``; None accepts all connections."""
         self.connection_delay_ms = _taken_at_once if delay_ms is None else delay_ms
 
     def next_connection_index(self) -> int:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ...actors.runtime.threaded import ThreadedRuntime
 
 _FIRST_CONNECTION_ID = 1 << 62
-"""Clients that are nodes number their connections below this id."""
+"""Id above which TCP connections are numbered; connections of clients that are nodes have lower
+ids."""
 
 
 class ZooKeeperPort(Resident):

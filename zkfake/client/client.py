@@ -4,10 +4,10 @@ Theory of operation. States: ``NOT_STARTED``; ``CONNECTING`` (looking for a serv
 session); ``CONNECTED``; ``EXPIRED`` (as a server reported; callbacks run before a new session is
 opened; requests are answered SESSIONEXPIRED meanwhile); ``AUTH_FAILED``; ``CLOSED``. A lost
 connection does not mean an expired session: only a server decides that, after the client has
-reconnected. Each connection counts its packets per direction. A gap in the numbers, a silence of
-two thirds of the session timeout, or a message that closes it ends a connection. Every request in
-flight is then answered CONNECTIONLOSS: whether it took effect is unknown. ``handle_requests`` waits
-for a connection and repeats the lost requests, as Kafka's
+reconnected. Each connection counts its packets per direction. A connection ends with a gap in the
+numbers, a silence of two thirds of the session timeout, or a message from the other side. Every
+request in flight is then answered CONNECTIONLOSS: whether it took effect is unknown.
+``handle_requests`` waits for a connection and repeats the lost requests, as Kafka's
 ``KafkaZkClient.retryRequestsUntilConnected`` does; ``send_once`` does not.
 """
 
@@ -320,9 +320,9 @@ class ZooKeeperClient(HandlerRegistry):
     # --- messages in
 
     def on_message(self, source: str, message: Any) -> bool:
-        """Handle a message from a server; return False if it is none.
+        """Handle a message from a server; return False for any other message.
 
-        A node hosts one client, so packets of its former connections are taken, and ignored.
+        A node hosts one client, so packets of former connections are handled by ignoring them.
         """
         kind = type(message)
         if kind is ServerPacket or kind is WatchEvent or kind is Ping:

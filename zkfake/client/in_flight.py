@@ -46,7 +46,7 @@ class InFlight:
         self.waiting: deque[Batch] = deque()
 
     def take_next(self) -> tuple[int, SessionRequest] | None:
-        """Return the next request to send with its xid; None if none waits or too many are sent."""
+        """Return the next request to send with its xid; None if none waits or there is no room."""
         waiting = self.waiting
         if not waiting or len(self.sent) >= self.max_in_flight:
             return None

@@ -1,4 +1,4 @@
-"""The watches that a client has armed, kept in order to arm them again at another server."""
+"""The watches that a client has armed, kept so that it can arm them again at another server."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class ConnectionTable:
         return connection
 
     def bind(self, connection: ClientConnection, session_id: int) -> ClientConnection | None:
-        """Bind a session to this connection; return another connection that had it before."""
+        """Bind a session to this connection; return the other one that had it before, if any."""
         before = self.by_session.get(session_id)
         self.by_session[session_id] = connection
         connection.session_id = session_id

@@ -29,7 +29,7 @@ class _Heard(NamedTuple):
 
 
 def _agree(one: _Heard, other: _Heard) -> bool:
-    """Return whether two votes count as the same. Servers that have finished electing differ in
+    """Return whether two votes count as the same. Servers that have finished electing may differ in
     round and in the zxid at which they joined, so only leader and epoch must match for them."""
     if ServerState.LOOKING in (one.state, other.state):
         return one.vote == other.vote and one.round == other.round

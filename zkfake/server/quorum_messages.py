@@ -89,7 +89,7 @@ class AckEpoch:
     current_epoch: int
     last_logged_zxid: int
     needs_snapshot: bool = False
-    """True if the follower's log and the leader's have no common point: it needs a snapshot."""
+    """True if the logs of follower and leader have no point in common, so only a snapshot helps."""
 
 
 @message
@@ -125,7 +125,7 @@ class ForwardedRequest:
 
 @message
 class RevalidateSession:
-    """Question whether the session that a client has brought along is still alive."""
+    """Asks whether the session with which a client has connected is still alive."""
 
     link_id: int
     number: int

@@ -38,7 +38,7 @@ def tell_changes(
 def tell_session(
     listener: StateListener, session_id: int, timeout_ms: int | None, client: str = ""
 ) -> None:
-    """Report a session that was created, or that it is over if ``timeout_ms`` is None."""
+    """Report that a session was created, or that it has ended if ``timeout_ms`` is None."""
     value: dict[str, Any] | None = None
     if timeout_ms is not None:
         value = {"timeout_ms": timeout_ms}
