@@ -1,4 +1,4 @@
-"""Requests, messages and error codes by the names that users write."""
+"""Look-up of requests, messages and error codes by the names that users write."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REQUESTS: dict[str, type] = {
     for name, value in vars(module).items()
     if isinstance(value, type) and issubclass(value, Request) and value is not Request
 }
-"""Kafka's requests by name."""
+"""Classes of Kafka's requests by the name of the API."""
 
 _EVENTS: dict[str, type] = {event.__name__: event for event in controller_events()}
 
@@ -40,7 +40,7 @@ _MESSAGES: dict[str, type] = {
 
 
 def message_type(name: str) -> type:
-    """A message by the name of its class, such as ``FetchResponse``."""
+    """Return a message class by its name, such as ``FetchResponse``."""
     try:
         return _MESSAGES[name]
     except KeyError:
@@ -49,7 +49,7 @@ def message_type(name: str) -> type:
 
 
 def request_type(api: str) -> type:
-    """The message of an API given by Kafka's name (``Produce``, ``fetch``, ``LeaderAndIsr``)."""
+    """Return the request class of an API named as in Kafka (``Produce``, ``fetch``)."""
     by_lower = {name.lower(): value for name, value in REQUESTS.items()}
     wanted = api.replace("_", "").lower().removesuffix("request")
     try:
@@ -65,10 +65,10 @@ def request_type(api: str) -> type:
 
 
 def injection_target(api: str, *, answers: bool) -> type:
-    """The message an injection is about: a request, or an event of the controller.
+    """Return the class of the messages an injection affects: requests, or a controller's events.
 
-    An event, such as ``BrokerChange``, can only be delayed: ``answers`` says whether the injection
-    answers or breaks off.
+    An event, such as ``BrokerChange``, can only be delayed. ``answers`` is True if the injection
+    answers or disconnects.
     """
     if api in REQUESTS or api not in _EVENTS:
         return request_type(api)
@@ -78,7 +78,7 @@ def injection_target(api: str, *, answers: bool) -> type:
 
 
 def error_code(error: str | int | ErrorCode) -> ErrorCode:
-    """An error code given by name or number."""
+    """Return the error code with a name or number."""
     try:
         return ErrorCode[error.upper()] if isinstance(error, str) else ErrorCode(error)
     except (KeyError, ValueError):

@@ -1,4 +1,4 @@
-"""Snapshots: what a partition or a replica looks like at one moment."""
+"""Snapshots of partitions, replicas, log directories and consumer groups."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ..protocol.values import TopicPartition, frozen
 
 
 class ConsumerRecord(NamedTuple):
-    """A record and where it is, with the names of Kafka's own ``ConsumerRecord``."""
+    """A record with its topic, partition and offset, named as in Kafka's ``ConsumerRecord``."""
 
     topic: str
-    """Its topic."""
+    """Name of the topic."""
     partition: int
-    """Number of its partition."""
+    """Partition number."""
     offset: int
-    """Its offset in the partition."""
+    """Offset in the partition."""
     timestamp: int
-    """Milliseconds since 1970: of its creation, or of its append if the topic has
+    """Milliseconds since 1970 when the record was created, or appended if the topic has
     ``LogAppendTime``."""
     key: bytes | None
-    """The key, None if it has none."""
+    """The key, or None without a key."""
     value: bytes | None
-    """The value, None in a tombstone."""
+    """The value; None in a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = ()
-    """Pairs of a name, and bytes or None."""
+    """Pairs of a header's name and its value, which may be None."""
 
 
 @frozen
@@ -34,23 +34,23 @@ class ReplicaView:
     """A replica as its broker holds it."""
 
     broker_id: int
-    """The broker that holds it."""
+    """Id of the broker that holds the replica."""
     role: str
     """``leader``, ``follower``, or ``none`` if the broker does not know the partition."""
     state: str
     """State in the controller's replica state machine, such as ``OnlineReplica``."""
     log_start_offset: int
-    """Its first offset."""
+    """First offset of the log."""
     high_watermark: int
-    """The high watermark that it knows."""
+    """High watermark as this replica knows it."""
     log_end_offset: int
-    """The offset that its next record will have."""
+    """Offset that the next record will have."""
     leader_epoch: int
-    """The leader epoch that it follows, or leads in."""
+    """Leader epoch in which the replica follows or leads."""
     epochs: tuple[tuple[int, int], ...]
     """Leader-epoch cache: (epoch, start offset) pairs."""
     log_dir: str | None = None
-    """The log directory it is stored in, also while that directory or its broker is down."""
+    """Log directory that holds the replica, even while the directory or its broker is down."""
 
     def __repr__(self) -> str:
         if self.role == "none":
@@ -67,31 +67,31 @@ class StoredReplicaView:
     """A log in a log directory."""
 
     topic: str
-    """The topic of the log."""
+    """Topic of the log."""
     partition: int
-    """Number of the partition."""
+    """Partition number."""
     size_bytes: int
-    """Bytes that the log takes."""
+    """Size of the log in bytes."""
     offset_lag: int
-    """Of a future log: how many records are still to be copied."""
+    """Number of records that a future log still has to copy."""
     is_future: bool
-    """It will replace the partition's log, which is being moved here."""
+    """True for a future log, which replaces the partition's log once it has been moved here."""
 
 
 @frozen
 class LogDirView:
-    """A log directory of a broker, as DescribeLogDirs tells of it."""
+    """A log directory of a broker, as DescribeLogDirs describes it."""
 
     path: str
-    """The name that ``log.dirs`` gives it, or its path on the real disk."""
+    """Name of the directory in ``log.dirs``, or its path on the real disk."""
     is_online: bool
-    """False once it has failed."""
+    """False once the directory has failed."""
     replicas: tuple[StoredReplicaView, ...]
-    """The logs in it."""
+    """The logs in the directory."""
     total_bytes: int
-    """Size of the volume; -1 if the directory is in memory."""
+    """Size of the volume in bytes; -1 if the directory is in memory."""
     usable_bytes: int
-    """Bytes of that which are free; -1 if the directory is in memory."""
+    """Free bytes of the volume; -1 if the directory is in memory."""
 
 
 @frozen
@@ -99,21 +99,21 @@ class PartitionView:
     """A partition as the controller, its leader and its replicas see it."""
 
     topic: str
-    """Its topic."""
+    """Name of the topic."""
     partition: int
-    """Its number."""
+    """Partition number."""
     state: str
     """State in the controller's partition state machine, such as ``OnlinePartition``."""
     leader: int | None
-    """Broker id, or None while there is no leader."""
+    """Broker id of the leader; None while there is no leader."""
     leader_epoch: int
-    """Leader epoch of the newest decision."""
+    """Current leader epoch."""
     controller_epoch: int
-    """Epoch of the controller that took it."""
+    """Controller epoch stored with the partition's state."""
     zk_version: int
-    """Version of the partition's state znode with that decision: Kafka's partition epoch."""
+    """Version of the partition's state znode, which is Kafka's partition epoch."""
     replicas: tuple[int, ...]
-    """Broker ids, in the order of the assignment."""
+    """Broker ids of the replicas, in the order of the assignment."""
     isr: tuple[int, ...]
     """Broker ids of the in-sync replicas."""
     adding: tuple[int, ...]
@@ -121,11 +121,11 @@ class PartitionView:
     removing: tuple[int, ...]
     """Broker ids that a reassignment removes."""
     high_watermark: int
-    """At the leader; -1 without one."""
+    """High watermark at the leader; -1 without a leader."""
     log_start_offset: int
-    """At the leader; -1 without one."""
+    """Log start offset at the leader; -1 without a leader."""
     log_end_offset: int
-    """At the leader; -1 without one."""
+    """Log end offset at the leader; -1 without a leader."""
     _replicas: dict[int, ReplicaView]
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ class PartitionView:
         )
 
     def replica(self, broker_id: int) -> ReplicaView:
-        """The replica of a broker; ``NotThereYet`` names the replicas there are."""
+        """Return the replica of a broker; ``NotThereYet`` if it holds none."""
         try:
             return self._replicas[broker_id]
         except (KeyError, TypeError):
@@ -153,19 +153,19 @@ class GroupMemberView:
     """A member of a consumer group as its coordinator knows it."""
 
     member_id: str
-    """As the coordinator gave it."""
+    """Member id that the coordinator assigned."""
     client_id: str
     """The ``client.id`` of the member."""
     group_instance_id: str | None
-    """Of a static member; None for others."""
+    """The ``group.instance.id`` of a static member; None for others."""
     assignment: tuple[TopicPartition, ...]
-    """The partitions that the leader gave it in this generation; empty for members that are not
+    """Partitions assigned to the member in this generation; empty for members that are not
     consumers."""
 
 
 @dataclass(frozen=True, repr=False)
 class GroupView:
-    """A consumer group as its coordinator has it."""
+    """A consumer group as its coordinator knows it."""
 
     group_id: str
     """Name of the group."""
@@ -173,21 +173,21 @@ class GroupView:
     """``Empty``, ``PreparingRebalance``, ``CompletingRebalance``, ``Stable``, or ``Dead`` for a
     group that does not exist. Release 0.10 calls the third ``AwaitingSync``."""
     coordinator: int | None
-    """Broker id, or None while there is none."""
+    """Broker id of the coordinator; None while there is none."""
     generation: int = -1
-    """Rises with every rebalance; -1 for a group that does not exist."""
+    """Generation, which rises with every rebalance; -1 for a group that does not exist."""
     protocol_type: str = ""
-    """``consumer`` for consumers."""
+    """Protocol type; ``consumer`` for consumers."""
     protocol: str = ""
-    """The assignor, such as ``range``."""
+    """Name of the assignor, such as ``range``."""
     leader: str | None = None
     """Member id of the leader."""
     members: tuple[GroupMemberView, ...] = ()
-    """The members, in the order in which they came."""
+    """The members, in the order in which they joined."""
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
     """The committed offset of each partition."""
     lag: dict[TopicPartition, int] = field(default_factory=dict)
-    """Records between each of them and the high watermark."""
+    """Number of records between the committed offset of each partition and its high watermark."""
 
     def __repr__(self) -> str:
         if self.state == "Dead":

@@ -1,4 +1,4 @@
-"""Admin operations of the API: requests to the controller, as an admin client sends them."""
+"""Admin operations of a cluster: requests to the controller, as an admin client sends them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ R = TypeVar("R")
 
 _TIMEOUT_MS = 30000
 _GRACE_MS = 2000
-"""A controller that gives up says what it waited for: it is to be heard before we give up."""
+"""Extra time to receive the answer of a controller that timed out, as it says what is not done."""
 _RETRY_MS = 20
 
 
 def _top_error(response: Any) -> ErrorCode:
-    """The error that says the wrong broker was asked, wherever the response carries it."""
+    """Return the error of the whole response, or NOT_CONTROLLER if its first topic has that."""
     error = getattr(response, "error", None)
     if isinstance(error, ErrorCode):
         return error
@@ -58,14 +58,14 @@ def _top_error(response: Any) -> ErrorCode:
 class AdminClient:
     """Asks the controller for changes and waits for them. Refusals raise ``KafkaError``.
 
-    ``EmulatedCluster`` has the same methods for users, and says what they do.
+    ``EmulatedCluster`` has the same methods for users and documents them.
     """
 
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 
     async def ask_controller(self, request: Any) -> Any:
-        """Ask the active controller, finding it again while it moves (as admin clients do)."""
+        """Ask the active controller, looking it up again while it moves, as admin clients do."""
         admin = self._running.admin
         deadline_ms = admin.now_ms() + _TIMEOUT_MS + _GRACE_MS
         while True:
@@ -90,7 +90,7 @@ class AdminClient:
             await sleep(admin, _RETRY_MS)
 
     def request(self, request: Any) -> Any:
-        """Return what the controller answers to a request; asked again while it moves."""
+        """Return the controller's answer to a request, which is retried while it moves."""
 
         def ask() -> Coroutine[Any, Any, Any]:
             return self.ask_controller(request)
@@ -161,7 +161,7 @@ class AdminClient:
         self.delete_topics([arguments.text("name", name)])
 
     def delete_topics(self, names: Sequence[str]) -> None:
-        """Delete topics with one request and wait until no living broker knows one of them."""
+        """Delete topics with one request and wait until no living broker knows any of them."""
         _check_topics(self.request(DeleteTopicsRequest(tuple(names), _TIMEOUT_MS)))
 
         def none_is_known(broker: Broker) -> bool:
@@ -171,10 +171,10 @@ class AdminClient:
         self._running.wait_until(lambda: self._deletion_ended(names))
 
     def _deletion_ended(self, topics: Sequence[str]) -> bool:
-        """Return whether topics that no broker knows any more have gone, or their deletion is
-        suspended.
+        """Return whether the deletion of topics that no broker knows any more has ended, or is
+        suspended because a broker is down.
 
-        With a broker down it stays suspended; else their znodes go a moment after the metadata.
+        Their znodes disappear a moment after the metadata.
         """
         if not all(process.is_alive for process in self._running.processes.values()):
             return True
@@ -234,7 +234,7 @@ class AdminClient:
         return tuple(self._accepted(ListPartitionReassignmentsRequest(None)).reassignments)
 
     def _accepted(self, request: Any) -> Any:
-        """The controller's answer to a request that is not refused as a whole."""
+        """Return the controller's answer; ``KafkaError`` if it refuses the request as a whole."""
         response = self.request(request)
         if response.error != ErrorCode.NONE:
             raise KafkaError(response.error)

@@ -24,7 +24,7 @@ _SHUTDOWN_TIMEOUT_MS = 120000
 
 
 class BrokerHandle:
-    """A broker: stop it, start it, freeze it. Methods wait until they have taken effect."""
+    """A broker, to stop, start or freeze. Methods wait until they have taken effect."""
 
     __slots__ = ("_process", "_running")
 
@@ -38,23 +38,23 @@ class BrokerHandle:
 
     @property
     def id(self) -> int:
-        """The broker's id."""
+        """Broker id."""
         return self._process.spec.broker_id
 
     @property
     def name(self) -> str:
-        """Its name in traces and in the network, such as ``broker-1``."""
+        """Name of the broker in traces and on the network, such as ``broker-1``."""
         return self._process.name
 
     @property
     def is_alive(self) -> bool:
-        """True while its process runs."""
+        """True while the broker's process runs."""
         self._running.require_own_process()
         return self._process.is_alive
 
     @property
     def is_paused(self) -> bool:
-        """True while it is frozen by ``pause``."""
+        """True while the broker is frozen by ``pause``."""
         self._running.require_own_process()
         return self._process.process.paused
 
@@ -67,19 +67,19 @@ class BrokerHandle:
 
     @property
     def port(self) -> int:
-        """TCP port of the first listener, the same over restarts; 9092 in a simulation."""
+        """TCP port of the first listener, which restarts keep; 9092 in a simulation."""
         return getattr(self._process.spec.listener, "port", 9092)
 
     @property
     def ports(self) -> dict[str, int]:
-        """TCP ports of all listeners, by the listeners' names."""
+        """TCP ports of all listeners, by listener name."""
         return getattr(self._process.spec.listener, "ports", {"PLAINTEXT": 9092})
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The metrics of this broker's replicas and controller, by Kafka's names.
+        """Metrics of the broker's replicas and its controller, by Kafka's names.
 
-        An inactive controller shows 0. ``UsageError`` if the broker is not running.
+        Those of an inactive controller are 0. ``NotThereYet`` if the broker is not running.
         """
         broker = self._process.broker
         if broker is None:
@@ -94,8 +94,8 @@ class BrokerHandle:
     def kill(self, *, expire_session: bool = False) -> None:
         """End the process as ``kill -9`` does; its disk keeps everything that was appended.
 
-        ``expire_session`` ends its ZooKeeper session at once: the controller hears of the death
-        without waiting for the session timeout.
+        ``expire_session`` ends its ZooKeeper session at once, so that the controller learns of the
+        death without waiting for the session timeout.
         """
         node = self._process.controller_node if expire_session else None
         zookeeper = ZooKeeperHandle(self._running)
@@ -108,14 +108,15 @@ class BrokerHandle:
     def power_off(self, *, torn: bool = False) -> None:
         """Cut the power: unflushed data is lost, and peers are not notified.
 
-        With ``torn`` the disk was writing. Each log ends anywhere between what was flushed and
-        what was appended, perhaps in the middle of a batch, as the seed has it. The next start
-        finds that batch and cuts it off.
+        ``torn`` cuts it in the middle of a write: each log ends at a random point, given by the
+        seed, between its flushed end and its last append, perhaps inside a batch. Log recovery at
+        the next start truncates such a batch.
         """
         self._run(lambda: self._process.power_off(torn=torn))
 
     def shutdown(self) -> bool:
-        """Controlled shutdown; return False if the leadership of a partition could not be moved.
+        """Perform a controlled shutdown; return False if the leadership of a partition could not
+        be moved.
 
         Raises ``KafkaError`` BROKER_NOT_AVAILABLE if the broker is killed before it is done.
         """
@@ -140,8 +141,8 @@ class BrokerHandle:
     def start(self, *, wait: bool = True) -> None:
         """Start a stopped broker with the disk it had, and wait until it serves.
 
-        Raises the reason if it cannot start: ``RequestTimeout`` without ZooKeeper, ``KafkaError``
-        KAFKA_STORAGE_ERROR when every log directory is offline.
+        Raises an error if the broker cannot start: ``RequestTimeout`` without ZooKeeper,
+        ``KafkaError`` KAFKA_STORAGE_ERROR if every log directory is offline.
         """
         if wait:
             self._running.require_waiting()
@@ -152,35 +153,35 @@ class BrokerHandle:
             running.result()
 
     def restart(self) -> None:
-        """Controlled shutdown, then start; for a crash use ``kill`` and ``start``."""
+        """Perform a controlled shutdown, then start; for a crash use ``kill`` and ``start``."""
         self.shutdown()
         self.start()
 
     def pause(self) -> None:
-        """Freeze the process, as a long garbage collection does; it must be running."""
+        """Freeze the process, as a long garbage collection does; ``UsageError`` if it is down."""
         self._require_running("nothing to pause")
         self._process.runtime.note("fault", self.name, "paused")
         self._run(lambda: self._process.runtime.pause(self._process.process))
 
     def resume(self) -> None:
-        """Continue a paused process, with everything that waited."""
+        """Resume a paused process, which then handles everything that waited for it."""
         self._require_running("nothing to resume")
         self._process.runtime.note("fault", self.name, "resumed")
         self._run(lambda: self._process.runtime.resume(self._process.process))
 
     def shift_clock(self, shift_ms: float) -> None:
-        """Set the wall clock of its machine forward, or back; what it takes for elapsed goes on.
+        """Shift the wall clock of the broker's machine forward, or back if negative.
 
-        By that clock it dates records of ``LogAppendTime``, offsets, transactions and tokens, and
-        finds what is too old. It stays set when the broker restarts.
+        The wall clock gives the timestamps of ``LogAppendTime``, offsets, transactions and tokens,
+        and decides what has expired; timeouts and timers do not follow it. Restarts keep the shift.
         """
         CLOCK_SHIFT.check("shift_ms", shift_ms)
         self._run(lambda: self._process.shift_clock(round(shift_ms)))
 
     @property
     def clock_shift_ms(self) -> int:
-        """Milliseconds that its wall clock is ahead of the others', set so or by its rate; below
-        0 if it is behind."""
+        """Milliseconds by which the wall clock of the broker's machine is ahead, due to
+        ``shift_clock`` and ``set_clock_rate``; negative if it is behind."""
         self._running.require_own_process()
         process = self._process.process
         now_us = self._process.runtime.now_us
@@ -190,18 +191,18 @@ class BrokerHandle:
         return ahead_ms
 
     def set_clock_rate(self, rate: float) -> None:
-        """Have the clocks of its machine run so many times as fast as they should: 0.1 to 10.
+        """Run the clocks of the broker's machine ``rate`` times as fast as usual, from 0.1 to 10.
 
-        All that it takes for elapsed goes by that, its timers and its dates. What it waits for
-        already comes sooner or later, and no clock jumps. The rate stays when it restarts; with 1
-        its clocks keep what they are ahead by then.
+        Elapsed times, timers and dates of the broker follow these clocks. Timers already set
+        expire sooner or later accordingly, and no clock jumps. Restarts keep the rate; a rate of 1
+        leaves the clocks as far ahead or behind as they are by then.
         """
         self._running.require_going()
         set_clock_rate(self._running, self._process.process, rate)
 
     @property
     def clock_rate(self) -> float:
-        """Rate of the clocks of its machine; 1 is right."""
+        """Rate of the clocks of the broker's machine; 1 is the usual rate."""
         self._running.require_own_process()
         return clock_rate(self._process.process)
 
@@ -212,7 +213,7 @@ class BrokerHandle:
 
     @property
     def log_dirs(self) -> tuple[LogDirView, ...]:
-        """Its log directories, with the logs in each, and the future logs of moves.
+        """The broker's log directories with the logs in each, including the future logs of moves.
 
         ``UsageError`` if the broker is not running.
         """
@@ -245,8 +246,8 @@ class BrokerHandle:
         """Begin to move this broker's replica to another of its log directories (KIP-113).
 
         ``move_replica("orders", 0, "second")`` with ``config={"log.dirs": "first,second"}``;
-        ``log_dirs`` shows how far it is. Raises ``KafkaError`` as AlterReplicaLogDirs answers:
-        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, REPLICA_NOT_AVAILABLE.
+        ``log_dirs`` shows the progress. Raises ``KafkaError`` with the code that
+        AlterReplicaLogDirs answers: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, REPLICA_NOT_AVAILABLE.
         """
         key = partition_key(topic, partition)
         path = arguments.text("log_dir", log_dir)
@@ -260,10 +261,10 @@ class BrokerHandle:
             raise KafkaError(error, f"{key} of {self.name} cannot move to {path!r}; it has {known}")
 
     def fail_log_dir(self, directory: int = 0) -> None:
-        """Break one of the broker's log directories, the first by default.
+        """Fail one of the broker's log directories, the first by default.
 
-        The broker goes on with the others (``config={"log.dirs": "a,b"}``); with the last one its
-        process ends, before Kafka 1.0 with any.
+        The broker continues with the others (``config={"log.dirs": "a,b"}``). Its process ends when
+        the last one fails; before Kafka 1.0, when any fails.
         """
         LOG_DIR.check("directory", directory)
         broker = self._process.broker
@@ -273,7 +274,7 @@ class BrokerHandle:
             self._running.wait_until(lambda: not self._process.is_alive)
 
     def repair_log_dir(self, directory: int = 0) -> None:
-        """Put a failed log directory in order: the broker finds its content at the next start."""
+        """Repair a failed log directory; the broker uses it again after its next start."""
         LOG_DIR.check("directory", directory)
         disk = self._process.spec.disk
         if not 0 <= directory < len(disk.directories):
@@ -284,7 +285,7 @@ class BrokerHandle:
 
 
 def _broker_metrics(broker: Broker) -> dict[str, Any]:
-    """Return those of its replica manager, and those of its controller, which are 0 when inactive.
+    """Return the metrics of the replica manager and of the controller (0 while it is inactive).
 
     Meters (``...PerSec``) are given as their counts since the broker started.
     """

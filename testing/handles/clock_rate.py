@@ -1,4 +1,4 @@
-"""The rate at which the clocks of a machine run, as handles of its process set it."""
+"""The clock rate of a machine, for the handles of the processes that run on it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def set_clock_rate(running: RunningCluster, process: Process, rate: float) -> None:
-    """Set it; ``UsageError`` for a rate below 0.1 or above 10."""
+    """Set the clock rate of a process's machine; ``UsageError`` below 0.1 or above 10."""
     CLOCK_RATE.check("rate", rate)
     rate_ppm = round(rate * USUAL_PPM)
     running.in_process(process, lambda: running.runtime.set_clock_rate(process, rate_ppm))
 
 
 def clock_rate(process: Process) -> float:
-    """The rate as a handle shows it."""
+    """Return the clock rate of a process's machine; 1 is the usual rate."""
     return process.clock.rate_ppm / USUAL_PPM

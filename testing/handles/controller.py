@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ControllerHandle:
-    """The active controller, wherever it is."""
+    """The active controller, on whichever broker it is."""
 
     __slots__ = ("_running",)
 
@@ -40,17 +40,17 @@ class ControllerHandle:
 
     @property
     def epoch(self) -> int:
-        """Its epoch; ``NotThereYet`` during an election."""
+        """Controller epoch; ``NotThereYet`` during an election."""
         return int(self._running.require_controller().epoch)
 
     def partition_state(self, topic: str, partition: int) -> str:
-        """State in the partition state machine, such as ``OnlinePartition``."""
+        """Return the state in the partition state machine, such as ``OnlinePartition``."""
         key = partition_key(topic, partition)
         state = self._running.require_controller().context.states.partition_state(key)
         return str(state)
 
     def replica_state(self, topic: str, partition: int, broker_id: int) -> str:
-        """State in the replica state machine, such as ``OnlineReplica``."""
+        """Return the state in the replica state machine, such as ``OnlineReplica``."""
         key = partition_key(topic, partition)
         replica = PartitionReplica(*key, arguments.integer("broker_id", broker_id))
         state = self._running.require_controller().context.states.replica_state(replica)
@@ -64,9 +64,9 @@ class ControllerHandle:
         return dict(self._running.in_process(process, controller.metrics.snapshot))
 
     def resign(self) -> None:
-        """Delete ``/controller``, and wait for the next one: every broker takes part.
+        """Delete ``/controller`` and wait until an election, open to all brokers, has a winner.
 
-        ``WaitTimeout`` if no broker hears of it, as may be where the controller has just come
+        ``WaitTimeout`` if no broker notices the deletion, which can happen just after an election
         (docs/kafka/controller-failover.md#election).
         """
         controller = self._running.require_controller()
@@ -75,7 +75,7 @@ class ControllerHandle:
             try:
                 await controller.zk.requests.delete_path("/controller")
             except ZooKeeperError as error:
-                if error.code != ZkCode.SESSIONEXPIRED:  # else the znode went with the session
+                if error.code != ZkCode.SESSIONEXPIRED:  # which deletes the znode, too
                     raise
 
         old_epoch = controller.epoch
@@ -90,9 +90,9 @@ class ControllerHandle:
     def move_to(self, broker: int | str) -> None:
         """Make a broker the active controller.
 
-        ``/controller`` is deleted, as ``resign`` does, while ZooKeeper's news to all other brokers
-        are on their way: so this one is the first to hear and to be elected. No effect when it
-        is the controller; ``WaitTimeout`` when it cannot be, being paused or cut off.
+        Deletes ``/controller``, as ``resign`` does, while ZooKeeper's messages to all other brokers
+        are held back, so that this broker learns of it first and is elected. No effect if it is the
+        controller already; ``WaitTimeout`` if it is paused or cut off and so cannot be elected.
         """
         running = self._running
         chosen = broker_process(running, broker)
@@ -116,5 +116,5 @@ class ControllerHandle:
             running.wait_until(lambda: self.id == broker_id)
         finally:
             hold.end()
-        # Until the former one has heard, it takes itself for the controller.
+        # The former controller considers itself active until it learns of the election.
         running.wait_until(lambda: len(self._running.active_controllers()) == 1)

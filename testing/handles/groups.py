@@ -24,13 +24,13 @@ DEAD = "Dead"
 
 
 class Groups:
-    """Groups as their coordinators have them now."""
+    """Consumer groups as their coordinators have them now."""
 
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 
     def group(self, group_id: str) -> GroupView:
-        """A snapshot of a group; an unknown group is ``Dead`` and empty."""
+        """Return a snapshot of a group; an unknown group is ``Dead`` and empty."""
         arguments.text("group_id", group_id)
         self._running.require_own_process()
         for broker in self._running.living_brokers():
@@ -41,7 +41,7 @@ class Groups:
         return GroupView(group_id, DEAD, self._coordinator(group_id))
 
     def _coordinator(self, group_id: str) -> int | None:
-        """The broker that leads the partition of the group, as the brokers have heard."""
+        """Return the leader of the group's partition of the offsets topic, as brokers know it."""
         for broker in self._running.living_brokers():
             where = TopicPartition(OFFSETS_TOPIC, broker.groups.partition_for(group_id))
             state = broker.metadata_cache.partition_state(where)
@@ -65,7 +65,7 @@ class Groups:
 
 
 def _look(broker: Broker, group_id: str) -> GroupView | None:
-    """The group at its coordinator; None at any other broker."""
+    """Return the group if this broker is its coordinator, else None."""
     coordinator = broker.groups
     group = coordinator.groups.get(group_id)
     if group is None:
@@ -93,7 +93,7 @@ def _look(broker: Broker, group_id: str) -> GroupView | None:
 
 
 def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
-    """A group of the consumer protocol (KIP-848); None where there is none."""
+    """Return a group of the consumer protocol (KIP-848), or None."""
     coordinator = broker.groups
     if not isinstance(coordinator, ConsumerGroupCoordinator):
         return None
@@ -129,7 +129,7 @@ def _look_at_consumer_group(broker: Broker, group_id: str) -> GroupView | None:
 
 
 def _assigned(group: Group, assignment: bytes) -> tuple[TopicPartition, ...]:
-    """Return what the leader gave a member; nothing where that is not a consumer's assignment."""
+    """Return the partitions that the leader assigned; empty if the members are not consumers."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return ()
     try:

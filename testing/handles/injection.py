@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from .partial_answers import Plan
 
 Answer = Callable[[Any], object]
-"""Gets a request; gives its response, an error of Kafka's, or None to leave it alone."""
+"""Called with a request; returns its response, an error of Kafka's, or None to let it pass."""
 
 
 @frozen
 class RequestFilter:
-    """The requests an injection is about; a field that is None matches every request."""
+    """Matches the requests an injection is about; a field that is None matches every request."""
 
     wanted: type
     machine: str | None = None
     topic: str | None = None
     partition: int | None = None
     client_id: str | None = None
-    """May have wildcards, as file names have."""
+    """Client id, in which wildcards of ``fnmatch`` are allowed."""
     nth: int = 1
-    """The first of them to be affected, counted from 1."""
+    """Number of the first matching request to be affected, counted from 1."""
 
     def holds(self, delivery: Delivery) -> bool:
         if type(delivery.message) is not self.wanted:
@@ -56,17 +56,17 @@ class RequestFilter:
 
 @dataclass(frozen=True, slots=True)
 class InjectionEffect:
-    """The effect on the requests."""
+    """The effect of an injection on requests."""
 
     error: ErrorCode | None = None
     errors: Mapping[TopicPartition, ErrorCode] = field(default_factory=dict)
-    """Of single partitions."""
+    """Errors of single partitions."""
     answer: Answer | None = None
     delay_us: int = 0
     disconnect: bool = False
 
     def is_about(self, request: Any, broker: Any) -> bool:
-        """Return whether a request can be affected: errors by partition need one of these in it."""
+        """Return whether the effect applies: errors by partition apply if the request has one."""
         return not self.errors or any(
             is_about(request, broker, key.topic, key.partition) for key in self.errors
         )
@@ -77,13 +77,13 @@ class InjectionEffect:
 
 
 def client_id_of(delivery: Delivery) -> str:
-    """The client id of a request's sender; of one without a connection, its name."""
+    """Return the client id of a request's sender, or the name of a sender without connection."""
     context = delivery.context
     return context.client_id if type(context) is RequestContext else str(delivery.sender.name)
 
 
 class Injection:
-    """A standing order: it affects so many requests, or all until ``cancel`` ends it."""
+    """Affects the next requests of an API: a number of them, or all until ``cancel``."""
 
     def __init__(
         self,
@@ -95,20 +95,20 @@ class Injection:
         require_own_process: Callable[[], None],
     ) -> None:
         self.id: int = number
-        """Its number; injections of one cluster count from 1."""
+        """Number of the injection; a cluster numbers its injections from 1."""
         self.applied: int = 0
-        """Number of requests that it has changed."""
+        """Number of requests that it has affected."""
         self.remaining: int | None = times
-        """Number of requests that it will still change; None without a limit."""
+        """Number of requests that it will still affect; None without a limit."""
         self._require_own_process = require_own_process
         self._runtime = runtime
         self._which = which
         self._effect = effect
-        self._seen = 0  # requests of the filter
-        self._counting = threading.Lock()  # brokers have threads of their own on one runtime
+        self._seen = 0  # requests that the filter matched
+        self._counting = threading.Lock()  # in the threaded runtime each broker has a thread
         self._delayed = 0
         self._passed: dict[int, None] = {}
-        # By asker and correlation: what becomes of the broker's answer.
+        # (sender, correlation) of a request: how to change the broker's answer to it.
         self._plans: dict[tuple[str, int], Plan] = {}
         runtime.network.intercept(self)
 
@@ -118,16 +118,16 @@ class Injection:
 
     @property
     def api(self) -> str:
-        """The API it is about, by Kafka's name."""
+        """The affected API, by Kafka's name."""
         return self._which.wanted.__name__.removesuffix("Request")
 
     @property
     def is_active(self) -> bool:
-        """True while it may change another request."""
+        """True while the injection may affect another request."""
         return self.remaining != 0 and self in self._runtime.network.interceptors
 
     def cancel(self) -> None:
-        """Stop injecting; idempotent. Messages that are already delayed arrive at their time."""
+        """Stop injecting; idempotent. Messages already delayed still arrive after their delay."""
         self._require_own_process()
         self.remaining = 0
         if not self._plans:
@@ -148,7 +148,7 @@ class Injection:
         runtime.note("fault", delivery.target.name, text)
         if self._effect.delay_us:
             self._delayed += 1
-            late = delivery.following(runtime.cause)  # what comes of it follows from this
+            late = delivery.following(runtime.cause)  # its effects are traced to the injection
             runtime.come_later(delivery.target, self._effect.delay_us, lambda: self._act_late(late))
             return True
         taken = self._act(delivery)
@@ -156,7 +156,7 @@ class Injection:
         return taken
 
     def _claim(self) -> bool:
-        """Count a request that the filter holds for; False if it is to be left alone."""
+        """Count a request that the filter matches; return False if it is to be left alone."""
         with self._counting:
             if self.remaining == 0:
                 return False
@@ -176,7 +176,7 @@ class Injection:
         self._end_if_done()
 
     def _act(self, delivery: Delivery) -> bool:
-        """Do it; False if the request is to go its usual way."""
+        """Apply the effect; return False if the request is to be handled as usual."""
         effect, network = self._effect, self._runtime.network
         if effect.disconnect:
             network.reply(delivery.target, delivery, Disconnected("injected disconnect"))
@@ -206,7 +206,7 @@ class Injection:
     def _errors(
         self, delivery: Delivery, error: ErrorCode | None
     ) -> dict[TopicPartition, ErrorCode]:
-        """The error of each partition that fails; none if the request fails as a whole."""
+        """Return the error of each failing partition; empty if the request fails as a whole."""
         request, which = delivery.message, self._which
         about = partitions_of(request, delivery.target) or []
         if self._effect.errors:
@@ -227,8 +227,8 @@ class Injection:
         }
 
     def _asked(self, answer: Answer, request: Any) -> Any:
-        """Return what the user's function gives, if it fits; else it is ended, as an observer
-        is."""
+        """Return the answer of the user's function; if it raises or its answer does not fit, end
+        the injection and report the error as an observer's."""
         try:
             found = answer(request)
             if found is None or isinstance(found, ErrorCode):
@@ -248,14 +248,14 @@ class Injection:
             return None
 
     def _give_back(self) -> None:
-        """A request was left alone; it does not count."""
+        """Do not count a request after all, as the user's function let it pass."""
         with self._counting:
             self.applied -= 1
             if self.remaining is not None and self in self._runtime.network.interceptors:
                 self.remaining += 1
 
     def _complete(self, delivery: Delivery) -> bool:
-        """Put the error into the broker's answer, if this is one that was waited for."""
+        """Put the error into the broker's answer and return True, if a plan waits for it."""
         plan = self._plans.pop((delivery.target.name, delivery.correlation), None)
         if plan is None:
             return False

@@ -1,4 +1,4 @@
-"""The arguments of ``inject``, checked and made into a filter and an effect."""
+"""The arguments of ``inject``: checks, and conversion to a filter and an effect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_filter(
     client_id: str | None,
     nth: int,
 ) -> RequestFilter:
-    """Return which requests are meant."""
+    """Return the filter of the affected requests; ``UsageError`` for a wrong argument."""
     wanted = _wanted(api, effect, topic, partition)
     if topic is not None:
         arguments.text("topic", topic)
@@ -47,7 +47,7 @@ def read_filter(
 def _wanted(
     api: str, effect: InjectionEffect, topic: str | None = None, partition: int | None = None
 ) -> type:
-    """The message that is met; raises ``UsageError`` for what cannot be done to it."""
+    """Return the affected message; ``UsageError`` if it does not support the effect."""
     API.check("api", api)
     wanted = injection_target(api, answers=not effect.only_delays)
     can_fail = effect.error is not None or bool(effect.errors)
@@ -61,9 +61,9 @@ def _wanted(
 
 
 def written_injection(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of ``inject``, of those that a file or a request can write.
+    """Return arguments of ``inject`` from the arguments that a file or an HTTP request has.
 
-    These name errors of single partitions ``errors``, and an ``answer`` is its fields.
+    There, errors of single partitions are called ``errors``, and an ``answer`` is an object.
     """
     written = dict(given)
     errors = written.pop("errors", None)
@@ -77,7 +77,7 @@ def written_injection(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_injection(given: Mapping[str, Any]) -> None:
-    """Raise ``UsageError`` for written arguments of ``inject`` that do not go together."""
+    """Raise ``UsageError`` if written arguments of ``inject`` exclude each other."""
     written = written_injection(given)
     effect = read_effect(
         written.get("error"),
@@ -90,7 +90,7 @@ def check_injection(given: Mapping[str, Any]) -> None:
 
 
 def fixed_answer(api: str, fields: Mapping[str, Any]) -> Answer:
-    """An answer that is always the response of an API with these fields."""
+    """Return a function that always answers with the response of an API with these fields."""
     wanted = request_type(api)
     name = wanted.__name__.removesuffix("Request") + "Response"
     response = read_message(vars(sys.modules[wanted.__module__])[name], fields, "answer")
@@ -100,7 +100,7 @@ def fixed_answer(api: str, fields: Mapping[str, Any]) -> Answer:
 def read_effect(
     error: Any, answer: Answer | None, delay_ms: float, disconnect: bool, topic: str | None
 ) -> InjectionEffect:
-    """Return what becomes of them: an error, errors by partition, an answer, a delay or the end."""
+    """Return the effect: an error, errors by partition, an answer, a delay or a disconnect."""
     arguments.number("delay_ms", delay_ms, "milliseconds")
     ways = {"error": error is not None, "answer": answer is not None, "disconnect": disconnect}
     given = [name for name, is_given in ways.items() if is_given]

@@ -1,4 +1,4 @@
-"""Messages of chosen kinds that are held back, let go, or lost."""
+"""Rules that hold back messages of chosen kinds, to be delivered or dropped later."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """Messages of some kinds (none: all) on their way between machines (None: any)."""
+    """Matches messages of some kinds (empty for all) between machines (None for any)."""
 
     messages: tuple[type, ...] = ()
     source: str | None = None
     target: str | None = None
     is_between_nodes: bool = False
-    """Whether what a node sends to itself, such as an event of the controller, is left out."""
+    """True to leave out what a node sends to itself, such as an event of the controller."""
 
     def __call__(self, delivery: Delivery) -> bool:
         return (
@@ -37,7 +37,7 @@ class MessageFilter:
         return f"{kinds}{source}{target}"
 
     def covers(self, other: MessageFilter) -> bool:
-        """Return whether this one holds for everything for which the other does."""
+        """Return whether this filter matches everything that another one matches."""
         return (
             (not self.messages or (bool(other.messages) and {*other.messages} <= {*self.messages}))
             and self.source in (None, other.source)
@@ -46,7 +46,7 @@ class MessageFilter:
 
 
 class MessageGate:
-    """Holds back chosen messages rule by rule; each can be let go, or lost, on its own."""
+    """Holds back messages by rules, each of which can be ended separately."""
 
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
@@ -64,7 +64,8 @@ class MessageGate:
     def hold(
         self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
     ) -> None:
-        """Keep these back from now on; events of controllers only where their kind is named."""
+        """Hold back matching messages from now on; a controller's events only if their kind is
+        given."""
         rule = self._filter(messages, source, target)
         if not messages:
             rule = replace(rule, is_between_nodes=True)
@@ -75,7 +76,7 @@ class MessageGate:
     def release(
         self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
     ) -> None:
-        """End the rules about these, and deliver those that were held."""
+        """End the rules that these arguments cover, and deliver the held messages that match."""
         wanted = self._end_rules(messages, source, target)
         self._fault(f"{wanted}: released")
         self._network.release(wanted)
@@ -83,7 +84,7 @@ class MessageGate:
     def lose(
         self, messages: tuple[type, ...], source: int | str | None, target: int | str | None
     ) -> None:
-        """End the rules about these, and drop those that were held."""
+        """End the rules that these arguments cover, and drop the held messages that match."""
         wanted = self._end_rules(messages, source, target)
         self._fault(f"{wanted}: lost")
         self._network.lose_held(wanted)

@@ -1,4 +1,4 @@
-"""Kafka's requests and responses as plain values, such as JSON and TOML have, and back."""
+"""Conversion of Kafka's requests and responses to and from plain values of JSON and TOML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = {int: "a whole number", str: "a text", bool: "true or false", float: "a
 
 
 def read_message(kind: type, value: Any, where: str) -> Any:
-    """A message of a kind from an object of its fields; ``UsageError`` says where it is wrong.
+    """Return a message made from an object of its fields; ``UsageError`` names a wrong field.
 
     Bytes are written in base64, errors and other enumerations by name, a partition as
     ``[topic, partition]``.
@@ -27,7 +27,7 @@ def read_message(kind: type, value: Any, where: str) -> Any:
 
 
 def plain_value(value: Any) -> Any:
-    """A message as objects, lists, texts and numbers."""
+    """Return a message as dictionaries, lists, strings and numbers."""
     if isinstance(value, enum.Enum):
         return value.name
     if value is None or isinstance(value, bool | int | float | str):
@@ -47,7 +47,7 @@ def plain_value(value: Any) -> Any:
 
 @functools.cache
 def _fields_of(kind: type) -> dict[str, tuple[Any, bool]]:
-    """Name to the type of a field and whether it must be given."""
+    """Return the fields of a message: the name to its type and True if it is required."""
     space = vars(sys.modules[kind.__module__])
     if dataclasses.is_dataclass(kind):
         missing = dataclasses.MISSING
@@ -65,7 +65,7 @@ def _fields_of(kind: type) -> dict[str, tuple[Any, bool]]:
 def _resolved(note: Any, space: dict[str, Any]) -> Any:
     try:
         return eval(note, space) if isinstance(note, str) else note
-    except NameError:  # a type that only a type checker needs
+    except NameError:  # a type that is imported only for type checkers
         return Any
 
 

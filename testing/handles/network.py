@@ -1,4 +1,4 @@
-"""Handle of the network: cuts, delays, losses, messages held back."""
+"""Handle of the network: cuts, delays, losses, and messages that are held back."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Machine = int | str
 
 
 def check_link(source: Machine | None = None, target: Machine | None = None) -> None:
-    """Raise ``UsageError`` for one end of a link without the other."""
+    """Raise ``UsageError`` if only one end of a link is given."""
     if (source is None) != (target is None):
         raise UsageError("a link needs both source and target")
 
 
 def check_groups(groups: Sequence[Sequence[Machine]]) -> None:
-    """Raise ``UsageError`` for groups between which nothing could be cut."""
+    """Raise ``UsageError`` for fewer than two groups, or a machine in two of them."""
     if len(groups) < 2:
         raise UsageError("partition needs two groups or more, such as [1], [2, 3]")
     places: dict[Machine, int] = {}
@@ -45,7 +45,7 @@ def latency_model(
     uniform_ms: tuple[float, float] | None = None,
     lognormal_ms: tuple[float, float] | None = None,
 ) -> LatencyModel:
-    """The one model that is given; raises ``UsageError`` for none and for two."""
+    """Return the one latency model that is given; ``UsageError`` for none or more than one."""
     models = {"constant_ms": constant_ms, "uniform_ms": uniform_ms, "lognormal_ms": lognormal_ms}
     given = LATENCY.read(models)
     if "constant_ms" in given:
@@ -56,7 +56,7 @@ def latency_model(
 
 
 class Hold:
-    """A rule that keeps messages back, and the messages it keeps."""
+    """A rule that holds messages back, and the messages it holds."""
 
     __slots__ = ("_network", "_rule", "_running")
 
@@ -64,7 +64,7 @@ class Hold:
         self._running = running
         self._network = running.runtime.network
 
-        def rule(delivery: Delivery) -> bool:  # of its own, should one function be given twice
+        def rule(delivery: Delivery) -> bool:  # a new function, as ``wants`` may be given twice
             return wants(delivery)
 
         rule.__qualname__ = getattr(wants, "__qualname__", repr(wants))
@@ -89,14 +89,14 @@ class Hold:
 
     @property
     def messages(self) -> list[Delivery]:
-        """The messages that are kept back now, oldest first."""
+        """The messages now held back, oldest first."""
         held: list[Delivery] = self._run(lambda: self._network.held_by(self._rule))
         return held
 
     def release(self, count: int | None = None) -> int:
-        """Deliver the oldest ``count`` messages, all by default; others are still kept back.
+        """Deliver the oldest ``count`` messages, all by default; return how many there were.
 
-        Gives how many it delivered.
+        The hold continues for other messages.
         """
         if count is not None:
             arguments.integer("count", count, 0)
@@ -108,7 +108,7 @@ class Hold:
         return int(self._run(release))
 
     def end(self) -> int:
-        """Deliver all held messages and stop keeping messages back; idempotent."""
+        """Deliver all held messages and end the hold; return how many there were. Idempotent."""
 
         def end() -> int:
             self._fault(f"messages of {self._rule.__qualname__} are released")
@@ -133,7 +133,7 @@ class NetworkHandle:
     def _link(
         self, source: Machine | None, target: Machine | None
     ) -> tuple[str, str] | tuple[None, None]:
-        """The ends of a link by name; none of them for all links."""
+        """Return the names of a link's ends; None and None stand for all links."""
         check_link(source, target)
         if source is None or target is None:
             return None, None
@@ -147,7 +147,10 @@ class NetworkHandle:
         self._running.runtime.note("fault", "network", text)
 
     def partition(self, *groups: Sequence[Machine], both_ways: bool = True) -> None:
-        """Cut the links between groups; ``both_ways=False`` cuts only from earlier to later."""
+        """Cut the links between groups of machines.
+
+        ``both_ways=False`` cuts only the direction from earlier to later groups.
+        """
         given = GROUPS.check("groups", groups)
         named = [[machine_name(self._running, one) for one in group] for group in given]
         check_groups(named)
@@ -165,12 +168,12 @@ class NetworkHandle:
         self._run(cut)
 
     def isolate(self, machine: Machine) -> None:
-        """Cut a machine off from every other one."""
+        """Cut a machine off from all others."""
         name = machine_name(self._running, machine)
         self.partition([name], [other for other in self._running.machines() if other != name])
 
     def heal(self) -> None:
-        """Undo every partition and every loss."""
+        """Undo every cut and every loss of messages."""
 
         def heal() -> None:
             self._fault("heal")
@@ -179,10 +182,10 @@ class NetworkHandle:
         self._run(heal)
 
     def restore(self, source: Machine, target: Machine | None = None) -> None:
-        """Give the link ``source`` to ``target`` what all links have.
+        """Reset the link from ``source`` to ``target`` to the settings of all links.
 
-        Its cut, its loss, its latency and its bandwidth end. Without ``target`` that is done to
-        every link from and to ``source``.
+        Its own cut, loss, latency and bandwidth end. Without ``target``, every link from and to
+        ``source`` is reset.
         """
         machines = self._running.machines()
         name = machine_name(self._running, source)
@@ -207,7 +210,7 @@ class NetworkHandle:
         source: Machine | None = None,
         target: Machine | None = None,
     ) -> None:
-        """Set the one-way delay of all links, or of the link ``source`` to ``target``.
+        """Set the one-way delay of all links, or of the link from ``source`` to ``target``.
 
         Give one of ``constant_ms``, ``uniform_ms=(low, high)``, ``lognormal_ms=(median, sigma)``.
         """
@@ -218,11 +221,11 @@ class NetworkHandle:
     def bandwidth(
         self, mb_per_s: float | None, source: Machine | None = None, target: Machine | None = None
     ) -> None:
-        """Set how many megabytes all links, or the link ``source`` to ``target``, send in a second.
+        """Limit all links, or the link from ``source`` to ``target``, to megabytes per second.
 
-        A link sends one message after another, and each then takes the link's latency. A message
-        has the bytes of its records and 100 more, one of a client over TCP those of its frame.
-        None is without a limit, as links are at first.
+        A link sends one message at a time, which then takes the link's latency. The size of a
+        message is that of its records plus 100 bytes; for a client over TCP, that of its frame.
+        None, the initial value, is no limit.
         """
         rate = 0.0 if mb_per_s is None else MEGABYTES_PER_SECOND.check("mb_per_s", mb_per_s)
         told = "bandwidth " + ("without a limit" if mb_per_s is None else f"{mb_per_s:g} MB/s")
@@ -231,7 +234,7 @@ class NetworkHandle:
     def drop(
         self, probability: float, source: Machine | None = None, target: Machine | None = None
     ) -> None:
-        """Lose messages with a probability, on all links or on one."""
+        """Lose messages with a probability, on all links or on the one given."""
         PROBABILITY.check("probability", probability)
         told = f"messages are lost with probability {probability:g}"
         self._change(source, target, told, lambda *link: self._network.set_loss(probability, *link))
@@ -243,7 +246,7 @@ class NetworkHandle:
         told: str,
         change: Callable[..., object],
     ) -> None:
-        """Change the link that is named, or all links."""
+        """Change the given link, or all links."""
         link = self._link(source, target)
 
         def act() -> None:
@@ -254,17 +257,17 @@ class NetworkHandle:
         self._run(act)
 
     def hold(self, wants: Callable[[Delivery], bool]) -> Hold:
-        """Keep back messages for which ``wants(delivery)`` is true, until they are released.
+        """Hold back messages for which ``wants(delivery)`` is true, until they are released.
 
-        The returned ``Hold`` releases them one by one; ``release`` ends every hold. If the
-        function raises, the hold ends, as an observer does.
+        The returned ``Hold`` can release them one by one; ``release`` of the network ends every
+        hold. If the function raises, the hold ends and the error is reported as an observer's.
         """
         arguments.function("wants", wants, "lambda delivery: delivery.target.machine == 'zk-1'")
         return Hold(self._running, wants)
 
     @property
     def rules(self) -> NetworkRules:
-        """The rules in force now: cuts, losses, delays, and how many messages are kept back."""
+        """The rules in force now: cuts, losses, delays, and the number of messages held back."""
         rules: NetworkRules = self._run(self._network.rules)
         return rules
 

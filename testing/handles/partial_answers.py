@@ -1,7 +1,6 @@
-"""The partitions of a request, and answers of which an error is only a part.
+"""The partitions of a request, and answers with an injected error for some of them.
 
-A request about several partitions can fail for some of them: the others are served by the broker,
-and its answer and the error become one.
+The broker serves the other partitions, and the error is merged into its answer.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ...wire.kafka.error_responses import error_response
 Errors = Mapping[TopicPartition, ErrorCode]
 
 _PARTITION_FIELDS = ("partitions", "partition_states", "offsets")
-"""Fields of requests that hold partitions, or what is to be done with them."""
+"""Fields of requests that hold partitions, or items about one partition each."""
 
 _DIVISIBLE: dict[type, str] = {
     data.ProduceRequest: "partitions",
@@ -29,13 +28,13 @@ _DIVISIBLE: dict[type, str] = {
     transactions.TxnOffsetCommitRequest: "partitions",
     transactions.DescribeProducersRequest: "partitions",
 }
-"""Requests that can be served without some of their partitions, and the field that has these."""
+"""Requests that can be served without some of their partitions, and the field that holds these."""
 
 _OF_SESSIONS = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
 def _key(item: Any) -> TopicPartition | None:
-    """The partition that an item of a request or a response is about."""
+    """Return the partition that an item of a request or a response is about."""
     if isinstance(item, TopicPartition):
         return item
     found = getattr(item, "topic_partition", item[0] if type(item) is tuple and item else None)
@@ -43,9 +42,9 @@ def _key(item: Any) -> TopicPartition | None:
 
 
 def partitions_of(request: Any, broker: Any) -> list[TopicPartition] | None:
-    """The partitions a request is about; None for one that is not about partitions.
+    """Return the partitions a request is about; None for a request that is not about partitions.
 
-    An incremental fetch is about every partition of its session.
+    An incremental fetch is about every partition of its fetch session.
     """
     for name in _PARTITION_FIELDS:
         items = getattr(request, name, None)
@@ -60,7 +59,7 @@ def partitions_of(request: Any, broker: Any) -> list[TopicPartition] | None:
 
 
 def topics_of(request: Any, broker: Any) -> list[str] | None:
-    """The topics a request is about; None for one about no topics or about all."""
+    """Return the topics a request is about; None for a request about no topics or all topics."""
     partitions = partitions_of(request, broker)
     if partitions is not None:
         return [key.topic for key in partitions]
@@ -71,8 +70,10 @@ def topics_of(request: Any, broker: Any) -> list[str] | None:
 
 
 def is_about(request: Any, broker: Any, topic: str, partition: int | None) -> bool:
-    """Return whether a request names a topic, or one partition of it; one for all topics names
-    each."""
+    """Return whether a request is about a topic, or about one partition of it.
+
+    A MetadataRequest for all topics is about each.
+    """
     if type(request) is data.MetadataRequest:
         return request.topics is None or topic in request.topics
     if partition is None:
@@ -81,9 +82,9 @@ def is_about(request: Any, broker: Any, topic: str, partition: int | None) -> bo
 
 
 class Plan:
-    """The way to answer a request in part: what the broker is asked, what its answer becomes.
+    """A request for the broker to serve, and a function that puts the error into its answer.
 
-    ``request`` is None when the broker need not be asked: ``answer(None)`` is the answer then.
+    ``request`` is None if the broker need not be asked; the answer is then ``answer(None)``.
     """
 
     __slots__ = ("answer", "request")
@@ -94,15 +95,15 @@ class Plan:
 
 
 def plan_answer(request: Any, errors: Errors, whole: ErrorCode) -> Plan:
-    """Answer a request with an error for some partitions.
+    """Return the plan for answering a request with errors of some partitions.
 
-    ``whole`` answers what cannot be answered in part, and what fails altogether.
+    ``whole`` is the error of a request that cannot be split by partition, or fails as a whole.
     """
     kind = type(request)
     if kind is data.MetadataRequest and errors:
         return Plan(request, lambda answer: _metadata(answer, errors))
     if kind is data.FetchRequest and errors and whole not in _OF_SESSIONS:
-        # Served as a whole, so that client and broker agree about their session.
+        # The broker serves all partitions, so that client and broker agree on the fetch session.
         prompt = dataclasses.replace(request, max_wait_ms=0)
         return Plan(prompt, lambda answer: _fetched(answer, errors))
     field = _DIVISIBLE.get(kind)
@@ -139,7 +140,10 @@ def _fetched(answer: data.FetchResponse, errors: Errors) -> data.FetchResponse:
 
 
 def _metadata(answer: data.MetadataResponse, errors: Errors) -> data.MetadataResponse:
-    """A partition that fails has no leader in the answer; partition -1 stands for its topic."""
+    """Put errors into the answer, in which a failing partition has no leader.
+
+    The key with partition -1 is the error of a topic.
+    """
 
     def partitions(topic: data.MetadataTopic) -> Iterable[data.MetadataPartition]:
         for part in topic.partitions:

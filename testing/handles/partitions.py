@@ -26,27 +26,27 @@ T = TypeVar("T")
 
 
 class Partitions:
-    """Topics, partitions and stored records, as controller and brokers have them now."""
+    """Topics, partitions and stored records, as the controller and the brokers have them now."""
 
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
 
     def topics(self) -> list[str]:
-        """Names of all topics as the living brokers know them, sorted."""
+        """Return the sorted names of all topics that the living brokers know."""
         self._running.require_own_process()
         brokers = self._running.living_brokers()
         return sorted({topic for broker in brokers for topic in broker.metadata_cache.topics()})
 
     def partition_count(self, topic: str) -> int:
-        """Return how many partitions of a topic the living brokers know."""
+        """Return the number of partitions of a topic, as the living brokers know it."""
         brokers = self._running.living_brokers()
         return max((b.metadata_cache.partition_count(topic) for b in brokers), default=0)
 
     def partition(self, topic: str, partition: int) -> PartitionView:
-        """A snapshot of a partition; ``UsageError`` when it does not exist.
+        """Return a snapshot of a partition; ``NotThereYet`` if it does not exist.
 
-        While no controller is active, or a new one still loads, it shows the newest that a
-        living broker has heard, and its states are empty.
+        While no controller is active, or a new one is still loading, the snapshot shows the newest
+        state that a living broker knows, and the states of the controller are empty.
         """
         key = partition_key(topic, partition)
         controller = self._running.active_controller()
@@ -55,7 +55,7 @@ class Partitions:
             facts = self._running.in_process(process, lambda: _controller_facts(controller, key))
         else:
             facts = None
-        if facts is None or facts[1] is None:  # between two controllers, or the new one still loads
+        if facts is None or facts[1] is None:  # no controller, or a new one is still loading
             facts = _metadata_facts(self.newest_metadata(key)) or facts
         if facts is None:
             raise self.no_such_partition(key)
@@ -86,7 +86,7 @@ class Partitions:
 
     def _replica_view(self, key: TopicPartition, broker_id: int, state: str) -> ReplicaView:
         process = self._running.processes.get(broker_id)
-        if process is None:  # of a former cluster, which had more brokers
+        if process is None:  # the data directory is from a cluster with more brokers
             return ReplicaView(broker_id, "none", state, -1, -1, -1, -1, ())
         broker = process.broker
 
@@ -114,10 +114,11 @@ class Partitions:
     def records(
         self, topic: str, partition: int | None, replica: int | None = None
     ) -> list[ConsumerRecord]:
-        """Decoded records as a replica holds them: the leader's when none is named.
+        """Return the decoded records that a replica holds, the leader's by default.
 
-        Without a partition those of all, partition by partition; of a replica all that it has.
-        Control records are left out. ``UsageError`` when that replica is not there.
+        Without a partition, return the records of all partitions, or of those with a replica on
+        the broker, one partition after the other. Control records are left out. ``NotThereYet`` if
+        there is no such replica.
         """
         if partition is not None:
             return self._records(partition_key(topic, partition), replica)
@@ -139,12 +140,12 @@ class Partitions:
         ]
 
     def batches(self, key: TopicPartition, replica: int | None = None) -> list[RecordBatch]:
-        """Return all batches that a replica holds, the leader if none is named."""
+        """Return all batches that a replica holds, the leader's by default."""
         return self.read_log(key, replica, lambda log: list(log.batches()))
 
     def read_log(self, key: TopicPartition, replica: int | None, read: Callable[[Log], T]) -> T:
-        """What a function reads of a replica's log, the leader's if none is named; ``NotThereYet``
-        if there is none."""
+        """Return the result of ``read`` for a replica's log, the leader's by default;
+        ``NotThereYet`` if there is no such log."""
         broker_id = replica if replica is not None else self.partition(*key).leader
         if broker_id is None:
             raise NotThereYet(f"{key} has no leader; name a replica")
@@ -162,19 +163,20 @@ class Partitions:
         return self._running.in_process(broker.process, look)
 
     def keys(self, topic: str) -> list[TopicPartition]:
-        """All partitions of a topic that the living brokers know; none if they do not know it."""
+        """Return all partitions of a topic that the living brokers know."""
         first = partition_key(topic, 0)
         return [
             TopicPartition(topic, number) for number in range(self.partition_count(first.topic))
         ]
 
     def log_bytes(self, topic: str, partition: int, replica: int, from_offset: int = 0) -> bytes:
-        """A replica's log as stored, from the batch with an offset on, for comparing replicas."""
+        """Return a replica's log as stored, from the batch with ``from_offset`` on, to compare
+        replicas."""
         batches = self.batches(partition_key(topic, partition), replica)
         return b"".join(batch.data for batch in batches if batch.last_offset >= from_offset)
 
     def no_such_partition(self, where: TopicPartition) -> NotThereYet:
-        """Return what to raise for a partition that no broker knows."""
+        """Return the error for a partition that no broker knows."""
         count = self.partition_count(where.topic)
         if not count:
             return self._unknown(where.topic, str(where), f"partition {where}")
@@ -183,7 +185,7 @@ class Partitions:
         )
 
     def no_such_topic(self, topic: str) -> NotThereYet:
-        """Return what to raise for a topic that no broker knows."""
+        """Return the error for a topic that no broker knows."""
         return self._unknown(topic, f"topic {topic!r}", f"topic {topic!r}")
 
     def _unknown(self, topic: str, name: str, missing: str) -> NotThereYet:
@@ -194,7 +196,7 @@ class Partitions:
         return NotThereYet(f"there is no {missing}; topics are {topics}{hint}")
 
     def newest_metadata(self, where: TopicPartition) -> UpdateMetadataPartitionState | None:
-        """Return what a living broker heard with the highest leader epoch."""
+        """Return the partition's state of the highest leader epoch that a living broker knows."""
         newest = None
         for broker in self._running.living_brokers():
             state = broker.metadata_cache.partition_state(where)
@@ -204,7 +206,7 @@ class Partitions:
 
 
 def partition_key(topic: Any, partition: Any) -> TopicPartition:
-    """A partition that a user named."""
+    """Return the key of a partition that a user named; ``UsageError`` for a wrong type."""
     number = arguments.integer("partition", partition, 0)
     return TopicPartition(arguments.text("topic", topic), number)
 

@@ -1,4 +1,4 @@
-"""``simulation.program``: a user's own program in virtual time."""
+"""Handle of a user's own program in virtual time (``simulation.program``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOOK_S = 0.01
 
 
 class ProgramHandle:
-    """A program. Its network is that of the cluster: rules name it by ``name``."""
+    """A program on the cluster's network, where rules refer to it by ``name``."""
 
     __slots__ = ("_program", "_running")
 
@@ -32,21 +32,22 @@ class ProgramHandle:
 
     @property
     def name(self) -> str:
-        """Its name in the network, in traces, and for other programs."""
+        """Name of the program on the network, in traces, and for other programs."""
         return self._program.name
 
     @property
     def is_running(self) -> bool:
-        """True while its process exists; it may be paused."""
+        """True while the program's process exists, even if it is paused."""
         return self._program.is_running
 
     @property
     def is_paused(self) -> bool:
-        """True while it is frozen by ``pause``."""
+        """True while the program is frozen by ``pause``."""
         return self._program.is_paused
 
     def kill(self) -> None:
-        """End the process as ``kill -9`` does: no code of it runs any more, not even ``finally``.
+        """End the process as ``kill -9`` does: none of its code runs any more, not even
+        ``finally``.
 
         Its connections are reset. ``UsageError`` if it is not running.
         """
@@ -54,34 +55,37 @@ class ProgramHandle:
         self._program.kill()
 
     def restart(self) -> None:
-        """Start it again, with the same arguments; kill it first if it runs."""
+        """Start the program again with the same arguments, after killing it if it runs."""
         self._running.require_going()
         self._program.restart()
 
     def pause(self) -> None:
-        """Run none of its code until ``resume``, as a long garbage collection does.
+        """Freeze the program until ``resume``, as a long garbage collection does.
 
-        What is due meanwhile, and what comes to it, waits.
+        Expired timers and received data wait until then.
         """
         self._running.require_going()
         self._program.pause()
 
     def resume(self) -> None:
-        """Continue it after ``pause``."""
+        """Resume the program after ``pause``."""
         self._running.require_going()
         self._program.resume()
 
     def shift_clock(self, shift_ms: float) -> None:
-        """Set its wall clock forward, or back; clocks such as ``time.monotonic`` go on."""
+        """Shift the program's wall clock forward, or back if negative.
+
+        Clocks such as ``time.monotonic`` are not affected.
+        """
         self._running.require_going()
         self._program.shift_clock(arguments.signed_number("shift_ms", shift_ms, "milliseconds"))
 
     def isolate(self) -> None:
-        """Cut its machine off from every other one, until ``network.heal``."""
+        """Cut the program's machine off from all others until ``network.heal``."""
         NetworkHandle(self._running).isolate(self.name)
 
     def result(self, timeout_s: float = 60) -> Any:
-        """Run until main has ended, and return what it returned; raise what it raised.
+        """Run until main has ended; return what it returned, or raise what it raised.
 
         Raises ``WaitTimeout`` when ``timeout_s`` virtual seconds pass first, and ``ProgramError``
         if the program was killed.
@@ -104,9 +108,9 @@ class ProgramHandle:
         return program.outcome()
 
     async def ended(self) -> Any:
-        """Wait in the code of another program, such as an async test, until main has ended.
+        """Wait until main has ended, from the code of another program such as an async test.
 
-        Returns what it returned, and raises what it raised.
+        Returns what main returned, or raises what it raised.
         """
         program = self._program
         program.is_awaited = True

@@ -1,4 +1,4 @@
-"""Writing and reading records through the cluster itself, one request at a time."""
+"""``produce`` and ``consume`` of a cluster, without a client."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _RETRY_MS = 20
 
 
 class RecordClient:
-    """Sends to the present leader, and retries as a client does.
+    """Sends requests to the current leader of a partition, and retries as a client does.
 
-    ``EmulatedCluster`` has the same methods for users, and says what they do.
+    ``EmulatedCluster`` has the same methods for users and documents them.
     """
 
     def __init__(self, running: RunningCluster) -> None:
@@ -118,9 +118,9 @@ class RecordClient:
             await sleep(admin, _RETRY_MS)
 
     def _may_exist(self, where: TopicPartition) -> bool:
-        """Return whether a broker or ZooKeeper knows of the partition, or none of them can tell.
+        """Return whether a broker or ZooKeeper knows the partition, or ZooKeeper cannot be asked.
 
-        A topic is there from the moment ZooKeeper has its assignment; brokers hear of it later.
+        A topic exists as soon as ZooKeeper has its assignment; brokers learn of it later.
         """
         if self._partitions.newest_metadata(where) is not None:
             return True
@@ -129,11 +129,11 @@ class RecordClient:
             if where.topic not in zookeeper.children("/brokers/topics"):
                 return False
             data = zookeeper.get(f"/brokers/topics/{where.topic}")
-        except UsageError:  # no server runs, or the topic went at this moment
+        except UsageError:  # no server runs, or the topic was deleted just now
             return True
         return any(number == where.partition for number, _ in decode_topic(data).assignment)
 
     def leader_in_metadata(self, where: TopicPartition) -> int | None:
-        """The leader with the newest epoch any living broker has heard of."""
+        """Return the leader of the newest epoch that any living broker knows, or None."""
         newest = self._partitions.newest_metadata(where)
         return newest.leader if newest is not None and newest.leader >= 0 else None

@@ -1,4 +1,4 @@
-"""Brokers by their role: ``leader:orders-0``, ``controller``, ``coordinator:my-group``."""
+"""Brokers by role, such as ``leader:orders-0``, ``controller`` or ``coordinator:my-group``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COORDINATOR_TOPICS = {
 
 
 class BrokerReference:
-    """A broker named by its id, or by the role that it has at the moment of the look-up."""
+    """A broker named by its id, or by the role that it has when it is looked up."""
 
     __slots__ = ("key", "nth", "partition", "role", "text", "topic", "value")
 
@@ -46,7 +46,7 @@ class BrokerReference:
         self.topic: str = ""
         self.partition: int = -1
         self.nth: int = 1
-        """Which of the living followers, in the order of the assignment; from 1."""
+        """Position among the living followers in the order of the assignment, counted from 1."""
         self.key: str = ""
         """The group or transactional id of a coordinator."""
         if isinstance(value, str):
@@ -64,7 +64,7 @@ class BrokerReference:
         elif coordinator is not None:
             self.role, self.key = coordinator[1], coordinator[2]
         else:
-            import difflib  # only a mistake needs it
+            import difflib  # used only here
 
             near = difflib.get_close_matches(text, _EXAMPLES, n=1)
             meant = f"did you mean {near[0]!r}? " if near else ""
@@ -75,7 +75,7 @@ class BrokerReference:
             )
 
     def resolve(self, running: RunningCluster) -> int | None:
-        """The broker meant now; None when there is none (no leader, no controller)."""
+        """Return the id of the broker with the role now; None if no broker has it."""
         if self.role == "id":
             return self.value
         if self.role == "controller":
@@ -109,7 +109,7 @@ class BrokerReference:
         return newest.leader if newest is not None and newest.leader >= 0 else None
 
     def require(self, running: RunningCluster) -> int:
-        """The broker meant now; ``NotThereYet`` when no broker has that role."""
+        """Return the id of the broker with the role now; ``NotThereYet`` if no broker has it."""
         found = self.resolve(running)
         if found is None:
             raise NotThereYet(f"there is no {self.text} at this moment")
@@ -126,7 +126,7 @@ class BrokerReference:
 
 
 def broker_process(running: RunningCluster, broker: int | str) -> BrokerProcess:
-    """The process of a broker that a user named by its id, its name or its role."""
+    """Return the process of a broker that a user named by its id, its name or its role."""
     if not isinstance(broker, str):
         return running.broker_process(broker)
     for process in running.processes.values():
@@ -139,7 +139,7 @@ def broker_process(running: RunningCluster, broker: int | str) -> BrokerProcess:
 
 
 def machine_name(running: RunningCluster, machine: int | str) -> str:
-    """The name of a machine that a user gave by a broker's id or role, or by its name."""
+    """Return the name of a machine given by its name, or by the id or role of its broker."""
     if isinstance(machine, int):
         return running.broker_process(machine).name
     if not isinstance(machine, str):

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..views import ConsumerRecord, GroupView, PartitionView
 
 _SHOWN_MAX = 10
-"""Partitions that the error of a wait describes."""
+"""Maximum number of partitions that the error of a wait describes."""
 
 
 class Waits:
-    """Each method waits and returns what it waited for; ``WaitTimeout`` names the present state."""
+    """Waits for common conditions; ``WaitTimeout`` describes the current state."""
 
     def __init__(self, running: RunningCluster) -> None:
         self._running = running
@@ -30,7 +30,7 @@ class Waits:
     def for_leader(
         self, topic: str, partition: int, other_than: int | None, timeout_s: float
     ) -> int:
-        """The leader that the controller chose, once it lives and knows that it leads."""
+        """Wait for a leader that is alive and knows that it leads; return its broker id."""
         key = partition_key(topic, partition)
         if other_than is not None:
             arguments.integer("other_than", other_than)
@@ -56,7 +56,7 @@ class Waits:
         return view.leader if knows else None
 
     def for_in_sync(self, topic: str, partition: int | None, timeout_s: float) -> None:
-        """Every replica is in the ISR."""
+        """Wait until every replica is in the ISR."""
         keys = self._keys(topic, partition)
 
         def are_in_sync() -> bool:
@@ -70,7 +70,8 @@ class Waits:
     def for_records(
         self, topic: str, count: int, partition: int | None, timeout_s: float
     ) -> list[ConsumerRecord]:
-        """So many records below the high watermark, or more; 0: all that the leaders have."""
+        """Wait for at least ``count`` records below the high watermark, and return all of these;
+        0 waits until all records of the leaders are below it."""
         arguments.integer("count", count, 0)
         keys = self._keys(topic, partition)
 
@@ -95,7 +96,7 @@ class Waits:
         return records()
 
     def for_group(self, group_id: str, members: int | None, timeout_s: float) -> GroupView:
-        """A group that is stable with so many members, or any number of them."""
+        """Wait until a group is stable, with a number of members if given; return a snapshot."""
         groups = Groups(self._running)
         if members is not None:
             arguments.integer("members", members, 1)
@@ -111,7 +112,7 @@ class Waits:
         return groups.group(group_id)
 
     def _keys(self, topic: str, partition: int | None) -> Callable[[], list[TopicPartition]]:
-        """The partitions meant, which may be created during the wait."""
+        """Return a function that lists the partitions, as some may be created during the wait."""
         first = partition_key(topic, 0 if partition is None else partition)
         if partition is not None:
             return lambda: [first]
@@ -147,7 +148,7 @@ class Waits:
             raise WaitTimeout(text) from None
 
     def _states(self, keys: list[TopicPartition]) -> str:
-        """Leader, ISR and offsets of these partitions, in words."""
+        """Describe leader, ISR and offsets of partitions."""
         shown = [describe_partition(self._view(key)) for key in keys[:_SHOWN_MAX]]
         if len(keys) > _SHOWN_MAX:
             shown.append(f"and {len(keys) - _SHOWN_MAX} partitions more")
@@ -155,12 +156,12 @@ class Waits:
 
 
 def _replicated(view: PartitionView) -> int:
-    """Return how many offsets lie below the high watermark."""
+    """Return the number of offsets between the log start offset and the high watermark."""
     return max(0, view.high_watermark - view.log_start_offset) if view.leader is not None else 0
 
 
 def describe_partition(view: PartitionView) -> str:
-    """``orders-0: leader 1 (epoch 2), ISR [1, 2] of [1, 2, 3]; broker 1 ends at 7, ...``."""
+    """Describe a partition: ``orders-0: leader 1 (epoch 2), ISR [1, 2] of [1, 2, 3]; ...``."""
     leader = "no leader" if view.leader is None else f"leader {view.leader}"
     replicas: list[Any] = [view.replica(broker) for broker in view.replicas]
     ends = ", ".join(

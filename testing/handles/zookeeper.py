@@ -1,4 +1,4 @@
-"""Handles of ZooKeeper: the znode tree, and the servers behind it."""
+"""Handles of ZooKeeper's znode tree and servers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ZooKeeperHandle:
-    """The znode tree and the servers behind it."""
+    """ZooKeeper's znode tree and servers."""
 
     __slots__ = ("_running",)
 
@@ -48,11 +48,11 @@ class ZooKeeperHandle:
         return max(serving or alive, key=lambda p: p.server.last_zxid).server
 
     def require_server(self) -> None:
-        """``NotThereYet`` while no server runs."""
+        """Raise ``NotThereYet`` while no server runs."""
         self._tree()
 
     def _read_node(self, path: str, function: Callable[[Any], Any]) -> Any:
-        """Read a znode, which must exist."""
+        """Read a znode; ``NotThereYet`` if it does not exist."""
         arguments.path("path", path)
         try:
             return self._read(function)
@@ -71,29 +71,29 @@ class ZooKeeperHandle:
         return self._running.in_process(process, lambda: function(server))
 
     def get(self, path: str) -> bytes | None:
-        """Data of a znode; ``UsageError`` when it does not exist."""
+        """Return the data of a znode; ``NotThereYet`` if it does not exist."""
         data: bytes | None = self._read_node(path, lambda server: server.get(path))
         return data
 
     def stat(self, path: str) -> Stat:
-        """Versions and times of a znode; ``UsageError`` when it does not exist."""
+        """Return the versions and times of a znode; ``NotThereYet`` if it does not exist."""
         stat: Stat = self._read_node(path, lambda server: server.stat(path))
         return stat
 
     def children(self, path: str) -> list[str]:
-        """Names of the children, sorted; ``UsageError`` when the znode does not exist."""
+        """Return the sorted names of a znode's children; ``NotThereYet`` if it does not exist."""
         return sorted(self._read_node(path, lambda server: server.children(path)))
 
     def tree(self) -> dict[str, bytes | None]:
-        """Every path with its data, sorted."""
+        """Return the data of every znode by path, sorted."""
         return dict(sorted(self._read(lambda server: server.tree()).items()))
 
     def create(self, path: str, data: bytes | str | None = b"", *, sequential: bool = False) -> str:
-        """Create a persistent znode; gives its path, which ``sequential`` ends with a counter.
+        """Create a persistent znode and return its path; ``sequential`` appends a counter to it.
 
-        ``create``, ``set`` and ``delete`` go through a session of their own, as an operator's shell
-        does. ``UsageError`` when it is there already, its parent is not, or no majority of servers
-        runs.
+        ``create``, ``set`` and ``delete`` use a session of their own, as an operator's shell does.
+        ``UsageError`` if the znode exists already, its parent does not, or no majority of the
+        servers runs.
         """
         arguments.path("path", path)
         stored = arguments.record_bytes("data", data)
@@ -101,9 +101,9 @@ class ZooKeeperHandle:
         return str(self._send(request).path)
 
     def set(self, path: str, data: bytes | str | None, *, version: int = ANY_VERSION) -> Stat:
-        """Replace the data of a znode; ``UsageError`` unless it has that version, if one is given.
+        """Replace the data of a znode; return its new versions and times.
 
-        Gives its new versions and times.
+        ``UsageError`` if the znode does not exist, or has another version than ``version``.
         """
         arguments.path("path", path)
         stored = arguments.record_bytes("data", data)
@@ -113,9 +113,10 @@ class ZooKeeperHandle:
         return stat
 
     def delete(self, path: str, *, version: int = ANY_VERSION, recursive: bool = False) -> None:
-        """Delete a znode, with all below it if ``recursive``.
+        """Delete a znode, and with ``recursive`` all znodes below it.
 
-        ``UsageError`` unless it has that version, if one is given, or when it has children.
+        ``UsageError`` if the znode has another version than ``version``, or has children and
+        ``recursive`` is False.
         """
         arguments.path("path", path)
         arguments.integer("version", version, ANY_VERSION)
@@ -160,12 +161,12 @@ class ZooKeeperHandle:
         self.end_session(node.zk_client.session_id, process.name)
 
     def end_session(self, session_id: int, owner: str) -> None:
-        """Expire a session by its id, even if its owner is dead; ``owner`` is its machine."""
+        """Expire a session by its id, even if its owner is dead; ``owner`` names its machine."""
         self._running.runtime.note("fault", owner, "session expired")
         self._read(lambda server: server.expire_session(session_id))
 
     def server(self, server_id: int) -> ZooKeeperServerHandle:
-        """Handle of a server; ids run from 1."""
+        """Return the handle of a server; ids start at 1."""
         arguments.integer("server_id", server_id)
         ids = list(self._running.zookeepers)
         if server_id not in ids:
@@ -187,30 +188,30 @@ class ZooKeeperServerHandle:
 
     @property
     def is_alive(self) -> bool:
-        """True while its process runs."""
+        """True while the server's process runs."""
         self._running.require_own_process()
         return self._process.is_alive
 
     def kill(self) -> None:
-        """End the process; what it logged stays in its storage."""
+        """Kill the process; its transaction log and snapshots are kept."""
         self._running.require_going()
         self._running.in_process(self._process.process, self._process.kill)
 
     def start(self) -> None:
-        """Start it again with its storage."""
+        """Start the server again with its storage."""
         self._running.require_going()
         self._running.in_process(self._process.process, self._process.start)
 
     def set_clock_rate(self, rate: float) -> None:
-        """Have the clocks of its machine run so many times as fast as they should: 0.1 to 10.
+        """Run the clocks of the server's machine ``rate`` times as fast as usual, from 0.1 to 10.
 
-        By these it counts ticks, and ends sessions. The rate stays when it starts again.
+        The server counts ticks and expires sessions by these clocks. Restarts keep the rate.
         """
         self._running.require_going()
         set_clock_rate(self._running, self._process.process, rate)
 
     @property
     def clock_rate(self) -> float:
-        """Rate of the clocks of its machine; 1 is right."""
+        """Rate of the clocks of the server's machine; 1 is the usual rate."""
         self._running.require_own_process()
         return clock_rate(self._process.process)

@@ -1,4 +1,4 @@
-"""Writing to ZooKeeper from outside the cluster, as an operator with a shell does."""
+"""A ZooKeeper client that sends single requests, as an operator's shell does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE_MS = 10_000
 
 
 class ZooKeeperShell(SessionNode):
-    """A session with the ensemble, for one request."""
+    """A session with the ensemble for one request."""
 
     def __init__(
         self, runtime: Runtime, name: str, process: Process, servers: tuple[str, ...]
@@ -27,7 +27,7 @@ class ZooKeeperShell(SessionNode):
         super().__init__(runtime, name, process, servers, _SESSION_TIMEOUT_MS)
 
     async def carry_out(self, request: Request) -> ZkResponse:
-        """The answer to a request; ``UsageError`` when no server answers in time."""
+        """Return the answer to a request; ``UsageError`` if no server answers in time."""
         client = self.zk_client
         patience = self.call_later_ms(_PATIENCE_MS, client.close)
         try:
@@ -47,7 +47,7 @@ class ZooKeeperShell(SessionNode):
 
 
 def send(running: RunningCluster, request: Any) -> ZkResponse:
-    """The answer to a request that is sent in a session of its own."""
+    """Send a request in a session of its own and return the answer."""
     running.require_waiting()
     runtime = running.runtime
     admin = running.admin.process
