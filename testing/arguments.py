@@ -1,8 +1,8 @@
 """Checks of arguments: a wrong type or a value out of range is refused in the call itself.
 
-Without them it would reach a broker and look there like a bug of the emulation. Each check
-returns the value in the form that the API uses, or raises ``UsageError`` with the argument's name,
-its value and what would be right.
+Otherwise it would reach a broker and look like a bug of the emulation there. Each check returns
+the value in the form that the API uses, or raises ``UsageError`` with the argument's name, its
+value and what would be right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHAPE = ("partitions", "replication_factor", "config", "assignment")
 
 _BROKER_ID_MAX = 2**31 - 1
 _NO_LIMIT = 10**100
-"""A seed may be any number."""
+"""Limit of whole numbers, high enough for any seed."""
 
 
 def refuse(name: str, value: object, right: str) -> NoReturn:
@@ -34,32 +34,32 @@ def refuse(name: str, value: object, right: str) -> NoReturn:
 
 
 def integer(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
-    """A whole number within a range."""
+    """Check a whole number within a range."""
     found: int = whole(least, most, limit=_NO_LIMIT).check(name, value)
     return found
 
 
 def number(name: str, value: Any, unit: str = "", *, above_zero: bool = False) -> float:
-    """A finite number from 0 on, or above it."""
+    """Check a finite number >= 0, or > 0 with ``above_zero``."""
     found: float = kinds.number(unit, is_above=above_zero).check(name, value)
     return found
 
 
 def signed_number(name: str, value: Any, unit: str) -> float:
-    """A finite number, below 0 too."""
+    """Check a finite number, which may be negative."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         refuse(name, value, f"{unit}, below 0 too")
     return float(value)
 
 
 def text(name: str, value: Any) -> str:
-    """A string."""
+    """Check a string."""
     found: str = STRING.check(name, value)
     return found
 
 
 def behaviour_flags(kafka_version: Any, flags: Any) -> Behaviour:
-    """The flags of a version, or others that are given instead."""
+    """Return the flags of a version, or the ``flags`` that replace them."""
     of_version = behaviour(text("kafka_version", kafka_version))
     if flags is None:
         return of_version
@@ -72,7 +72,7 @@ def behaviour_flags(kafka_version: Any, flags: Any) -> Behaviour:
 
 
 def function(name: str, value: Any, example: str) -> Any:
-    """A callable that is not a coroutine function."""
+    """Check a callable that is not a coroutine function."""
     if not callable(value):
         refuse(name, value, f"a function, such as {example}")
     if inspect.iscoroutinefunction(value):
@@ -81,26 +81,26 @@ def function(name: str, value: Any, example: str) -> Any:
 
 
 def main(value: Any) -> Any:
-    """A program's main function."""
+    """Check a program's main function."""
     if not callable(value):
         refuse("main", value, "an async def function; give its arguments beside it")
     return value
 
 
 def condition(value: Any) -> Any:
-    """A condition to wait for."""
+    """Check a condition to wait for."""
     return function("condition", value, "lambda: cluster.controller.id is not None")
 
 
 def listed(name: str, values: Any, right: str) -> list[Any]:
-    """Several values; a single string is refused, not split into letters."""
+    """Check several values; a single string is refused, not split into letters."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         refuse(name, values, right)
     return list(values)
 
 
 def integers(name: str, values: Any, right: str) -> tuple[int, ...]:
-    """Several whole numbers; Kafka decides whether an empty list makes sense."""
+    """Check several whole numbers; an empty list is left for Kafka to refuse."""
     found = listed(name, values, right)
     if not all(isinstance(value, Integral) and not isinstance(value, bool) for value in found):
         refuse(name, values, right)
@@ -108,14 +108,14 @@ def integers(name: str, values: Any, right: str) -> tuple[int, ...]:
 
 
 def path(name: str, value: Any) -> str:
-    """Path of a znode."""
+    """Check the path of a znode."""
     if not isinstance(value, str) or not value.startswith("/"):
         refuse(name, value, "a path such as '/brokers/ids'")
     return value
 
 
 def file_path(name: str, value: Any) -> Path | None:
-    """Path of a file or directory, or None."""
+    """Check the path of a file or directory, or None."""
     if value is None:
         return None
     if not isinstance(value, (str, os.PathLike)):
@@ -124,7 +124,7 @@ def file_path(name: str, value: Any) -> Path | None:
 
 
 def ports(name: str, values: Any, count: int, of_what: str) -> tuple[int, ...]:
-    """A TCP port for each; 0 takes a free one."""
+    """Check one TCP port for each broker or server; 0 stands for a free port."""
     right = f"a list of {count} ports from 0 (any free one) to 65535"
     found = listed(name, values, right)
     if len(found) != count:
@@ -133,7 +133,7 @@ def ports(name: str, values: Any, count: int, of_what: str) -> tuple[int, ...]:
 
 
 def advertised_host(value: Any, host: str) -> str:
-    """The host that brokers tell clients: by default their own address, if it can be reached."""
+    """Return the host that brokers advertise: by default their own, if clients can reach it."""
     if value is not None:
         return text("advertised_host", value)
     if host in ("0.0.0.0", "::", ""):
@@ -148,7 +148,7 @@ def advertised_host(value: Any, host: str) -> str:
 
 
 def broker_ids(value: Any) -> tuple[int, ...]:
-    """The ids of the brokers: those listed, or 1 to the number given."""
+    """Return the ids of the brokers: the list given, or 1 to the number given."""
     right = "a whole number, or a list of broker ids such as [0, 1, 2]"
     if isinstance(value, Integral) and not isinstance(value, bool):
         if value < 1:
@@ -165,7 +165,7 @@ def broker_ids(value: Any) -> tuple[int, ...]:
 
 
 def racks(values: Any, count: int) -> tuple[str | None, ...]:
-    """The rack of each broker."""
+    """Check the rack of each broker."""
     found = listed("racks", values, f"a list of {count} racks, each a string or None")
     if len(found) != count:
         raise UsageError(f"racks names {len(found)} racks for {count} brokers")
@@ -176,7 +176,7 @@ def racks(values: Any, count: int) -> tuple[str | None, ...]:
 
 
 def config(name: str, values: Any) -> dict[str, Any]:
-    """Configuration by name; empty for None."""
+    """Check a configuration by name; None is empty."""
     if values is None:
         return {}
     if not isinstance(values, Mapping):
@@ -187,7 +187,7 @@ def config(name: str, values: Any) -> dict[str, Any]:
 
 
 def broker_config(values: Any) -> dict[str, Any]:
-    """Configuration for every broker; a setting that brokers cannot share is refused."""
+    """Check the configuration of all brokers, which may not have an id of one broker."""
     found = config("config", values)
     if str(found.get("broker.id", -1)) != "-1":
         raise UsageError(
@@ -198,16 +198,16 @@ def broker_config(values: Any) -> dict[str, Any]:
 
 
 def topic_config(values: Any) -> tuple[tuple[str, str], ...]:
-    """Configuration of a topic, as requests carry it."""
+    """Return the configuration of a topic as requests carry it."""
     if values is None:
         return ()
-    from .parameters.cluster_kinds import TOPIC_CONFIG  # a cluster starts without these kinds
+    from .parameters.cluster_kinds import TOPIC_CONFIG  # not needed to start a cluster
 
     return tuple(TOPIC_CONFIG.check("config", values).items())
 
 
 def partition_keys(values: Any) -> list[tuple[str, int]]:
-    """Several partitions."""
+    """Check several partitions."""
     from .parameters.cluster_kinds import PARTITIONS
 
     found: list[tuple[str, int]] = PARTITIONS.check("partitions", values)
@@ -215,7 +215,7 @@ def partition_keys(values: Any) -> list[tuple[str, int]]:
 
 
 def topics(values: Any) -> dict[str, Any]:
-    """Topics of a new cluster: partition counts, or arguments of ``create_topic``, by name."""
+    """Check a new cluster's topics: partition counts or arguments of ``create_topic`` by name."""
     if values is None:
         return {}
     if not isinstance(values, Mapping):
@@ -246,7 +246,7 @@ def _check_shape(topic: str, shape: Mapping[Any, Any]) -> None:
 
 
 def nearest(wanted: object, known: Sequence[str]) -> str:
-    """``; did you mean ...?``, or the list of known names if none is similar."""
+    """Return ``; did you mean ...?``, or the list of known names if none is similar."""
     return did_you_mean(wanted, known) or f"; there are {', '.join(map(repr, known))}"
 
 
@@ -254,7 +254,7 @@ def nearest(wanted: object, known: Sequence[str]) -> str:
 
 
 def record_bytes(name: str, value: Any) -> bytes | None:
-    """A key or a value as it is stored."""
+    """Return a key or a value as it is stored."""
     if isinstance(value, str):
         return value.encode()
     if value is not None and not isinstance(value, bytes):
@@ -263,7 +263,7 @@ def record_bytes(name: str, value: Any) -> bytes | None:
 
 
 def record_values(value: Any) -> list[bytes | None]:
-    """The value of one record, or the values of a list of records."""
+    """Return the stored values of a list of records, or of one record."""
     if value is None or isinstance(value, (bytes, str)):
         return [record_bytes("value", value)]
     right = "bytes, a string, None, or a list of such"
@@ -274,7 +274,7 @@ def record_values(value: Any) -> list[bytes | None]:
 
 
 def headers(values: Any) -> tuple[tuple[str, bytes | None], ...]:
-    """Headers of a record."""
+    """Check the headers of a record."""
     right = "pairs of a string and bytes or None, such as [('trace', b'1')]"
     found = listed("headers", values, right)
     for item in found:

@@ -1,4 +1,4 @@
-"""The plan of a cluster, checked, and the processes made from it."""
+"""The checked plan of a cluster, and the creation of its processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class AdminNode(Node):
-    """The admin client inside the cluster's network from which the API's own requests come."""
+    """The admin client on the cluster's network that sends the API's own requests."""
 
 
 @frozen
@@ -37,7 +37,7 @@ class ClusterPlan:
     """The arguments that ``Cluster`` and ``Simulation`` share, checked."""
 
     broker_ids: tuple[int, ...]
-    """Of brokers that generate theirs -1, -2, ..."""
+    """Ids of the brokers; -1, -2, ... if the brokers generate their ids."""
     kafka_version: str
     behaviour: Behaviour
     config: dict[str, Any]
@@ -61,7 +61,7 @@ class ClusterPlan:
         test_friendly: bool,
         flags: Behaviour | None = None,
     ) -> ClusterPlan:
-        """The plan for a user's arguments; raises ``UsageError`` for those that make no sense.
+        """Return the plan for a user's arguments; ``UsageError`` for invalid ones.
 
         ``flags`` replace the flags of the version.
         """
@@ -102,14 +102,14 @@ class ClusterPlan:
         return self.broker_ids[0] < 0
 
     def memory_disk(self) -> MemoryDisk:
-        """A broker's disk that lives in memory."""
+        """Return a broker's disk that is kept in memory."""
         return MemoryDisk(self.log_dirs) if self.log_dirs else MemoryDisk()
 
 
 def _generated_ids(
     brokers: int | Sequence[int], broker_ids: Sequence[int], config: BrokerConfig
 ) -> tuple[int, ...]:
-    """Return what brokers are known by that have ``broker.id=-1``, until they know their ids."""
+    """Return the stand-in ids of brokers with ``broker.id=-1``, used until they know their ids."""
     if not isinstance(brokers, int):
         raise UsageError(
             "brokers names ids, and broker.id=-1 lets them be generated; give their number, "
@@ -121,7 +121,8 @@ def _generated_ids(
 
 
 def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
-    """Higher ids are for brokers that draw theirs (Kafka: ``KafkaConfig.validateValues``)."""
+    """Raise ``UsageError`` for an id above ``reserved.broker.max.id``, as higher ids are generated
+    (Kafka: ``KafkaConfig.validateValues``)."""
     most = config["reserved.broker.max.id"]
     if config["broker.id.generation.enable"] and max(broker_ids) > most:
         raise UsageError(
@@ -132,9 +133,10 @@ def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
 
 @frozen
 class Equipment:
-    """The parts of a broker or a ZooKeeper server that depend on the kind of time, by its id.
+    """Factories of the parts of brokers and ZooKeeper servers that differ in real and virtual time.
 
-    A listener gets the configuration of its broker.
+    Each is called with the id of the broker or server, that of a listener also with the broker's
+    configuration.
     """
 
     listener: Callable[[int, BrokerConfig], BrokerListener]

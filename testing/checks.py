@@ -1,4 +1,4 @@
-"""Validations at the end of a run: no record lost or read twice, replicas identical."""
+"""Checks at the end of a run: no record lost or read twice, replicas identical."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The numbers of a comparison, and every problem found; true if there is none."""
+    """The result of a check, which is true if no problem was found."""
 
     checked: int
-    """Number of things that were compared."""
+    """Number of values or logs that were compared."""
     problems: tuple[str, ...] = field(default=())
-    """Every problem found, in words."""
+    """Descriptions of all problems found."""
 
     def __bool__(self) -> bool:
         return not self.problems
@@ -29,14 +29,14 @@ class Verdict:
 def lost_and_doubled(
     acknowledged: Iterable[bytes], read: Iterable[bytes | None]
 ) -> tuple[list[bytes], list[bytes | None]]:
-    """Acknowledged values that were not read back, and values that were read more than once."""
+    """Return acknowledged values that were not read, and values that were read more than once."""
     counts = Counter(read)
     lost = [value for value in acknowledged if value not in counts]
     return lost, [value for value, count in counts.items() if count > 1]
 
 
 def loss_and_doubling(lost: Sequence[bytes], doubled: Sequence[bytes | None]) -> tuple[str, ...]:
-    """The problems in words: lost records, and records that were read twice."""
+    """Describe lost records, and records that were read more than once."""
     problems = []
     if lost:
         problems.append(f"{len(lost)} acknowledged records are lost, the first is {lost[0]!r}")
@@ -48,14 +48,17 @@ def loss_and_doubling(lost: Sequence[bytes], doubled: Sequence[bytes | None]) ->
 def acknowledged_exactly_once(
     acknowledged: Iterable[bytes], read: Iterable[bytes | None]
 ) -> Verdict:
-    """Every acknowledged value was read back, and none was read twice."""
+    """Check that every acknowledged value was read, and no value was read more than once."""
     wanted = list(acknowledged)
     return Verdict(len(wanted), loss_and_doubling(*lost_and_doubled(wanted, read)))
 
 
 def replicas_identical(cluster: EmulatedCluster, topics: Iterable[str]) -> Verdict:
-    """All replicas of every partition hold the same bytes, from where the last of them begins:
-    each deletes what is too old when it looks."""
+    """Check that all replicas of every partition hold the same bytes.
+
+    They are compared from the highest log start offset on, as each replica applies retention at
+    its own times.
+    """
     problems = []
     checked = 0
     for topic in topics:
@@ -74,8 +77,8 @@ def replicas_identical(cluster: EmulatedCluster, topics: Iterable[str]) -> Verdi
 
 
 def fully_replicated(cluster: EmulatedCluster, topics: Iterable[str]) -> bool:
-    """Return whether every partition has all its replicas in the ISR, and all at the leader's
-    end."""
+    """Return whether all replicas of every partition are in the ISR, with the log end offset and
+    the high watermark of the leader's log end."""
     for topic in topics:
         for number in range(_partition_count(cluster, topic)):
             view = cluster.partition(topic, number)

@@ -47,7 +47,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _is_open(config: SecurityConfig) -> bool:
-    """Return whether it takes every client, and names nothing to know users by."""
+    """Return whether the configuration needs no ``ClusterSecurity``: plain listeners only, and
+    neither principal mapping rules nor token keys."""
     return (
         all(listener.protocol == PLAINTEXT for listener in config.listeners)
         and config.principal_mapping_rules == "DEFAULT"
@@ -64,20 +65,20 @@ def _tcp_listener(process: BrokerProcess) -> TcpListener:
 class Cluster(EmulatedCluster):
     """A cluster in real time that any Kafka client can use; also an async context manager.
 
-    ``config`` takes Kafka's own names, over test-friendly defaults (``testing.defaults``);
+    ``config`` takes Kafka's own names and overrides test-friendly defaults (``testing.defaults``);
     ``topics`` maps names to partition counts or to keyword arguments of ``create_topic``;
-    brokers listen on ``host`` and tell clients ``advertised_host``;
+    brokers listen on ``host`` and advertise ``advertised_host`` to clients;
     ``ports`` fixes the brokers' ports, ``zookeeper_ports`` those of the ZooKeeper servers;
     ``data_dir`` keeps logs and ZooKeeper's state on the real disk: a cluster started there again
-    has its topics; ``topics`` that exist already stay as they are;
+    has its former topics; ``topics`` that exist already stay as they are;
     ``runtime`` is ``"live"`` or ``"threaded"``;
-    ``trace`` is a path to record to, or how many of the last events to keep for ``save``;
-    ``memory`` is how much memory records may take, in bytes or as ``"1G"``: above it the oldest
-    records of the largest partitions are deleted, except those of compacted topics;
+    ``trace`` is a file to record to, or the number of latest events to keep for ``save``;
+    ``memory`` bounds the memory of records, in bytes or as ``"1G"``: above it the oldest records
+    of the largest partitions are deleted, except those of compacted topics;
     ``security`` is a ``SecurityConfig``, its fields, or listeners such as
     ``"PLAINTEXT;CLIENTS:SASL_SSL"``.
 
-    Raises ``UsageError`` for arguments that make no sense. If a port is in use, ``start`` raises a
+    Raises ``UsageError`` for invalid arguments. If a port is in use, ``start`` raises a
     ``UsageError`` that is also an ``OSError``, with its ``errno``.
     """
 
@@ -127,9 +128,9 @@ class Cluster(EmulatedCluster):
         self._running: RealTimeCluster | None = None
         self._failures: list[tuple[str, BaseException]] | None = None
         self._security: ClusterSecurity | None = None
-        """Made when it is first needed."""
+        """Created on first use."""
         if not _is_open(self._security_config):
-            _ = self.security  # it says now if the configuration makes no sense
+            _ = self.security  # raises now if the configuration is invalid
         if self._security_config.uses_tls:
             from ..wire.kafka.security.certificates import require_cryptography
 
@@ -166,13 +167,13 @@ class Cluster(EmulatedCluster):
 
     @property
     def is_started(self) -> bool:
-        """True while it runs: it was started, and not stopped since."""
+        """True while the cluster runs: from its start until it is stopped."""
         self._require_own_process()
         return self._running is not None
 
     @property
     def failures(self) -> list[tuple[str, BaseException]]:
-        """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
+        """Unexpected exceptions: bugs of the emulation or of your observers; normally empty."""
         return [] if self._failures is None else self._failures
 
     def _shown(self) -> str:
@@ -206,7 +207,7 @@ class Cluster(EmulatedCluster):
         return ThreadedRuntime()
 
     def _make_data_dir(self) -> None:
-        """Raise ``UsageError`` for a place in which nothing can be kept."""
+        """Create the data directory; ``UsageError`` if it cannot be used."""
         path = self._data_dir
         if path is None:
             return
@@ -274,7 +275,7 @@ class Cluster(EmulatedCluster):
         running.runtime.stop()
         for process in running.processes.values():
             if process.broker is not None and self._data_dir is not None:
-                # Else replicas would begin at high watermark 0, and cut their logs there in 0.10.
+                # Otherwise replicas would start with high watermark 0, to which 0.10 truncates.
                 process.broker.replica_manager.upkeep.checkpoint_high_watermarks()
             process.forget_nodes()
             process.spec.disk.dispose()
@@ -299,14 +300,15 @@ class Cluster(EmulatedCluster):
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, comma-separated, as clients want it.
+        """``host:port`` of every broker, comma-separated, for clients.
 
         IPv6 addresses are in brackets.
         """
         return self.bootstrap_servers_of(self._security_config.listeners[0].name)
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """The same for one listener: its name, or its protocol if only one listener has it."""
+        """Return the ``bootstrap_servers`` of a listener, given by its name, or by its protocol if
+        only one listener has it."""
         specs = self._security_config.listeners
         found = [s.name for s in specs if listener == s.name]
         found = found or [s.name for s in specs if listener == s.protocol]
@@ -323,7 +325,7 @@ class Cluster(EmulatedCluster):
 
     @property
     def memory(self) -> MemoryBound | None:
-        """Memory that records take and may take; None without the argument ``memory``."""
+        """Memory that records take, and its bound; None without the argument ``memory``."""
         return self._memory
 
     @property
@@ -359,7 +361,7 @@ class Cluster(EmulatedCluster):
     def _with_security(
         self, config: Mapping[str, Any] | None, kafka_version: str
     ) -> dict[str, Any]:
-        """The user's configuration over what the security says."""
+        """Return the user's configuration on top of that of the security settings."""
         flags = behaviour(arguments.text("kafka_version", kafka_version))
         values = self._security_config.broker_config(flags.acl_authorizer, flags.delegation_tokens)
         return {**values, **arguments.broker_config(config)}
@@ -392,7 +394,7 @@ class Cluster(EmulatedCluster):
     def _listener_security(
         self, gateway: TcpGateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
     ) -> ListenerSecurity:
-        if self._security is None:  # nothing of it was asked for
+        if self._security is None:  # plain listeners
             return OPEN
         return self._security.listener_security(gateway, config, broker_id, listener)
 
@@ -401,7 +403,7 @@ class Cluster(EmulatedCluster):
             return self._plan.memory_disk()
         from ..replication.disk.file_disk import FileDisk
 
-        # A broker that generates its id has the directory of its place among the brokers.
+        # A broker that generates its id has the directory of its position among the brokers.
         directory = self._data_dir / broker_name(abs(broker_id))
         if self._plan.log_dirs:
             return FileDisk(directories=[directory / name for name in self._plan.log_dirs])
@@ -422,17 +424,17 @@ class Cluster(EmulatedCluster):
         self.running.wait_until(condition, timeout_s)
 
     def reset(self) -> None:
-        """Empty the cluster; this is faster than starting a new one.
+        """Empty the cluster, which is faster than starting a new one.
 
-        Every topic is deleted, with groups, transactions, producer ids, dynamic configurations,
-        quotas, ACLs, tokens, counts of metrics and every znode of others. The users are those that
-        are configured. Every broker and ZooKeeper server is started. Cuts, losses, delays, holds,
-        injections and observers that a test set up are ended. What stays is the cluster's id, who
-        is controller, the epochs of controller and brokers, and the clients' connections.
+        Deletes every topic, with groups, transactions, producer ids, dynamic configurations,
+        quotas, ACLs, tokens, counts of metrics and every znode that a new cluster does not have.
+        Restores the configured users. Starts every broker and ZooKeeper server. Ends cuts, losses,
+        delays, holds, injections and observers that a test set up. The cluster id, the controller,
+        the epochs of controller and brokers, and the clients' connections stay.
 
-        Raises ``UsageError`` if a topic has replicas at brokers that this cluster does not have:
-        as in Kafka, the topic cannot be deleted without them. The same if clients create topics
-        again as soon as they are deleted; it names both.
+        Raises ``UsageError`` if a topic has replicas on brokers that this cluster does not have:
+        as in Kafka, the topic cannot be deleted without them. Also raises ``UsageError`` if clients
+        create topics again as soon as they are deleted; the error names these clients and topics.
         """
         from .reset import reset
 
@@ -441,15 +443,15 @@ class Cluster(EmulatedCluster):
     # -- the recording -------------------------------------------------------------------------
 
     def _require_own_process(self) -> None:
-        if self._running is not None:  # what is kept can be read after the end, too
+        if self._running is not None:  # a stopped cluster can still be read
             self._running.require_own_process()
 
     def trace(self) -> Trace:
-        """The last events up to this moment, if ``Cluster(trace=20_000)`` keeps some."""
+        """Return the latest events, if ``Cluster(trace=20_000)`` or the like keeps them."""
         self._require_own_process()
         return self._recording.trace()
 
     def save(self, path: str | Path) -> None:
-        """Write the events that are kept as a ``.fktrace`` file."""
+        """Write the events that the cluster keeps to a ``.fktrace`` file."""
         self._require_own_process()
         self._recording.save(path)

@@ -1,4 +1,4 @@
-"""The message of a wait that took too long, from the source of its condition."""
+"""The message of a wait that timed out, made from the source of its condition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VALUE_LENGTH_MAX = 200
 
 
 def describe(condition: Callable[[], object]) -> str:
-    """A condition in words: a lambda's source, another function's name, else its ``repr``."""
+    """Describe a condition: a lambda's source, another function's name, or else its ``repr``."""
     if not isinstance(condition, FunctionType):
         return getattr(condition, "__qualname__", None) or repr(condition)
     if condition.__name__ != "<lambda>":
@@ -22,9 +22,9 @@ def describe(condition: Callable[[], object]) -> str:
 
 
 def what_was_seen(condition: Callable[[], object]) -> str:
-    """Return what the parts of a lambda give now, empty when that tells nothing.
+    """Return the current values of a lambda's parts as text, empty if there is nothing to say.
 
-    Of ``cluster.controller.id == 2`` the value of the left side.
+    For ``cluster.controller.id == 2`` this is the value of the left side.
     """
     if not isinstance(condition, FunctionType) or condition.__name__ != "<lambda>":
         return ""
@@ -46,7 +46,7 @@ def what_was_seen(condition: Callable[[], object]) -> str:
             shown = f"{type(error).__name__}: {error}"
             value = None
         if isinstance(value, bool) and part == ast.unparse(found.body):
-            continue  # that it is false is known
+            continue  # the whole condition is known to be false
         seen.append(f"{part} is {_shortened(shown)}")
     return ", ".join(seen)
 
@@ -56,7 +56,7 @@ def _shortened(text: str) -> str:
 
 
 def _telling_parts(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts of an expression whose values say why it does not hold."""
+    """Yield the parts of an expression whose values say why it does not hold."""
     match node:
         case ast.BoolOp(values=values):
             for value in values:
@@ -72,7 +72,7 @@ def _telling_parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _find_lambda(code: CodeType) -> ast.Lambda | None:
-    """The lambda that was compiled to this, in its file; None when that cannot be told."""
+    """Return the lambda in the source file of compiled code; None if it cannot be identified."""
     lines = linecache.getlines(code.co_filename)
     positions = {position[:4] for position in code.co_positions() if None not in position}
     try:
@@ -92,7 +92,7 @@ def _find_lambda(code: CodeType) -> ast.Lambda | None:
 def failed_wait(
     condition: Callable[[], object], within: str, state: Any, last_error: Exception | None = None
 ) -> str:
-    """The message of a wait that took too long: condition, limit, what was seen, and where."""
+    """Return the message of a wait that timed out: condition, limit, last values and state."""
     seen = what_was_seen(condition)
     if not seen and last_error is not None:
         seen = f"it raised {type(last_error).__name__}: {last_error}"

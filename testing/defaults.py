@@ -1,4 +1,4 @@
-"""Configuration of embedded clusters: Kafka's defaults where they are fast, these elsewhere."""
+"""Configuration of embedded clusters: Kafka's defaults, replaced where tests need faster ones."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ TEST_DEFAULTS: dict[str, tuple[str, str]] = {
     "offsets.topic.num.partitions": ("1", "one internal partition is created, not fifty"),
     "transaction.state.log.num.partitions": ("1", "likewise"),
 }
-"""Name -> (value, reason): what ``Cluster`` sets instead of Kafka's default."""
+"""Values that ``Cluster`` sets instead of Kafka's defaults: name to (value, reason)."""
 
 RESTART_DELAY_MS = 3000
 TEST_RESTART_DELAY_MS = 200
-"""The time after which a broker is started again that found itself registered still."""
+"""Time in milliseconds after which a broker that found itself still registered starts again."""
 
 _PER_BROKER_COUNT = {
     "offsets.topic.replication.factor": 3,
     "transaction.state.log.replication.factor": 3,
     "transaction.state.log.min.isr": 2,
 }
-"""Lowered to the number of brokers, so that one broker is enough."""
+"""Kafka's defaults, lowered to the number of brokers so that one broker is enough."""
 
 
 def kafka_defaults(kafka_version: str = DEFAULT_KAFKA_VERSION) -> dict[str, str | None]:
-    """Kafka's own defaults for what ``TEST_DEFAULTS`` changes; pass it as ``config``.
+    """Return Kafka's own defaults of the configurations that ``Cluster`` changes.
 
-    None where another configuration gives the default.
+    Pass the result as ``config``. A value is None if another configuration gives the default.
     """
     known = definitions(kafka_version)
     defaults = {name: known[name].default for name in (*TEST_DEFAULTS, *_PER_BROKER_COUNT)}
@@ -51,7 +51,7 @@ def kafka_defaults(kafka_version: str = DEFAULT_KAFKA_VERSION) -> dict[str, str 
 def cluster_config(
     config: Mapping[str, Any] | None, brokers: int, kafka_version: str, *, test_friendly: bool
 ) -> dict[str, Any]:
-    """The static configuration of every broker: the user's over the defaults chosen."""
+    """Return the static configuration of every broker: the user's on top of the defaults."""
     values: dict[str, Any] = {}
     if test_friendly:
         values.update({name: value for name, (value, _) in TEST_DEFAULTS.items()})
@@ -62,12 +62,12 @@ def cluster_config(
     _check_consumer_bounds(values, kafka_version)
     for name in (*TEST_DEFAULTS, *_PER_BROKER_COUNT):
         if name in values and _is_default(name, values[name], kafka_version):
-            del values[name]  # who describes the configuration shall see a default
+            del values[name]  # so that DescribeConfigs reports it as a default
     return values
 
 
 def _check_protocols(protocols: Any, kafka_version: str) -> None:
-    """Refuse the consumer protocol where no release of Kafka has it."""
+    """Refuse the consumer protocol for a release that does not have it."""
     names = protocols.split(",") if isinstance(protocols, str) else protocols
     is_wanted = CONSUMER_PROTOCOL in [str(name).strip() for name in names]
     if is_wanted and not behaviour(kafka_version).consumer_groups:
@@ -78,7 +78,7 @@ def _check_protocols(protocols: Any, kafka_version: str) -> None:
 
 
 def _check_consumer_bounds(values: Mapping[str, Any], kafka_version: str) -> None:
-    """Refuse times that the broker refuses at its start (Kafka: ``GroupCoordinatorConfig``)."""
+    """Refuse times that a broker would refuse at its start (Kafka: ``GroupCoordinatorConfig``)."""
 
     def given(name: str) -> int:
         definition = definitions(kafka_version)[name]
@@ -97,7 +97,7 @@ def _check_consumer_bounds(values: Mapping[str, Any], kafka_version: str) -> Non
 
 
 def _is_default(name: str, value: Any, kafka_version: str) -> bool:
-    """Return whether a value is Kafka's own default; one that cannot be read is none."""
+    """Return whether a value is Kafka's own default; False if it cannot be parsed."""
     definition = definitions(kafka_version)[name]
     try:
         return bool(definition.read(value) == definition.default)
@@ -106,10 +106,10 @@ def _is_default(name: str, value: Any, kafka_version: str) -> bool:
 
 
 def log_dirs(value: str | None) -> tuple[str, ...]:
-    """The directories that ``log.dirs`` names; none when it is not set.
+    """Return the directories that ``log.dirs`` names; empty if it is not set.
 
-    Every broker has directories of these names for itself. Raises ``UsageError`` for a path, a
-    name twice, or no name at all.
+    Every broker has its own directories of these names. Raises ``UsageError`` for a path, a
+    repeated name, or an empty name.
     """
     if value is None:
         return ()

@@ -45,7 +45,7 @@ class EmulatedCluster(abc.ABC):
     """The common part of ``Cluster`` and ``Simulation``."""
 
     usual_latency = "0 ms"
-    """The delay of all links that is no fault."""
+    """Delay of all links that does not count as a fault."""
 
     def __init__(self, plan: ClusterPlan) -> None:
         self._plan = plan
@@ -60,23 +60,23 @@ class EmulatedCluster(abc.ABC):
         return f"<{type(self).__name__} {self.kafka_version}{self._shown()}: {state}>"
 
     def _shown(self) -> str:
-        """Return what ``repr`` tells beside the brokers."""
+        """Return text that ``repr`` adds before the state of the brokers."""
         return ""
 
     # -- life --------------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def start(self) -> Self:
-        """Start everything and wait until the cluster serves; a ``with`` block does it.
+        """Start everything and wait until the cluster serves, as entering a ``with`` block does.
 
-        Raises a ``UsageError`` that is an ``OSError``, too, if a port of a ``Cluster`` is in use.
+        Raises a ``UsageError`` that is also an ``OSError`` if a port of a ``Cluster`` is in use.
         """
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """Stop everything; a ``with`` block does it at its end.
+        """Stop everything, as leaving a ``with`` block does.
 
-        What a ``Simulation`` has recorded stays; its ``records``, ``log_bytes``, ``partition`` and
+        A ``Simulation`` keeps its recording; its ``records``, ``log_bytes``, ``partition`` and
         ``topics`` still work.
         """
 
@@ -95,14 +95,14 @@ class EmulatedCluster(abc.ABC):
 
     @abc.abstractmethod
     def trace(self) -> Trace:
-        """The recording up to this moment, to be asked as the trace of a file.
+        """Return the recording up to this moment, to be queried like the trace of a file.
 
         A ``Cluster`` has one if it keeps events in memory, as with ``Cluster(trace=20_000)``.
         """
 
     @abc.abstractmethod
     def save(self, path: str | Path) -> None:
-        """Write that recording as a trace file, such as ``run.fktrace``."""
+        """Write the recording as a trace file, such as ``run.fktrace``."""
 
     # -- what runs -----------------------------------------------------------------------------
 
@@ -117,8 +117,8 @@ class EmulatedCluster(abc.ABC):
         """Wait until a condition holds; raise ``WaitTimeout`` after ``timeout_s``.
 
         The error names the condition and, for a lambda, the last values of its parts. A condition
-        that raises ``NotThereYet``, because a topic, a leader or a controller is not there, does
-        not hold yet.
+        that raises ``NotThereYet``, as a topic, a leader or a controller does not exist, does not
+        hold yet.
         """
 
     @property
@@ -141,9 +141,9 @@ class EmulatedCluster(abc.ABC):
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
-        """Ids of all brokers, also of those that are down.
+        """Ids of all brokers, including brokers that are down.
 
-        A broker whose id is generated (``broker.id=-1``) has -1, -2, ... until it knows it.
+        Brokers whose ids are generated (``broker.id=-1``) have -1, -2, ... until they know them.
         """
         return tuple(self.processes) if self._plan.generates_ids else self._plan.broker_ids
 
@@ -157,7 +157,7 @@ class EmulatedCluster(abc.ABC):
         return self._plan.behaviour
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
-        """Run a coroutine inside the admin node and give its result."""
+        """Run a coroutine inside the admin node and return its result."""
         return self.running.call(function, timeout_ms)
 
     def wait_for_leader(
@@ -170,7 +170,7 @@ class EmulatedCluster(abc.ABC):
     ) -> int:
         """Wait until a partition has a leader that serves; return its broker id.
 
-        ``other_than`` is the id of a former leader. ``WaitTimeout`` tells leader, ISR and offsets.
+        ``other_than`` is the id of a former leader. ``WaitTimeout`` names leader, ISR and offsets.
         """
         return self._waits.for_leader(topic, partition, other_than, timeout_s)
 
@@ -185,16 +185,16 @@ class EmulatedCluster(abc.ABC):
     ) -> list[ConsumerRecord]:
         """Wait until a topic, or one partition, has ``count`` replicated records; return them all.
 
-        Replicated are those below the high watermark; control records do not count. They come
-        partition by partition. ``count=0`` waits until all that the leaders have is replicated.
-        ``WaitTimeout`` tells leader, ISR and offsets.
+        Records below the high watermark are replicated; control records do not count. The list
+        has one partition after the other. ``count=0`` waits until all records of the leaders are
+        replicated. ``WaitTimeout`` names leader, ISR and offsets.
         """
         return self._waits.for_records(topic, count, partition, timeout_s)
 
     # -- the start -----------------------------------------------------------------------------
 
     def _start_processes(self) -> list[Pending[None]]:
-        """Start everything; gives what ends when each broker runs, or says why it cannot."""
+        """Start all processes; return for each broker what completes when it runs or has failed."""
         starts = []
         for zookeeper in self.zookeepers.values():
             zookeeper.start()
@@ -204,7 +204,7 @@ class EmulatedCluster(abc.ABC):
         return starts
 
     def _has_started(self, starts: Iterable[Pending[None]]) -> bool:
-        """Return whether the cluster serves; raises what kept a broker from starting."""
+        """Return whether the cluster serves; raise the error that kept a broker from starting."""
         have_ended = True
         for broker_running in starts:
             if broker_running.done:
@@ -217,12 +217,12 @@ class EmulatedCluster(abc.ABC):
         return running.is_settled and (not is_restored(running) or topics_are_back(running))
 
     def create_initial_topics(self) -> None:
-        """Create those of the argument ``topics`` that are not there."""
+        """Create the topics of the argument ``topics`` that do not exist yet."""
         if not self._plan.topics:
             return
         there = self.topics()
         for name, shape in self._plan.topics.items():
-            if name not in there:  # a data directory has it
+            if name not in there:  # a data directory may have it
                 self.create_shaped_topic(name, shape)
 
     def create_shaped_topic(self, name: str, shape: Any) -> None:
@@ -235,10 +235,10 @@ class EmulatedCluster(abc.ABC):
 
     # -- handles -------------------------------------------------------------------------------
     #
-    # Each is imported here, where it is made: a cluster starts without any.
+    # Each class is imported where it is used, as a cluster needs none of them to start.
 
     def broker(self, broker: int | str) -> BrokerHandle:
-        """Handle of a broker, by its id, or by the role it has now.
+        """Return the handle of a broker, given by its id or by the role it has now.
 
         Roles are ``controller``, ``leader:orders-0``, ``follower:orders-0``,
         ``follower:orders-0:2``, ``preferred:orders-0``, ``coordinator:my-group``,
@@ -264,14 +264,14 @@ class EmulatedCluster(abc.ABC):
 
     @property
     def zookeeper(self) -> ZooKeeperHandle:
-        """ZooKeeper: the tree of znodes, and its servers."""
+        """ZooKeeper's znode tree and servers."""
         from .handles.zookeeper import ZooKeeperHandle
 
         return ZooKeeperHandle(self.running)
 
     @property
     def network(self) -> NetworkHandle:
-        """The network: cuts, delays, losses, and messages that are held back."""
+        """The network, with its cuts, delays, losses, and messages that are held back."""
         from .handles.network import NetworkHandle
 
         return NetworkHandle(self.running)
@@ -318,15 +318,15 @@ class EmulatedCluster(abc.ABC):
     ) -> None:
         """Create a topic and wait until every partition has a leader.
 
-        ``assignment`` maps partition numbers to broker ids, given instead of the two counts;
-        ``replication_factor`` is otherwise ``default.replication.factor``.
+        ``assignment`` maps partition numbers to broker ids and replaces the two counts.
+        ``replication_factor`` defaults to ``default.replication.factor``.
         """
         self._admin.create_topic(name, partitions, replication_factor, config, assignment)
 
     def create_topics(
         self, names: Sequence[str], partitions: int = 1, replication_factor: int = 1
     ) -> None:
-        """Create many topics of one shape with one request."""
+        """Create many topics of the same shape with one request."""
         self._admin.create_topics(names, partitions, replication_factor)
 
     def delete_topic(self, name: str) -> None:
@@ -340,7 +340,7 @@ class EmulatedCluster(abc.ABC):
         self._admin.create_partitions(topic, count, assignment)
 
     def alter_config(self, topic: str, config: Mapping[str, Any]) -> None:
-        """Set configurations of a topic, leaving its others as they are."""
+        """Set configurations of a topic; others keep their values."""
         self._admin.alter_config(topic, config)
 
     def elect_leaders(
@@ -354,47 +354,48 @@ class EmulatedCluster(abc.ABC):
         self._admin.reassign_partitions(targets)
 
     def reassignments(self) -> tuple[OngoingReassignment, ...]:
-        """The reassignments that are under way."""
+        """Return the reassignments in progress."""
         return self._admin.reassignments()
 
     def topics(self) -> list[str]:
-        """Names of all topics as the living brokers know them, sorted."""
+        """Return the sorted names of all topics that the living brokers know."""
         return self._partitions.topics()
 
     def partition(self, topic: str, partition: int) -> PartitionView:
-        """A snapshot of a partition; ``UsageError`` when it does not exist.
+        """Return a snapshot of a partition; ``NotThereYet`` if it does not exist.
 
-        While no controller is active, or a new one still loads, it shows the newest state that
-        a living broker knows, and the states of the controller are empty.
+        While no controller is active, or a new one is still loading, the snapshot shows the newest
+        state that a living broker knows, and the states of the controller are empty.
         """
         return self._partitions.partition(topic, partition)
 
     def records(
         self, topic: str, partition: int | None = None, replica: int | str | None = None
     ) -> list[ConsumerRecord]:
-        """Decoded records of a topic, or of one partition; the leaders' unless a replica is named.
+        """Return the decoded records of a topic, or of one partition, at the leaders.
 
-        They come partition by partition, also those that are not replicated yet. Control records
-        are left out. ``NotThereYet`` if there is no such topic, leader or replica.
+        ``replica`` names another broker. The list has one partition after the other, and includes
+        records that are not replicated yet, but no control records. ``NotThereYet`` if there is no
+        such topic, leader or replica.
         """
         broker_id = None if replica is None else self.broker(replica).id
         return self._partitions.records(topic, partition, broker_id)
 
     def log_bytes(self, topic: str, partition: int, replica: int | str) -> bytes:
-        """A replica's whole log as stored, for comparing replicas byte by byte."""
+        """Return a replica's whole log as stored, to compare replicas byte by byte."""
         broker_id = self.broker(replica).id
         return self._partitions.log_bytes(topic, partition, broker_id)
 
     def group(self, group_id: str) -> GroupView:
-        """A snapshot of a consumer group; an unknown group is ``Dead``."""
+        """Return a snapshot of a consumer group; an unknown group is ``Dead``."""
         return self._groups.group(group_id)
 
     def wait_for_group(
         self, group_id: str, members: int | None = None, timeout_s: float = 10
     ) -> GroupView:
-        """Wait until a group is stable with so many members, or any; return its snapshot.
+        """Wait until a group is stable, with ``members`` members if given; return its snapshot.
 
-        Raises ``WaitTimeout``, which tells of the group as it is.
+        ``WaitTimeout`` describes the group.
         """
         return self._waits.for_group(group_id, members, timeout_s)
 
@@ -411,25 +412,26 @@ class EmulatedCluster(abc.ABC):
     ) -> int:
         """Append one record, or a list of records; return the first offset.
 
-        Waits and retries as a client does while the partition has no leader. ``UsageError`` if the
-        partition does not exist: only real clients make brokers create topics.
+        Retries as a client does while the partition has no leader. ``NotThereYet`` if the partition
+        does not exist, as this call does not auto-create topics.
         """
         return self._record_client.produce(topic, value, key, partition, acks, headers)
 
     def consume(self, topic: str, partition: int = 0, offset: int = 0) -> list[ConsumerRecord]:
-        """Records from ``offset`` to the high watermark, as a consumer sees them now.
+        """Return the records from ``offset`` to the high watermark, as a consumer sees them now.
 
-        ``UsageError`` when the partition does not exist.
+        ``NotThereYet`` if the partition does not exist.
         """
         return self._record_client.consume(topic, partition, offset)
 
     def ask(self, broker: int | str, request: Request[R], timeout_s: float = 30) -> R:
         """Send a broker any request of Kafka, as another broker would; return its response.
 
-        A ``FetchRequest`` of ``fakekafka.protocol.data`` gives a ``FetchResponse``, and so on for
-        those of ``admin``, ``control``, ``groups``, ``transactions`` and ``security`` beside it.
-        The result is None for a ``ProduceRequest`` with ``acks=0``, which has no response. Raises
-        ``Disconnected`` or ``RequestTimeout`` of ``fakekafka.protocol.awaiting``.
+        A ``FetchRequest`` of ``fakekafka.protocol.data`` returns a ``FetchResponse``, and so on.
+        Other requests are in ``admin``, ``control``, ``groups``, ``transactions`` and ``security``
+        of ``fakekafka.protocol``. The result is None for a ``ProduceRequest`` with ``acks=0``,
+        which has no response. Raises ``Disconnected`` or ``RequestTimeout`` of
+        ``fakekafka.protocol.awaiting``.
         """
         return self._admin.ask(broker, request, timeout_s)
 
@@ -450,18 +452,18 @@ class EmulatedCluster(abc.ABC):
         client_id: str | None = None,
         nth: int = 1,
     ) -> Injection:
-        """Answer, delay or disconnect the next ``times`` requests of an API; None: all of them.
+        """Answer, delay or disconnect the next ``times`` requests of an API (None: all of them).
 
-        ``error`` is the name or number of one of Kafka's errors, or a mapping of partitions to
-        such. Without it the request is only delayed, or ``disconnect`` closes its connection.
-        ``answer`` is a function that gets the request; it gives the response, an error, or None to
-        leave the request alone. In real time it runs on a thread of the cluster.
+        ``error`` is the name or number of one of Kafka's errors, or maps partitions to errors.
+        ``delay_ms`` alone only delays the request; ``disconnect`` closes its connection.
+        ``answer`` is a function that is called with the request and returns the response, an error,
+        or None to let the request pass. In real time it runs on a thread of the cluster.
 
-        ``topic``, ``partition``, ``client_id`` (with wildcards) and ``broker`` choose the requests;
-        ``nth=3`` leaves the first two of them alone. When only some partitions of a request are
-        meant, the broker serves the others.
+        ``topic``, ``partition``, ``client_id`` (with wildcards) and ``broker`` select the requests;
+        ``nth=3`` lets the first two of them pass. If only some partitions of a request are
+        selected, the broker serves the others.
 
-        An event of the controller, such as ``BrokerChange``, can be delayed too.
+        An event of the controller, such as ``BrokerChange``, can be delayed, too.
         """
         from .handles.injection import Injection
         from .handles.injection_arguments import read_effect, read_filter
@@ -502,7 +504,7 @@ class EmulatedCluster(abc.ABC):
         return [injection for injection in found if injection.is_active]
 
     def injection(self, number: int) -> Injection:
-        """An active injection by its ``id``; ``UsageError`` names those there are."""
+        """Return the active injection with an ``id``; ``UsageError`` if there is none."""
         for injection in self.injections:
             if injection.id == number:
                 return injection
@@ -510,11 +512,12 @@ class EmulatedCluster(abc.ABC):
         raise UsageError(f"there is no active injection {number!r}; active are {active}")
 
     def observe(self, function: Callable[[Delivery], object]) -> Callable[[], None]:
-        """Call a function with every ``Delivery`` that arrives; return a function that ends this.
+        """Call a function with every ``Delivery`` that arrives; return a function that stops this.
 
-        ``reset`` ends it, too. In real time the function runs on a thread of the cluster, so it
-        must not wait for the cluster: record what it saw and act elsewhere. A function that raises
-        is ended: a simulation raises the error at once, a cluster keeps it in ``failures``.
+        ``reset`` stops it, too. In real time the function runs on a thread of the cluster, so it
+        must not wait for the cluster: let it record what it sees, and act elsewhere. A function
+        that raises is removed: a ``Simulation`` raises the error at once, a ``Cluster`` keeps it in
+        ``failures``.
         """
         running = self.running
         running.require_going()

@@ -1,4 +1,4 @@
-"""The check that no page of another site sent a request to a server of this machine."""
+"""The check that a request to a local server does not come from a page of another site."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 def is_trusted_host(host: str, own: frozenset[str]) -> bool:
     """Return whether a Host header names this machine.
 
-    A page of another site can have its own name lead here; the browser still sends that name.
-    Addresses, names without a dot (as containers have) and ``own`` names are trusted.
+    Another site can make its own name resolve to this machine (DNS rebinding), but the browser
+    still sends that name. Addresses, names without a dot (as containers have), local names and
+    ``own`` names are trusted.
     """
     name = urlsplit(f"//{host}").hostname
     if not name:
@@ -28,13 +29,13 @@ def is_trusted_host(host: str, own: frozenset[str]) -> bool:
 def refusal(
     headers: Mapping[str, str], own: frozenset[str], what: str, *, is_visit: bool = False
 ) -> str | None:
-    """The reason to refuse a request, or None. ``what`` is the server's name in the text.
+    """Return the reason to refuse a request, or None. ``what`` names the server in the text.
 
-    A page of another site cannot leave out what tells it from the server's own: its browser sends
-    Host and Origin, or Referer, or Sec-Fetch-Site.
+    A page of another site cannot suppress the headers that give it away: its browser sends Host
+    and Origin, or Referer, or Sec-Fetch-Site.
 
-    ``is_visit`` is for the page itself, which holds nothing of the cluster: a link of another site
-    may lead there.
+    ``is_visit`` is True for requests of the page itself, to which other sites may link, as it holds
+    no data of the cluster.
     """
     host = headers.get("host", "")
     try:
@@ -47,7 +48,7 @@ def refusal(
         return f"{what} is not for pages of {origin}"
     if is_visit:
         return None
-    referrer = headers.get("referer")  # of a browser that sends no Origin
+    referrer = headers.get("referer")  # sent by browsers that send no Origin
     if origin is None and referrer is not None and urlsplit(referrer).netloc != host:
         return f"{what} is not for pages of {referrer}"
     if headers.get("sec-fetch-site") in ("cross-site", "same-site"):

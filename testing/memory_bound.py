@@ -1,4 +1,4 @@
-"""A bound for the memory that records take: the oldest of the largest partitions go first."""
+"""A bound on the memory of records, above which the oldest of the largest partitions go first."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ T = TypeVar("T")
 LEAST_BYTES = 1 << 20
 _INTERVAL_S = 0.1
 _SOON_S = 0.02
-"""The same where records were just deleted."""
+"""Interval in seconds between checks after one that deleted records."""
 _SHARE_OF_TIME = 0.05
-"""The looks take no more of the cluster's time than this, however many partitions there are."""
+"""Maximum share of the cluster's time that checks take, however many partitions there are."""
 _SEGMENTS = 64
-"""A segment that has this part of the bound is rolled, and split where it lies in memory: segments
-go as wholes."""
+"""The bound divided by this is the size above which a segment is rolled, and split if it is in
+memory, as only whole segments are deleted."""
 _BATCH_BYTES = 100
-"""The memory of a batch beside its bytes, which all replicas share."""
+"""Memory in bytes that a batch takes in addition to its data, which all replicas share."""
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 def bytes_of(name: str, value: Any) -> int:
-    """A number of bytes, or a text such as ``512M`` or ``1G`` (powers of 1024).
+    """Return a number of bytes, given as a number or as a text such as ``512M`` (powers of 1024).
 
     Raises ``UsageError`` for anything else, and for less than a megabyte.
     """
@@ -54,12 +54,12 @@ def bytes_of(name: str, value: Any) -> int:
 
 
 class Deleted(NamedTuple):
-    """The records that a look deleted because all took more memory than they may."""
+    """The result of a check that deleted records."""
 
     bytes_deleted: int
     kept_bytes: int
     log_starts: dict[TopicPartition, int]
-    """The beginnings of the logs that lost records."""
+    """New start offsets of the logs whose oldest records were deleted."""
 
 
 class _Led(NamedTuple):
@@ -68,7 +68,7 @@ class _Led(NamedTuple):
     name: TopicPartition
     kept_bytes: int
     ends: list[tuple[int, int]]
-    """Of its segments that may go, the oldest first: the offset behind, and the bytes."""
+    """Segments that may be deleted, the oldest first: (next segment's base offset, bytes)."""
 
 
 def _kept(segment: Any) -> int:
@@ -76,8 +76,10 @@ def _kept(segment: Any) -> int:
 
 
 def _led(broker: Broker, segment_bytes: int) -> list[_Led]:
-    """The logs that a broker leads. Active segments that are large enough are rolled, where it
-    follows, too."""
+    """Return the logs that a broker leads.
+
+    Large active segments of all logs are rolled, whether the broker leads or follows.
+    """
     found = []
     for name, partition in broker.replica_manager.hosted.by_name.items():
         log = partition.log
@@ -93,7 +95,7 @@ def _led(broker: Broker, segment_bytes: int) -> list[_Led]:
 
 
 def _may_lose(log: Log) -> bool:
-    """Return whether its oldest records may go; of a compacted log every key stays."""
+    """Return whether the oldest records of a log may be deleted; a compacted log keeps all keys."""
     return log.settings.is_deleted and not log.settings.is_compacted
 
 
@@ -106,23 +108,23 @@ def _ends(log: Log, sizes: list[int]) -> list[tuple[int, int]]:
 
 
 class MemoryBound:
-    """Looks again and again how much memory records take, and deletes the oldest above a bound.
+    """Checks regularly how much memory records take, and deletes the oldest above a bound.
 
-    What goes, goes as with Kafka's retention: whole segments, from the start of a log up to its
-    high watermark at most. Compacted topics lose nothing, which the internal topics are.
+    Like Kafka's retention, it deletes whole segments from the start of a log, up to the high
+    watermark at most. Compacted topics, such as the internal topics, lose nothing.
     """
 
     def __init__(self, running: RunningCluster, bytes_max: int) -> None:
         self._running = running
         self.bytes_max: int = bytes_max
-        """Bytes that records may take."""
+        """Maximum number of bytes that records may take."""
         self.kept_bytes: int = 0
-        """Bytes that records took at the last look; those of a partition count once."""
+        """Bytes that records took at the last check; replicas of a partition count once."""
         self.deleted_bytes: int = 0
         """Bytes that have been deleted so far."""
         self.on_deleted: Callable[[Deleted], object] | None = None
-        """Called in a thread of the bound whenever it has deleted something."""
-        self._taken_s = 0.0  # by the last look, of the cluster's time
+        """Called with the result of each check that deleted records, in the thread that checks."""
+        self._taken_s = 0.0  # the cluster's time that the last check took
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fakekafka-memory", daemon=True)
 
@@ -130,7 +132,7 @@ class MemoryBound:
         self._thread.start()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._ending.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -141,17 +143,17 @@ class MemoryBound:
             self._taken_s = 0.0
             try:
                 deleted = self.look()
-            except FakeKafkaError:  # a directory failed at this moment, or the cluster stops
+            except FakeKafkaError:  # a log directory has just failed, or the cluster stops
                 deleted = None
             if deleted is not None and self.on_deleted is not None:
                 self.on_deleted(deleted)
             if deleted is None:
                 rest_s = max(_INTERVAL_S, self._taken_s / _SHARE_OF_TIME)
-            else:  # there is too much, and more comes
+            else:  # memory was above the bound, and more records may be coming
                 rest_s = max(_SOON_S, 2 * self._taken_s)
 
     def _inside(self, broker: Broker, function: Callable[[], T]) -> T:
-        """Run a function as part of a broker, and count what it takes there."""
+        """Run a function as part of a broker, and add up the time it takes there."""
 
         def run() -> T:
             began_s = time.perf_counter()
@@ -163,7 +165,7 @@ class MemoryBound:
         return self._running.in_process(broker.process, run)
 
     def look(self) -> Deleted | None:
-        """Look once; gives what was deleted, None if all may stay."""
+        """Check once; return what was deleted, or None if nothing was."""
         running = self._running
         led: dict[TopicPartition, _Led] = {}
         for broker in running.living_brokers():
@@ -184,7 +186,7 @@ class MemoryBound:
         return Deleted(bytes_deleted, self.kept_bytes, starts)
 
     def _starts(self, led: dict[TopicPartition, _Led]) -> dict[TopicPartition, int]:
-        """The starts of logs with which what is kept is below the bound."""
+        """Return the new start offsets of logs that bring the memory below the bound."""
         excess = self.kept_bytes - self.bytes_max
         starts: dict[TopicPartition, int] = {}
         largest = [(-one.kept_bytes, name, 0) for name, one in led.items() if one.ends]
@@ -200,7 +202,7 @@ class MemoryBound:
 
 
 def _delete(broker: Broker, starts: dict[TopicPartition, int]) -> Counter[TopicPartition]:
-    """Delete below these offsets at one broker; gives the bytes that went."""
+    """Delete records below these offsets at one broker; return the bytes deleted per partition."""
     went: Counter[TopicPartition] = Counter()
     manager = broker.replica_manager
     for name, offset in starts.items():
@@ -210,7 +212,7 @@ def _delete(broker: Broker, starts: dict[TopicPartition, int]) -> Counter[TopicP
         before = sum(map(_kept, partition.log.segments))
         try:
             manager.upkeep.delete_below(name, partition, offset)
-        except KafkaError:  # its directory went offline
+        except KafkaError:  # the log directory went offline
             continue
         went[name] = before - sum(map(_kept, partition.log.segments))
     return went

@@ -29,7 +29,7 @@ _LOOK_S = 0.001
 
 
 def _stood_still() -> str:
-    """A hint for an error: how to wait in a coroutine; empty outside of one."""
+    """Return a hint for errors on how to wait in a coroutine; empty outside of a coroutine."""
     import asyncio
 
     try:
@@ -43,7 +43,7 @@ def _stood_still() -> str:
 
 
 class RealTimeCluster(RunningCluster):
-    """The running part of a ``Cluster``: its threads run by themselves, and waits poll."""
+    """The running part of a ``Cluster``: its threads run on their own, and waits poll."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class RealTimeCluster(RunningCluster):
         self._runtime = runtime
         self._stopped = False
         self._waiting: dict[concurrent.futures.Future[Any], None] = {}
-        """Outcomes that other threads wait for."""
+        """Futures that callers in other threads wait for."""
 
     @property
     def runtime(self) -> LiveRuntime | ThreadedRuntime:
         return self._runtime
 
     def end(self) -> None:
-        """Refuse every call from now on, and those that wait."""
+        """Refuse every call from now on, and fail the calls that are waiting."""
         self._stopped = True
         for outcome in tuple(self._waiting):
-            with contextlib.suppress(concurrent.futures.InvalidStateError):  # it is there already
+            with contextlib.suppress(concurrent.futures.InvalidStateError):  # already completed
                 outcome.set_exception(UsageError("the cluster has been stopped meanwhile"))
 
     def require_going(self) -> None:
@@ -115,16 +115,17 @@ class RealTimeCluster(RunningCluster):
             del self._waiting[done]
 
     def await_settled(self, starts: Sequence[Pending[None]], timeout_s: float) -> None:
-        """Return when every start has ended and the cluster is settled, or at the latest then.
+        """Wait until every start has ended and the cluster is settled, a start has failed, or a
+        timeout expires.
 
-        The loop looks, not the caller: a second thread that asks takes the interpreter away from
-        the brokers that are starting.
+        The event loop polls, not the caller: a second polling thread would take the interpreter
+        away from the brokers that are starting.
         """
         over = threading.Event()
         loop = self.runtime.loop
 
         def look() -> None:
-            with contextlib.suppress(RuntimeError):  # it changes in another thread just now
+            with contextlib.suppress(RuntimeError):  # another thread changes what is read
                 if any(start.exception is not None for start in starts) or (
                     all(start.done for start in starts) and self.is_settled
                 ):
@@ -156,5 +157,5 @@ class RealTimeCluster(RunningCluster):
 
                 text = failed_wait(condition, f"{timeout_s:g} s", self.describe(), last_error)
                 raise WaitTimeout(text + _stood_still())
-            # Who waits is told at most a tenth later than it was true.
+            # The poll interval grows with the wait, so that a wait lasts at most a tenth too long.
             time.sleep(min(max(_POLL_S, waited_s / 10), _POLL_MAX_S))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 30
 _DELETION_MS = 30_000
 _ROUNDS_MAX = 5
-"""So often topics are deleted that clients create again at once."""
+"""Maximum number of deletions of topics that clients create again at once."""
 _DELETED = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.REQUEST_TIMED_OUT)
 _USERS = f"{CONFIG}/{USERS}/"
 _KEPT_BELOW = (
@@ -55,7 +55,7 @@ _KEPT_BELOW = (
 def reset(running: RunningCluster, restore_security: Callable[[], None]) -> None:
     """Empty the cluster as ``Cluster.reset`` describes.
 
-    ``restore_security`` gives back the users that are configured, and takes all others.
+    ``restore_security`` restores the configured users and removes all others.
     """
     running.require_waiting()
     _end_interventions(running)
@@ -84,9 +84,9 @@ def reset(running: RunningCluster, restore_security: Callable[[], None]) -> None
 
 
 def _await_notifications(running: RunningCluster) -> None:
-    """Wait until every broker has heard of all that changed.
+    """Wait until every broker has applied all change notifications.
 
-    One that hears of it later would take for new what is forgotten by then.
+    A broker that applied one later would bring back what the reset removes.
     """
     zookeeper = ZooKeeperHandle(running)
 
@@ -101,7 +101,7 @@ def _await_notifications(running: RunningCluster) -> None:
 
 
 def _delete_topics(running: RunningCluster) -> None:
-    """Delete every topic; ``UsageError`` if clients create some again and again."""
+    """Delete every topic; ``UsageError`` if clients keep creating some again."""
     seen = Creations(running)
     network = running.runtime.network
     running.in_process(None, lambda: network.observe(seen.look))
@@ -123,9 +123,9 @@ def _delete_topics(running: RunningCluster) -> None:
 
 
 def _delete(running: RunningCluster, topics: Sequence[str]) -> None:
-    """Delete topics, and wait until the deletion of all there are has come to its end.
+    """Delete topics, and wait until no deletion is in progress.
 
-    Not until they are unknown: a client may have created them again by then.
+    The wait is not for the topics to be unknown, as clients may have created them again by then.
     """
     if topics:
         response = AdminClient(running).request(DeleteTopicsRequest(tuple(topics), _DELETION_MS))
@@ -139,10 +139,10 @@ def _delete(running: RunningCluster, topics: Sequence[str]) -> None:
         controller = running.active_controller()
         if controller is None or controller.context.topics.topics_to_be_deleted:
             return False
-        # A controller that was just elected has not read yet what it still has to delete.
+        # A controller that was just elected may not have read yet which topics it has to delete.
         return not zookeeper.children(DELETE_TOPICS)
 
-    # What was being deleted before is no topic any more, but still has to go.
+    # Topics whose deletion began before the reset are not listed, but may still be in progress.
     running.wait_until(every_topic_is_deleted, _TIMEOUT_S)
 
 
@@ -162,7 +162,7 @@ def _remove_tokens(running: RunningCluster) -> None:
 
 
 def _forget_znodes(running: RunningCluster) -> None:
-    """Delete what a new cluster has not, and let producer ids be counted from 0 again."""
+    """Delete the znodes that a new cluster does not have, and restart producer ids at 0."""
     zookeeper = ZooKeeperHandle(running)
     flags = next(iter(running.processes.values())).spec.behaviour
     kept = {CONTROLLER, CONTROLLER_EPOCH, CLUSTER_ID, FEATURE, *persistent_paths(flags)}
@@ -170,22 +170,22 @@ def _forget_znodes(running: RunningCluster) -> None:
     tree = zookeeper.tree()
     kept |= {config_entity_path(TOPICS, topic) for topic in zookeeper.children("/brokers/topics")}
     strange = [path for path, data in tree.items() if path not in kept and not _is_kept(path, data)]
-    for path in sorted(strange, reverse=True):  # what is below a node comes before it
-        with contextlib.suppress(UsageError):  # gone by itself, or just got a child
+    for path in sorted(strange, reverse=True):  # children before their parents
+        with contextlib.suppress(UsageError):  # it is gone already, or just got a child
             zookeeper.delete(path)
     if flags.idempotent_producers and zookeeper.get(PRODUCER_ID_BLOCK):
         zookeeper.set(PRODUCER_ID_BLOCK, None)
 
 
 def _is_kept(path: str, data: bytes | None) -> bool:
-    """Return whether brokers need a znode, or have taken back themselves what was in it."""
+    """Return whether a znode stays: brokers need it, or have reset its content themselves."""
     if path.startswith(_USERS):
-        return bool(data and decode_config(data))  # of a configured user
+        return bool(data and decode_config(data))  # SCRAM credentials of a configured user
     return path == "/" or path.startswith(_KEPT_BELOW)
 
 
 def _forget_past(running: RunningCluster) -> None:
-    """Make every broker as one of a new cluster."""
+    """Make every broker forget its past, as if it belonged to a new cluster."""
     for broker in running.living_brokers():
         running.in_process(broker.process, broker.forget_past)
 
@@ -199,7 +199,7 @@ def _forget_past(running: RunningCluster) -> None:
 
 
 def requested_topics(message: Any) -> Sequence[str]:
-    """Names of the topics that a request creates, or may create because they are not there."""
+    """Return the topics that a request creates, or that brokers may auto-create for it."""
     if isinstance(message, MetadataRequest):
         return (message.topics or ()) if message.allow_auto_topic_creation else ()
     if isinstance(message, CreateTopicsRequest):
@@ -210,14 +210,14 @@ def requested_topics(message: Any) -> Sequence[str]:
 
 
 class Creations:
-    """The client that asks for topics, so that they are created."""
+    """Observes which clients send requests that create topics."""
 
     def __init__(self, running: RunningCluster) -> None:
         self._asked: dict[str, str] = {}
-        """By topic: who asked for it last."""
+        """Topic to a description of the last request that may have created it."""
 
     def look(self, delivery: Delivery) -> None:
-        """Called with every message that arrives."""
+        """Note the sender of a message that may create topics; called with every message."""
         message = delivery.message
         names = requested_topics(message)
         if not names:
@@ -228,7 +228,7 @@ class Creations:
         self._asked.update(dict.fromkeys(names, who))
 
     def by_whom(self, topic: str) -> str:
-        """Return who asked for a topic, as far as it was seen."""
+        """Return a description of the request that may have created a topic."""
         return self._asked.get(topic, "by a request that was under way before")
 
 
@@ -262,9 +262,9 @@ def _revive(running: RunningCluster, process: BrokerProcess) -> None:
 
 
 def _forget_dynamic_configs(running: RunningCluster) -> None:
-    """Undo dynamic configurations, those of single brokers and the cluster-wide ones.
+    """Undo the dynamic configurations of single brokers and the cluster-wide ones.
 
-    What ZooKeeper has counts: a broker may not have heard of it yet.
+    They are looked up in ZooKeeper, as brokers may not have read them yet.
     """
     zookeeper = ZooKeeperHandle(running)
     below = f"{CONFIG}/{BROKERS}/"
@@ -294,13 +294,13 @@ def _begin_to_forget(process: BrokerProcess) -> None:
 
 
 def _require_deletable(running: RunningCluster) -> None:
-    """Raise ``UsageError`` for replicas at brokers that can never come."""
+    """Raise ``UsageError`` for replicas on brokers that the cluster does not have."""
     zookeeper, broker_ids = ZooKeeperHandle(running), list(running.processes)
     for topic in zookeeper.children("/brokers/topics"):
         try:
             stored = decode_topic(zookeeper.get(f"/brokers/topics/{topic}"))
         except NotThereYet:
-            continue  # its deletion came to its end just now
+            continue  # its deletion has just ended
         for partition, assigned in stored.assignment:
             strange = [b for b in assigned.replicas if b not in broker_ids]
             if strange:

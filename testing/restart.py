@@ -1,4 +1,4 @@
-"""The check that a cluster started on the data of a former one serves its topics again."""
+"""The check that a cluster started on the data of an earlier one serves its topics again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def is_restored(running: RunningCluster) -> bool:
-    """Return whether ZooKeeper's state comes from a former process."""
+    """Return whether ZooKeeper's state was restored from a data directory."""
     return any(zookeeper.is_restored for zookeeper in running.zookeepers.values())
 
 
 def topics_are_back(running: RunningCluster) -> bool:
     """Return whether every partition that can have a leader has one, and all brokers know it."""
-    from .handles.zookeeper import ZooKeeperHandle  # most clusters start on no data
+    from .handles.zookeeper import ZooKeeperHandle  # here, as most clusters start without data
 
     controller = running.active_controller()
     if controller is None:
@@ -36,7 +36,7 @@ def topics_are_back(running: RunningCluster) -> bool:
 
 
 def _leaders(context: Any, topics: list[str]) -> dict[TopicPartition, int] | None:
-    """The leader of every partition that has one; None when some are still to be elected."""
+    """Return the leader of every partition that has one; None if some are still to be elected."""
     from ..statemachines.machines.transitions import PartitionState
 
     if list(context.topics.all_topics) != topics:

@@ -1,4 +1,4 @@
-"""``RunningCluster``: what runs between the start and the stop of a cluster."""
+"""``RunningCluster``: the running part of a cluster, between its start and its stop."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class WaitTimeout(FakeKafkaError, TimeoutError):
 
 
 def is_not_yet(error: Exception) -> bool:
-    """Return whether a condition that raises this may hold later: what it asks for does not exist
-    yet."""
+    """Return whether an error raised by a condition means that it may hold later, such as one
+    that something does not exist yet."""
     return isinstance(error, NotThereYet) or (
         isinstance(error, KafkaError) and error.code.is_retriable
     )
 
 
 class RunningCluster(abc.ABC):
-    """The processes of one started cluster, and how its kind of time is waited for.
+    """The processes of a started cluster, with waits in real or virtual time.
 
-    Handles take this one and not the ``Cluster`` or ``Simulation`` that users hold. A cluster that
+    Handles hold this object, not the ``Cluster`` or ``Simulation`` that users hold. A cluster that
     is stopped and started again has a new one; the handles of the old one refuse every call.
     """
 
     unit_of_seconds = "s"
-    """The name that errors have for the seconds of a wait."""
+    """Unit of waits in error messages."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class RunningCluster(abc.ABC):
         for process in processes.values():
             process.on_id = self._broker_is_known_as
         self.admin: Node = admin
-        """The node from which the API's own requests come."""
+        """The node that sends the API's own requests."""
 
-    # -- what real and virtual time differ in --------------------------------------------------
+    # -- differences of real and virtual time --------------------------------------------------
 
     @property
     @abc.abstractmethod
@@ -65,33 +65,34 @@ class RunningCluster(abc.ABC):
 
     @abc.abstractmethod
     def require_going(self) -> None:
-        """Raise ``UsageError`` unless something can be done to the cluster now."""
+        """Raise ``UsageError`` if the cluster has been stopped or cannot be acted on."""
 
     @abc.abstractmethod
     def require_own_process(self) -> None:
-        """Raise ``UsageError`` in a forked child that has only a copy without threads."""
+        """Raise ``UsageError`` in a forked child, whose copy of the cluster has no threads."""
 
     @abc.abstractmethod
     def require_waiting(self) -> None:
-        """Raise ``UsageError`` in a thread that the cluster itself needs in order to run."""
+        """Raise ``UsageError`` in a thread that the cluster itself runs on."""
 
     @abc.abstractmethod
     def call(self, function: Callable[[], Coroutine[Any, Any, T]], timeout_ms: float) -> T:
-        """Run a coroutine inside the admin node and give its result."""
+        """Run a coroutine inside the admin node and return its result."""
 
     @abc.abstractmethod
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
         """Wait until a condition holds; raises ``WaitTimeout``."""
 
     def in_process(self, process: Any, function: Callable[[], T]) -> T:
-        """The result of a function, run as part of a process (None: of no process)."""
+        """Run a function as part of a process (None for no process) and return its result."""
         return self.runtime.run_in(process, function)
 
-    # -- who is there --------------------------------------------------------------------------
+    # -- processes -----------------------------------------------------------------------------
 
     def _broker_is_known_as(self, changing: BrokerProcess, broker_id: int) -> None:
-        """A broker found its id. The table is replaced, as other threads may walk through it."""
-        with self._renaming:  # two brokers of the threaded runtime may find theirs at once
+        """Enter a broker under the id it found. The table is replaced, not changed, as other
+        threads may iterate over it."""
+        with self._renaming:  # in the threaded runtime two brokers may do this at once
             if broker_id in self.processes:
                 raise KafkaError(
                     ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -104,7 +105,7 @@ class RunningCluster(abc.ABC):
             }
 
     def broker_process(self, broker_id: int) -> BrokerProcess:
-        """The process of a broker that a user named."""
+        """Return the process of a broker that a user named by its id."""
         arguments.integer("broker_id", broker_id)
         process = self.processes.get(broker_id)
         if process is None:
@@ -112,29 +113,29 @@ class RunningCluster(abc.ABC):
         return process
 
     def machines(self) -> list[str]:
-        """Names of all machines of the network."""
+        """Return the names of all machines on the network."""
         return [*self.runtime.processes, TCP_CLIENTS]
 
     def living_brokers(self) -> list[Broker]:
-        """The brokers whose processes run, in the order of their ids."""
+        """Return the brokers whose processes run, in the order of the argument ``brokers``."""
         brokers = [process.broker for process in self.processes.values()]
         return [broker for broker in brokers if broker is not None]
 
     def active_controllers(self) -> list[Any]:
-        """All controllers that consider themselves active."""
+        """Return all controllers that consider themselves active."""
         self.require_own_process()
         controllers = [broker.controller for broker in self.living_brokers()]
         return [controller for controller in controllers if controller.is_active]
 
     def active_controller(self) -> Any:
-        """The controller with the highest epoch, or None.
+        """Return the active controller with the highest epoch, or None.
 
-        One that was cut off may not know yet that it was deposed.
+        A controller that was cut off may not know yet that it was replaced.
         """
         return max(self.active_controllers(), key=lambda found: found.epoch, default=None)
 
     def require_controller(self) -> Any:
-        """The active controller; ``UsageError`` while there is none."""
+        """Return the active controller; ``NotThereYet`` while there is none."""
         controller = self.active_controller()
         if controller is None:
             raise NotThereYet(
@@ -142,7 +143,7 @@ class RunningCluster(abc.ABC):
             )
         return controller
 
-    # -- how it is -----------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------
 
     @property
     def is_settled(self) -> bool:
@@ -160,7 +161,7 @@ class RunningCluster(abc.ABC):
         )
 
     def describe(self) -> str:
-        """Controller and brokers in a few words, for errors."""
+        """Describe the state of controller and brokers for errors."""
         controller = self.active_controller()
         controller_id = None if controller is None else controller.broker_id
         states = ", ".join(f"{b}: {process.state}" for b, process in self.processes.items())

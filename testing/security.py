@@ -68,14 +68,15 @@ _RESOURCES = {
 
 
 class ClusterSecurity:
-    """Credentials and rights, with which a test comes in or is kept out."""
+    """Credentials, ACLs and quotas that give the clients of a test access, or deny it."""
 
     def __init__(
         self, config: SecurityConfig, *hosts: str, wall_s: Callable[[], float] = time.time
     ) -> None:
-        """``hosts`` are names that the brokers' certificate has; tokens begin at ``wall_s``."""
+        """Prepare credentials: ``hosts`` are further names in the brokers' certificate, ``wall_s``
+        is the clock by which tokens are issued."""
         self.config: SecurityConfig = config
-        """Listeners, users and rules, as the cluster was given them."""
+        """Listeners, users and rules that the cluster was given."""
         self._hosts = hosts
         self._wall_s = wall_s
         self._authority: CertificateAuthority | None = None
@@ -96,24 +97,24 @@ class ClusterSecurity:
 
     @property
     def authority(self) -> CertificateAuthority:
-        """The authority that signed the brokers' certificates; made when it is first needed."""
+        """The authority that signs the brokers' certificates; created on first use."""
         if self._authority is None:
             self._authority = CertificateAuthority()
         return self._authority
 
     @property
     def ca_path(self) -> Path:
-        """The authority's certificate, as PEM: what clients are to trust."""
+        """Path of the authority's certificate in PEM, for clients to trust."""
         return self.authority.certificate_path
 
     @property
     def ca_pem(self) -> str:
-        """The same as text."""
+        """The authority's certificate as PEM text."""
         return self.ca_path.read_text()
 
     @property
     def truststore_path(self) -> Path:
-        """The same as a PKCS#12 file for Java; its password is ``fakekafka``."""
+        """Path of the certificate as a PKCS#12 file for Java; its password is ``fakekafka``."""
         return self.authority.truststore_path
 
     def client_certificate(
@@ -124,10 +125,10 @@ class ClusterSecurity:
         expired: bool = False,
         foreign: bool = False,
     ) -> Certificate:
-        """A certificate with its key, for a client of this common name.
+        """Issue a certificate with its key for a client with a common name.
 
-        ``organization`` is a part of the name, too; an ``expired`` one is out of date, a
-        ``foreign`` one signed by an authority that no broker trusts.
+        ``organization`` is a further part of the name. An ``expired`` certificate is out of date;
+        a ``foreign`` one is signed by an authority that no broker trusts.
         """
         authority = self.authority
         if foreign:
@@ -147,8 +148,8 @@ class ClusterSecurity:
         scope: Sequence[str] = (),
         **claims: Any,
     ) -> str:
-        """An unsecured OAUTHBEARER token; ``claims`` are added, or replace its own."""
-        # A clock that is a little behind must not take it for one of the future.
+        """Return an unsecured OAUTHBEARER token; ``claims`` are added, or replace its own."""
+        # Issued a second ago: a clock that is slightly behind would refuse a token of the future.
         return unsecured_token(subject, int(self._wall_s()) - 1, lifetime_s + 1, scope, **claims)
 
     # -- users ---------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ class ClusterSecurity:
         mechanisms: Sequence[str] = SCRAM_MECHANISMS,
         iterations: int = ITERATIONS_MIN,
     ) -> None:
-        """Set SCRAM credentials of a user, and wait until every broker knows them."""
+        """Set the SCRAM credentials of a user, and wait until every broker knows them."""
         running = self._require_running()
         for mechanism in mechanisms:
             if mechanism not in SCRAM_MECHANISMS:
@@ -229,10 +230,11 @@ class ClusterSecurity:
         prefix: bool = False,
         host: str = WILDCARD,
     ) -> None:
-        """Add an ACL that allows, such as ``allow("User:alice", "READ", topic="orders")``.
+        """Allow an operation by an ACL, such as ``allow("User:alice", "READ", topic="orders")``.
 
-        It is about a ``topic``, a ``group`` or a ``transactional_id``, or without any about the
-        cluster; with ``prefix`` about all whose names begin so. Returns when every broker knows it.
+        The ACL is for a ``topic``, a ``group`` or a ``transactional_id``, or else for the cluster;
+        with ``prefix`` it is for all whose names start with the given one. Returns once every
+        broker knows the ACL.
         """
         resource = _resource(topic, group, transactional_id, prefix=prefix)
         self._add_acl(Permission.ALLOW, principal, operation, resource, host)
@@ -248,12 +250,12 @@ class ClusterSecurity:
         prefix: bool = False,
         host: str = WILDCARD,
     ) -> None:
-        """Add an ACL that denies; the arguments are those of ``allow``."""
+        """Deny an operation by an ACL; the arguments are those of ``allow``."""
         resource = _resource(topic, group, transactional_id, prefix=prefix)
         self._add_acl(Permission.DENY, principal, operation, resource, host)
 
     def acls(self) -> tuple[Acl, ...]:
-        """All ACLs, as one living broker knows them."""
+        """Return all ACLs, as one living broker knows them."""
         for broker in self._require_running().living_brokers():
             if broker.security.authorizer is not None:
                 return broker.security.authorizer.acls(AclFilter())
@@ -307,10 +309,11 @@ class ClusterSecurity:
         ip: str | None = None,
         **values: float | None,
     ) -> None:
-        """Set quotas of a user, a client id or both, such as ``producer_byte_rate=1024``; or of an
-        address, ``connection_creation_rate``.
+        """Set quotas of a user, a client id or both, such as ``producer_byte_rate=1024``, or of an
+        ``ip`` address, such as ``connection_creation_rate=5``.
 
-        ``"<default>"`` stands for all without a quota of their own; None removes a quota.
+        The name ``"<default>"`` stands for all without a quota of their own. The value None
+        removes a quota.
         """
         named = {USER: user, CLIENT_ID: client_id, IP: ip}
         entity = tuple(
@@ -344,7 +347,7 @@ class ClusterSecurity:
     # -- for the cluster -----------------------------------------------------------------------
 
     def attach(self, running: RunningCluster | None) -> None:
-        """Speak for what runs now."""
+        """Use a running cluster for all requests; None for no cluster."""
         self._running = running
 
     def _require_running(self) -> RunningCluster:
@@ -353,14 +356,14 @@ class ClusterSecurity:
         return self._running
 
     def remove_files(self) -> None:
-        """Remove the certificates' files."""
+        """Remove the files of the certificates."""
         for authority in (self._authority, self._foreign):
             if authority is not None:
                 authority.close()
         self._authority = self._foreign = self._server_certificate = None
 
     def restore(self) -> None:
-        """Be as after the start: no ACLs, and the users that are configured."""
+        """Restore the state after the start: no ACLs, no quotas, and only the configured users."""
         running = self._require_running()
         if any(broker.security.authorizer for broker in running.living_brokers()):
             self.remove_acls()
@@ -377,7 +380,7 @@ class ClusterSecurity:
         self.create_users()
 
     def create_users(self) -> None:
-        """Give the configured users their SCRAM credentials."""
+        """Set the SCRAM credentials of the configured users."""
         running = self._require_running()
         flags = next(iter(running.processes.values())).spec.behaviour
         wanted = [m for m in SCRAM_MECHANISMS if m in self.config.mechanisms]
@@ -388,7 +391,7 @@ class ClusterSecurity:
                 self.add_user(name, password, mechanisms=wanted)
 
     def guard(self, config: BrokerConfig) -> Callable[[Any], GuardedBackend] | None:
-        """Return what decides on requests where an authorizer is configured."""
+        """Return a function that wraps a gateway with authorization; None without an authorizer."""
         if not config["authorizer.class.name"]:
             return None
         return functools.partial(_guarded, flags=behaviour(config.kafka_version))
@@ -396,7 +399,7 @@ class ClusterSecurity:
     def listener_security(
         self, gateway: Gateway, config: BrokerConfig, broker_id: int, listener: ListenerSpec
     ) -> ListenerSecurity:
-        """Return what a listener of one broker asks of its clients."""
+        """Return the security settings of a broker's listener."""
         tls = None
         if listener.uses_tls:
             if self._server_certificate is None:
@@ -424,13 +427,13 @@ class ClusterSecurity:
 
 
 def _guarded(gateway: Any, flags: Behaviour) -> GuardedBackend:
-    from ..wire.kafka.security.guard import GuardedBackend  # few clusters have an authorizer
+    from ..wire.kafka.security.guard import GuardedBackend  # here, as few clusters need it
 
     return GuardedBackend(gateway, flags, gateway.authorizer, gateway.knows_topic)
 
 
 def known_mechanisms(flags: Behaviour) -> tuple[str, ...]:
-    """The mechanisms that the emulated release has."""
+    """Return the SASL mechanisms that the emulated release has."""
     return tuple(
         mechanism
         for mechanism in MECHANISMS
@@ -442,7 +445,7 @@ def known_mechanisms(flags: Behaviour) -> tuple[str, ...]:
 def _resource(
     topic: str | None, group: str | None, transactional_id: str | None, *, prefix: bool
 ) -> Resource:
-    """The one resource that is given; without any it is the cluster."""
+    """Return the one resource that is given, or else the cluster."""
     names = {"topic": topic, "group": group, "transactional_id": transactional_id}
     named = [kind for kind, name in names.items() if name is not None]
     if len(named) > 1:

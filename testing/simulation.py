@@ -1,4 +1,4 @@
-"""``Simulation``: the same cluster in virtual time, deterministic, one event at a time."""
+"""``Simulation``: a cluster in virtual time, deterministic, one event at a time."""
 
 from __future__ import annotations
 
@@ -62,19 +62,20 @@ _START_TIMEOUT_MS = 120_000
 
 
 class Simulation(EmulatedCluster):
-    """A cluster whose time is virtual: same arguments and seed, same events, byte for byte.
+    """A cluster in virtual time: the same arguments and seed give the same events, byte for byte.
 
-    Configuration defaults are Kafka's own: waiting costs nothing here. ``latency_ms`` is the
-    one-way delay of every link until ``network.latency`` changes it. ``costs`` is what ZooKeeper
-    and the controller take time for; by default nothing does. ``behaviour`` are the flags of a
-    cluster that differs from every release (``dataclasses.replace`` of those of one).
+    Configuration defaults are Kafka's own, as virtual time costs nothing to wait for.
+    ``latency_ms`` is the one-way delay of every link until ``network.latency`` changes it.
+    ``costs`` is the time that ZooKeeper and the controller take for their work; none by default.
+    ``behaviour`` replaces the flags of the release, for a cluster that differs from every release
+    (``dataclasses.replace`` of the flags of one).
 
-    ``security`` gives the listeners that programs reach, as for ``Cluster``: the first one at port
-    9092, the others behind it.
+    ``security`` gives the listeners that programs reach, as for ``Cluster``: the first listener has
+    port 9092, the others the ports after it.
 
     ``recorder`` is an object with the ``event`` method of ``tracing.Recorder``; the default
-    records in memory. One with ``state_listener`` and ``log_listener`` alone hears of changes of
-    state. ``recorder=None`` with ``trace=False`` runs without recording.
+    records in memory. A recorder with only ``state_listener`` and ``log_listener`` receives changes
+    of state. ``recorder=None`` with ``trace=False`` runs without recording.
     """
 
     def __init__(
@@ -111,10 +112,10 @@ class Simulation(EmulatedCluster):
             )
         )
         self.seed: int = arguments.integer("seed", seed)
-        """The seed of everything that is random."""
+        """Seed of everything that is random."""
         self.is_explored: bool = False
-        """True if ``fakekafka explore`` lets faults happen meanwhile: a test that has some of its
-        own leaves them out then."""
+        """True while ``fakekafka explore`` injects faults into the run; a test then leaves out
+        faults of its own."""
         self._clients = 0
         self._started = False
         if recorder is None and trace:
@@ -122,7 +123,7 @@ class Simulation(EmulatedCluster):
 
             recorder = Recorder()
         self.recorder: Any = recorder
-        """The recorder of the run; None if there is none."""
+        """Recorder of the run; None if there is none."""
         network = None if costs is None else partial(CostedNetwork, costs=costs)
         runtime = VirtualRuntime(self.seed, network)
         latency_ms = arguments.number("latency_ms", latency_ms, "milliseconds")
@@ -166,13 +167,13 @@ class Simulation(EmulatedCluster):
 
     @property
     def failures(self) -> list[tuple[str, BaseException]]:
-        """Unexpected exceptions: bugs of the emulation, or of your observers; normally empty."""
+        """Unexpected exceptions: bugs of the emulation or of your observers; normally empty."""
         return self.runtime.failures
 
     @property
     def costs(self) -> Costs | None:
-        """The cost model of the control plane. It can be set where ``Simulation(costs=...)`` gave
-        one, and takes effect at once."""
+        """Cost model of the control plane; None without ``Simulation(costs=...)``. With it, another
+        model can be assigned, which takes effect at once."""
         network = self.runtime.network
         return network.costs if isinstance(network, CostedNetwork) else None
 
@@ -184,9 +185,9 @@ class Simulation(EmulatedCluster):
         network.costs = costs
 
     def stop(self) -> None:
-        """End the run: drop every actor and event.
+        """End the run and drop every actor and event.
 
-        The recording stays; ``records``, ``log_bytes``, ``partition`` and ``topics`` still work.
+        The recording is kept; ``records``, ``log_bytes``, ``partition`` and ``topics`` still work.
         """
         self._running.end()
         if self._security is not None:
@@ -223,22 +224,22 @@ class Simulation(EmulatedCluster):
     ) -> None:
         """Run until a condition holds after an event.
 
-        ``every_ms`` checks a costly condition only that often in virtual time.
-        Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first; it names the
-        condition, what its parts gave at last, and the seed.
+        ``every_ms`` is an interval of virtual time at which a costly condition is checked instead.
+        Raises ``WaitTimeout`` if ``timeout_ms`` of virtual time pass first. The error names the
+        condition, the last values of its parts, and the seed.
         """
         self._running.run_until(condition, timeout_ms, every_ms)
 
     def wait_until(self, condition: Callable[[], object], timeout_s: float = 10) -> None:
-        """The same as ``run_until``, in virtual seconds and by the name of ``Cluster``."""
+        """Run until a condition holds, as ``run_until`` does, with a timeout in virtual seconds."""
         self._running.wait_until(condition, timeout_s)
 
     def break_on(self, what: str | Callable[[Event], object], timeout_ms: float = 60_000) -> Event:
-        """Run until something happens, and return the event after which it stopped.
+        """Run until a breakpoint matches an event; return that event.
 
         ``what`` is a breakpoint, such as ``"change broker-*/orders-0/isr"``, ``"crash of
-        broker-1"`` or ``"LeaderAndIsrRequest to broker-2"``, or a function that is given every
-        event. Raises ``WaitTimeout`` when ``timeout_ms`` of virtual time pass first.
+        broker-1"`` or ``"LeaderAndIsrRequest to broker-2"``, or a function that is called with
+        every event. Raises ``WaitTimeout`` if ``timeout_ms`` of virtual time pass first.
         """
         from ..tracing.debugger.breakpoints import Watcher, breakpoint_of
         from ..tracing.debugger.recorder_watch import RecorderWatch
@@ -271,7 +272,7 @@ class Simulation(EmulatedCluster):
     def producer(
         self, name: str | None = None, **settings: Unpack[ProducerOptions]
     ) -> SimulatedProducer:
-        """A modelled producer; settings are those of ``ProducerSettings``, ``acks`` also "all"."""
+        """Start a modelled producer with settings of ``ProducerSettings``, or ``acks="all"``."""
         if settings.get("acks") == "all":
             settings["acks"] = ACKS_ALL
         chosen = _settings(ProducerSettings, settings)
@@ -283,7 +284,7 @@ class Simulation(EmulatedCluster):
         name: str | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> SimulatedConsumer:
-        """A modelled consumer of these partitions; settings are those of ``ConsumerSettings``."""
+        """Start a modelled consumer of these partitions, with settings of ``ConsumerSettings``."""
         keys = arguments.partition_keys(partitions)
         settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
         chosen = _settings(ConsumerSettings, settings)
@@ -297,7 +298,7 @@ class Simulation(EmulatedCluster):
         name: str | None = None,
         **settings: Unpack[TransactionalProducerOptions],
     ) -> SimulatedTransactionalProducer:
-        """A modelled transactional producer; its methods are coroutines for ``start_task``.
+        """Start a modelled transactional producer; its methods are coroutines for ``start_task``.
 
         Settings are those of ``TransactionalProducerSettings``.
         """
@@ -315,7 +316,8 @@ class Simulation(EmulatedCluster):
         name: str | None = None,
         **settings: Unpack[TransformerOptions],
     ) -> SimulatedTransformer:
-        """A modelled application that copies each record of its inputs to its outputs exactly once.
+        """Start a modelled application that copies each record of its inputs to its outputs,
+        exactly once.
 
         Settings are those of ``TransformerSettings``.
         """
@@ -336,10 +338,10 @@ class Simulation(EmulatedCluster):
         name: str | None = None,
         **settings: Unpack[GroupConsumerOptions],
     ) -> SimulatedGroupConsumer:
-        """A modelled consumer in a group; settings are those of ``GroupConsumerSettings``.
+        """Start a modelled consumer in a group, with settings of ``GroupConsumerSettings``.
 
-        ``rebalances`` holds what it was assigned and lost; ``leave()`` lets it leave, ``halt()``
-        die.
+        Its ``rebalances`` lists the partitions it was assigned and lost. ``leave()`` makes it leave
+        the group, ``halt()`` makes it die.
         """
         settings.setdefault("sends_leader_epoch", self.behaviour.fetch_epoch_fencing)
         subscribed = {"group_id": group_id, "topics": tuple(topics)}
@@ -349,7 +351,7 @@ class Simulation(EmulatedCluster):
     # -- programs ------------------------------------------------------------------------------
 
     def _programs(self) -> Programs:
-        """The programs of this simulation; brokers are in reach of them from now on."""
+        """Return the programs of this simulation; the first call lets them reach the brokers."""
         running = self._running
         running.require_going()
         if running.programs is None:
@@ -371,11 +373,12 @@ class Simulation(EmulatedCluster):
         """Start an asyncio program: ``main``, an ``async def`` function, with these arguments.
 
         It runs in virtual time beside the cluster, in an event loop of its own, on a machine of
-        the simulated network that has its ``name``. In it the cluster answers at ``kafka:9092``,
-        each broker at an address such as ``broker-1:9092``, and each program at its name.
+        the simulated network that has its ``name``. In the program the cluster answers at
+        ``kafka:9092``, each broker at an address such as ``broker-1:9092``, and each program at its
+        name.
 
-        An error that ``main`` or a callback raises ends whatever runs events; ``result`` of the
-        handle raises it instead if that is waited for.
+        An error that ``main`` or a callback raises is raised by the call that runs events, such as
+        ``run_for``. While ``result`` of the handle waits, it raises the error of ``main``.
         """
         from .handles.program import ProgramHandle
 
@@ -389,19 +392,19 @@ class Simulation(EmulatedCluster):
         return ProgramHandle(self._running, program)
 
     def note(self, text: str, **values: Any) -> Note:
-        """Report something, from the code of a program or from the test: a row of the trace."""
+        """Add a note to the trace, from the code of a program or from the test."""
         return self._programs().note(arguments.text("text", text), values)
 
     def notes(self, text: str | None = None, **values: Any) -> list[Note]:
-        """Return what was reported so far with this text and these values, oldest first."""
+        """Return the notes so far that have this text and these values, oldest first."""
         return self._programs().notes.having(text, values)
 
     def wait_for_note(
         self, text: str, count: int = 1, timeout_s: float = 60, **values: Any
     ) -> list[Note]:
-        """Run until something was reported ``count`` times; return these reports.
+        """Run until a note was added ``count`` times; return these notes.
 
-        Raises ``WaitTimeout`` when ``timeout_s`` virtual seconds pass first.
+        Raises ``WaitTimeout`` if ``timeout_s`` virtual seconds pass first.
         """
         notes = self._programs().notes
 
@@ -429,13 +432,13 @@ class Simulation(EmulatedCluster):
 
     @property
     def fingerprint(self) -> str:
-        """Digest of all events so far: equal runs have equal fingerprints."""
+        """Hash over all events so far; equal runs have equal fingerprints."""
         if self.recorder is None:
             raise UsageError("this simulation records nothing; make it without trace=False")
         return str(self.recorder.fingerprint())
 
     def trace(self) -> Trace:
-        """The recording up to this moment, to be asked as the trace of a file."""
+        """Return the recording up to this moment, to be queried like the trace of a file."""
         if not hasattr(self.recorder, "trace"):
             raise UsageError("this simulation keeps no events; use the default recorder")
         from ..tracing.reading.reader import Trace
@@ -466,7 +469,7 @@ class Simulation(EmulatedCluster):
 def _security_of(
     given: SecurityConfig | Mapping[str, Any] | str | None, brokers: int | Sequence[int]
 ) -> ClusterSecurity | None:
-    """Listeners, users and certificates; None for one plain listener."""
+    """Return listeners, users and certificates; None if no security is given."""
     if given is None:
         return None
     from ..wire.kafka.security.certificates import require_cryptography
@@ -482,7 +485,7 @@ def _security_of(
 def _with_security(
     security: ClusterSecurity | None, config: Mapping[str, Any] | None, kafka_version: str
 ) -> Mapping[str, Any] | None:
-    """The user's configuration over what the security says."""
+    """Return the user's configuration on top of that of the security settings."""
     if security is None:
         return config
     flags = arguments.behaviour_flags(kafka_version, None)
@@ -491,7 +494,7 @@ def _with_security(
 
 
 def simulated_equipment(plan: ClusterPlan, security: ClusterSecurity | None = None) -> Equipment:
-    """Of brokers without sockets, on disks in memory."""
+    """Return the equipment of brokers without sockets, with disks in memory."""
     specs = None if security is None else security.config.listeners
     listeners = (
         (("PLAINTEXT", "PLAINTEXT"),)

@@ -1,4 +1,4 @@
-"""``VirtualTimeCluster``: what runs of a ``Simulation``."""
+"""``VirtualTimeCluster``: the running part of a ``Simulation``."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class VirtualTimeCluster(RunningCluster):
         self._seed = seed
         self._ended = False
         self._interruptions: list[tuple[int, Callable[[], object]]] = []
-        """Actions and their times, whoever lets time pass; the earliest last."""
+        """Times and the actions that are due then, the earliest last."""
         self.acts: Acts | None = None
-        """The keeper of the acts of programs, if it is set before the first program."""
+        """Keeps what programs do, if it is set before the first program starts."""
         self.programs: Programs | None = None
-        """From the first program on."""
+        """Programs of the simulation; None before the first one."""
         self.begun: Callable[[Program], object] | None = None
-        """Told of each program that a test starts."""
+        """Called with each program that a test starts."""
         self.waits_until_us: int = 0
-        """When the last wait of a test ends, or would give up."""
+        """Virtual time at which the latest wait of a test ends or times out."""
         self.waits_for_condition: bool = False
-        """Whether the last wait is for something, and not for time to pass."""
+        """True if the latest wait is for a condition, False if it only lets time pass."""
 
     @property
     def runtime(self) -> VirtualRuntime:
@@ -74,7 +74,7 @@ class VirtualTimeCluster(RunningCluster):
             )
 
     def require_own_process(self) -> None:
-        """A forked child has a whole copy, which goes on as the parent's does."""
+        """Accept a forked child: its complete copy continues as the parent's does."""
 
     def require_waiting(self) -> None:
         self.require_going()
@@ -107,7 +107,7 @@ class VirtualTimeCluster(RunningCluster):
         return self._runtime.now_us() / 1000
 
     def step(self) -> bool:
-        """Run one event; False when nothing is left to happen."""
+        """Run one event; return False if there is none left."""
         self.require_waiting()
         with self._running_programs():
             happened = self._runtime.step()
@@ -115,7 +115,7 @@ class VirtualTimeCluster(RunningCluster):
         return happened
 
     def run_for(self, duration_ms: float) -> int:
-        """Run for a span of virtual time; gives the number of events."""
+        """Run for a span of virtual time; return the number of events."""
         self.require_waiting()
         arguments.number("duration_ms", duration_ms, "milliseconds")
         self.waits_until_us = self._runtime.now_us() + int(duration_ms * 1000)
@@ -130,14 +130,14 @@ class VirtualTimeCluster(RunningCluster):
         timeout_ms: float = 60_000,
         every_ms: float | None = None,
     ) -> None:
-        """Run until a condition holds after an event, or after every span of ``every_ms``."""
+        """Run until a condition holds after an event, or at an interval of ``every_ms``."""
         self.require_going()
         arguments.condition(condition)
         arguments.number("timeout_ms", timeout_ms, "milliseconds")
         self.waits_until_us = self._runtime.now_us() + int(timeout_ms * 1000)
         self.waits_for_condition = True
 
-        def holds() -> object:  # not while what it asks about is not there
+        def holds() -> object:  # False while something it reads does not exist yet
             try:
                 return condition()
             except Exception as error:
@@ -163,20 +163,20 @@ class VirtualTimeCluster(RunningCluster):
                 raise self._too_late(condition, timeout_ms)
 
     def interrupt(self, at_us: int, action: Callable[[], object]) -> None:
-        """Do something between two events, after all that happens at a time.
+        """Call a function between two events, after all events up to a time.
 
-        It is done in the midst of whatever waits then, and may let time pass itself.
+        The function runs within the wait that reaches this time, and may let time pass itself.
         """
         self._interruptions.append((at_us, action))
         self._interruptions.sort(key=lambda entry: -entry[0])
 
     def _pass_time(self, limit_us: int, until: Callable[[], object] | None = None) -> int:
-        """Run events up to a time, or until a condition holds after one; gives their number."""
+        """Run events up to a time, or until a condition holds after one; return their number."""
         with self._running_programs():
             return self._pass_on(limit_us, until)
 
     def _running_programs(self) -> AbstractContextManager[None]:
-        """While events run: what programs need for theirs."""
+        """Return the context that programs need while events run."""
         return nullcontext() if self.programs is None else self.programs.running()
 
     def _pass_on(self, limit_us: int, until: Callable[[], object] | None) -> int:

@@ -1,9 +1,9 @@
-"""The files of a ZooKeeper server in a data directory: a log behind a snapshot.
+"""The files of a ZooKeeper server in a data directory: a snapshot and the log that continues it.
 
-``snapshot`` names the log that continues it by a number; logs of other numbers are remains of an
-interrupted replacement. Both files begin with a signature and the version of their format. Every
-record is length, CRC-32 and content; a log may end in the middle of one, when the process was
-killed, and is cut off there.
+``snapshot`` names its log by a number; logs of other numbers are left over from an interrupted
+replacement. Both files begin with a signature and the version of their format. A record consists
+of length, CRC-32 and content. If the process was killed, its log may end inside a record; the log
+is truncated before that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LOG_SIGNATURE = b"FKZKLOG"
 _RECORD = Struct(">II")
 _LOG_NUMBER = Struct(">q")
 _LOG_BYTES_MIN = 1 << 20
-"""A log is replaced by a snapshot when it is longer than this and than two snapshots."""
+"""Minimum size in bytes, besides twice the snapshot's, at which a snapshot replaces the log."""
 
 
 class UnreadableState(UsageError):
@@ -63,7 +63,7 @@ def _record(content: bytes) -> bytes:
 
 
 def _records(path: Path, data: bytes) -> tuple[list[bytes], int]:
-    """Contents of the whole records of a log, and the position behind the last one."""
+    """Return the contents of a log's complete records, and the position after the last one."""
     position = len(_header(_LOG_SIGNATURE))
     contents: list[bytes] = []
     while position < len(data):
@@ -76,7 +76,7 @@ def _records(path: Path, data: bytes) -> tuple[list[bytes], int]:
             break
         content = data[start:end]
         if not content or zlib.crc32(content) != crc:
-            # Of what the machine had not yet written, the length may be there and the rest not.
+            # An interrupted write may have left the length without all of the content.
             if end == len(data) or not any(data[start:]):
                 break
             raise UnreadableState(f"{path} is damaged at byte {position}")
@@ -89,8 +89,8 @@ class FileJournal:
     """The ``Journal`` of one server, in a directory of its own.
 
     Entries are handed to the operating system one by one, so they survive the end of the process;
-    only snapshots are also synced to the device. After a write has failed every further one
-    fails: a server must not go on behind a gap, and ZooKeeper's own ends then.
+    only snapshots are also synced to the device. After a failed write every further write fails,
+    as a server must not continue after a gap; ZooKeeper's own server exits then.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -105,9 +105,10 @@ class FileJournal:
     # -- reading -------------------------------------------------------------------------------
 
     def open(self) -> tuple[Saved | None, list[Entry]]:
-        """Return what was kept, ready to be continued; ``UnreadableState`` if that is impossible.
+        """Open the directory for writing and return its snapshot and the entries after it.
 
-        Raises ``UsageError`` while another process has the directory open.
+        Raises ``UnreadableState`` for unreadable files, and ``UsageError`` while another process
+        has the directory open.
         """
         self._directory.mkdir(parents=True, exist_ok=True)
         self._take_lock()
@@ -131,7 +132,7 @@ class FileJournal:
         return saved, entries
 
     def _take_lock(self) -> None:
-        """The operating system gives the lock back when a process ends, however it does."""
+        """Lock the directory; the operating system releases the lock however the process ends."""
         self._lock = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         if sys.platform != "win32":
             try:
@@ -164,7 +165,7 @@ class FileJournal:
     # -- writing -------------------------------------------------------------------------------
 
     def _start_log(self, path: Path, position: int) -> None:
-        """Go on behind ``position``; 0 begins the file."""
+        """Continue a log file at ``position``; 0 starts a new one."""
         self._descriptor = open_binary(str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.ftruncate(self._descriptor, position)
         self._log_bytes = position
@@ -182,7 +183,7 @@ class FileJournal:
         self._log_bytes += len(data)
 
     def append(self, entry: Entry) -> None:
-        """Write an entry behind all others; ``OSError`` from the first failure on."""
+        """Append an entry; ``OSError`` if this or an earlier write fails."""
         self._write(_record(encode_entry(entry)))
 
     @property
@@ -190,7 +191,7 @@ class FileJournal:
         return self._log_bytes > max(_LOG_BYTES_MIN, 2 * self._snapshot_bytes)
 
     def save(self, saved: Saved, entries: list[Entry]) -> None:
-        """Begin the next log, then let a new snapshot name it: before that the old pair counts."""
+        """Write the next log, then a snapshot that names it; until then the old pair is valid."""
         if self._failure is not None:
             raise self._failure
         try:
@@ -221,9 +222,9 @@ class FileJournal:
 
 
 def open_storage(directory: Path, server_id: int) -> ZooKeeperStorage:
-    """The storage of a server as its directory has it, writing there from now on.
+    """Return the storage of a server, restored from its directory and journaled there from now on.
 
-    Raises ``UnreadableState`` for files that cannot be read and ``OSError``.
+    Raises ``UnreadableState`` for files that make no sense, and ``OSError``.
     """
     journal = FileJournal(directory)
     try:

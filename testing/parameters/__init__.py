@@ -1,1 +1,1 @@
-"""The kinds of arguments, said once for Python, TOML, HTTP, the command line and the documents."""
+"""Kinds of arguments, defined once for Python, TOML, HTTP, the command line and the documents."""

@@ -1,7 +1,7 @@
-"""The options of a ``Simulation``'s calls that make clients, for type checkers.
+"""Keyword arguments of the ``Simulation`` methods that start clients, for type checkers.
 
-The settings themselves, their defaults and what they mean stand with the clients, such as
-``ProducerSettings``; ``tests/testing/test_client_options.py`` holds both together.
+Their defaults and meanings are documented with the settings of the clients, such as
+``ProducerSettings``; ``tests/testing/parameters/test_client_options.py`` checks that both agree.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 
 
 class ProducerOptions(TypedDict, total=False):
-    """Of ``ProducerSettings``."""
+    """Options of ``ProducerSettings``."""
 
     acks: int | Literal["all"]
     enable_idempotence: bool
@@ -24,7 +24,7 @@ class ProducerOptions(TypedDict, total=False):
 
 
 class ConsumerOptions(TypedDict, total=False):
-    """Of ``ConsumerSettings``."""
+    """Options of ``ConsumerSettings``."""
 
     fetch_max_wait_ms: int
     fetch_min_bytes: int
@@ -37,7 +37,7 @@ class ConsumerOptions(TypedDict, total=False):
 
 
 class GroupConsumerOptions(ConsumerOptions, total=False):
-    """Of ``GroupConsumerSettings``."""
+    """Options of ``GroupConsumerSettings``."""
 
     assignor: str
     group_protocol: str
@@ -51,7 +51,7 @@ class GroupConsumerOptions(ConsumerOptions, total=False):
 
 
 class TransactionalProducerOptions(TypedDict, total=False):
-    """Of ``TransactionalProducerSettings``."""
+    """Options of ``TransactionalProducerSettings``."""
 
     transaction_timeout_ms: int
     request_timeout_ms: int
@@ -60,7 +60,7 @@ class TransactionalProducerOptions(TypedDict, total=False):
 
 
 class TransformerOptions(TransactionalProducerOptions, total=False):
-    """Of ``TransformerSettings``."""
+    """Options of ``TransformerSettings``."""
 
     group_id: str
     fetch_max_wait_ms: int

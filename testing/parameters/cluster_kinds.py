@@ -1,4 +1,4 @@
-"""Kinds of what a cluster consists of: brokers, machines, partitions, replicas, errors."""
+"""Kinds of arguments about a cluster: brokers, machines, partitions, replicas, errors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _take_latency(value: Any, context: Context) -> dict[str, Any]:
 
 
 LATENCY = Kind("one model of latency", {"type": "object"}, _take_latency, {"constant_ms": 5})
-"""As arguments of ``network.latency``."""
+"""One latency model, as keyword arguments of ``network.latency``."""
 
 
 # -- topics, partitions and their replicas ---------------------------------------------------------
@@ -116,7 +116,7 @@ TOPIC_NAMES = list_of(STRING, "a list of names", ["orders", "payments"], least=1
 
 
 def _take_partition(value: Any, context: Context) -> tuple[str, int]:
-    """A partition, written ``orders-0`` or as its topic and its number."""
+    """Return a partition, written ``orders-0`` or as its topic and its number."""
     if isinstance(value, str):
         match = _PARTITION_NAME.fullmatch(value)
         if match is None:
@@ -143,7 +143,7 @@ REPLICA_LISTS = list_of(REPLICAS, "lists of broker ids, one for each partition",
 
 
 def _take_assignment(value: Any, context: Context) -> dict[int, list[int]]:
-    """Replicas by the number of the partition."""
+    """Return the replicas of each partition, by its number."""
     if isinstance(value, list):
         value = dict(enumerate(value))
     if not isinstance(value, Mapping) or not value:
@@ -166,7 +166,7 @@ ASSIGNMENT = Kind(
 
 
 def _by_partition(kind: Kind, words: str, example: Any) -> Kind:
-    """A value for each of several partitions: a mapping, or ``[topic, partition, value]`` lists."""
+    """Return the kind of values by partition: a mapping, or ``[topic, partition, value]`` lists."""
 
     def entries(value: Any) -> Iterator[tuple[Any, Any]]:
         if isinstance(value, Mapping):
@@ -253,7 +253,7 @@ TIMES = Kind(
 
 
 def config_text(value: Any) -> str:
-    """A value as Kafka's configuration has it."""
+    """Return a value as text, as Kafka's configuration has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -267,7 +267,8 @@ _CONFIG_VALUE = Kind("a string, a number, true or false", {}, _take_config_value
 
 
 def _take_topic_config(value: Any, context: Context) -> dict[str, str]:
-    """Kafka's names may be tables in TOML, where they need no quotes then."""
+    """Return a topic's configuration as texts. In TOML, Kafka's dotted names may be written
+    without quotes, which makes them nested tables."""
     given = OBJECT.take(value, context)
     if not all(isinstance(name, str) for name in given):
         raise NotOfKind

@@ -1,7 +1,7 @@
-"""Kinds of values: what one may be, in words, as a check, and as a schema of JSON.
+"""Kinds of values. A kind describes a value in words, checks it, and has its JSON schema.
 
-A kind is the same in every language. It takes a value of Python, TOML or JSON, or reads a text, and
-refuses another with one sentence: ``must be a whole number >= 1, not 'x'``.
+A kind is the same in every language. It accepts a value of Python, TOML or JSON, or parses a text,
+and refuses a wrong value with one sentence: ``must be a whole number >= 1, not 'x'``.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from ...protocol.values import frozen
 from .toml_values import value_of_text
 
 SHOWN_CHARACTERS = 200
-"""Of a value that is refused: it may be of any size."""
+"""Maximum number of characters that an error shows of a refused value."""
 _TOLD_CHOICES = 6
-"""If there are more, the nearest says enough."""
+"""Number of choices above which an error names only the nearest."""
 _INT64_MAX = 2**63 - 1
 _NUMBER_MAX = 1e15
-"""No time and no rate needs to be greater: 30,000 years in milliseconds."""
+"""Maximum of times and rates: 30,000 years in milliseconds."""
 
 
 class BadArgument(UsageError):
-    """A value that cannot be used: where it stands, and what would be right."""
+    """A value that cannot be used; the message says where it is, and what would be right."""
 
     def __init__(self, problem: str, path: str = "") -> None:
         joint = " " if problem.startswith(("must ", "is ")) else ": "
         super().__init__(f"{path}{joint}{problem}" if path else problem)
         self.problem = problem
         self.path = path
-        """Its dotted name, such as ``faults[0].at_ms``; empty for the whole."""
+        """Dotted name of the value, such as ``faults[0].at_ms``; empty for the whole input."""
 
     def below(self, name: str) -> BadArgument:
-        """The same, as the table sees it that has the value under a name."""
+        """Return this error with a name put before its path."""
         dot = "." if name and self.path and not self.path.startswith("[") else ""
         return BadArgument(self.problem, f"{name}{dot}{self.path}")
 
 
 @contextlib.contextmanager
 def as_problem() -> Iterator[None]:
-    """Turn a refusal inside, which is a whole sentence, into a problem of the value here."""
+    """Turn a ``UsageError`` raised inside into a ``BadArgument`` of the same text."""
     try:
         yield
     except BadArgument:
@@ -55,58 +55,58 @@ def as_problem() -> Iterator[None]:
 
 
 class NotOfKind(Exception):
-    """Says that a value is of another kind; the kind itself finds the words."""
+    """Raised for a value of another kind; ``Kind.refusal`` makes the message."""
 
 
 class Context:
-    """The place where a value is written, and what is known of the cluster there.
+    """The language in which a value is written, and what is known of the cluster there.
 
-    Here nothing is known: a broker is looked up when the thing is done. Values are written as in
-    Python.
+    Its methods check a part of a cluster and return it. Here nothing is known, and a broker is
+    looked up only when it is used. Values are written as in Python.
     """
 
     has_text_keys = False
-    """Whether the keys of a mapping can only be strings."""
+    """True if the keys of a mapping can only be strings."""
 
     def write(self, value: Any) -> str:
-        """A value as it is written here."""
+        """Return a value as it is written in this language."""
         return repr(value)
 
     def shown(self, value: Any) -> str:
-        """The beginning of a value."""
+        """Return a value as it is written, shortened if necessary."""
         text = self.write(value)
         return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."
 
     def broker(self, broker: int | str) -> Any:
-        """A broker that is named by its id or its role."""
+        """Check a broker named by its id or its role."""
         return broker
 
     def machine(self, machine: int | str) -> Any:
-        """A machine of the network."""
+        """Check a machine of the network."""
         return machine
 
     def topic(self, name: str) -> str:
-        """A topic that is there."""
+        """Check a topic that must exist."""
         return name
 
     def partition(self, topic: str, number: int) -> tuple[str, int]:
-        """A partition of a topic."""
+        """Check a partition of a topic."""
         return topic, number
 
     def replicas(self, broker_ids: list[int]) -> list[int]:
-        """The brokers that are to hold a partition, the preferred leader first."""
+        """Check the brokers that are to hold a partition, the preferred leader first."""
         return broker_ids
 
     def server(self, server_id: int) -> int:
-        """A ZooKeeper server."""
+        """Check the id of a ZooKeeper server."""
         return server_id
 
     def log_dir(self, number: int) -> int:
-        """A kind: one of a broker's log directories."""
+        """Check the number of a broker's log directory."""
         return number
 
     def topic_config(self, config: Mapping[str, str]) -> dict[str, str]:
-        """Configuration of a topic."""
+        """Check the configuration of a topic."""
         return dict(config)
 
 
@@ -118,45 +118,46 @@ class Kind:
     """A kind of values."""
 
     words: str
-    """The words for what it must be, for messages and documents."""
+    """Description of the value, for messages and documents."""
     schema: Mapping[str, Any]
-    """The same as a schema of JSON."""
+    """JSON schema of the value."""
     take: Callable[[Any, Context], Any]
-    """Gives the value as the API has it; raises ``NotOfKind``, or ``BadArgument`` where more can be
-    said."""
+    """Called with a value; returns it as the API has it. Raises ``NotOfKind``, or ``BadArgument``
+    to say more."""
     example: Any = None
     of_text: Callable[[str], Any] = value_of_text
-    """Reads it from an option or a query. A text that is none stays a text, and is refused."""
+    """Parses the text of an option or a query. A text that cannot be parsed is returned, and
+    ``take`` refuses it."""
     takes_null: bool = False
-    """Whether null is a value; else it says in JSON that nothing is given."""
+    """True if null is a value of its own; otherwise null means that no value is given."""
     type: type = object
-    """Of the value: ``int``, ``float``, ``str`` and ``bool`` are columns of a batch."""
+    """Type of the value; ``int``, ``float``, ``str`` and ``bool`` become columns of a batch."""
 
     def told(self, context: Context = ANYWHERE) -> str:
-        """Return what it must be, with an example as it is written there."""
+        """Return the description, with an example as it is written in a context."""
         such = "" if self.example is None else f", such as {context.write(self.example)}"
         return self.words + such
 
     def read(self, value: Any, context: Context = ANYWHERE) -> Any:
-        """The value as the API has it; raises ``BadArgument`` for what it cannot be."""
+        """Return the value as the API has it; ``BadArgument`` if it is not of this kind."""
         try:
             return self.take(value, context)
         except NotOfKind:
             raise self.refusal(value, context) from None
 
     def refusal(self, value: Any, context: Context = ANYWHERE) -> BadArgument:
-        """Return what is said of a value that is of another kind."""
+        """Return the error for a value of another kind."""
         return BadArgument(f"must be {self.told(context)}, not {context.shown(value)}")
 
     def read_at(self, name: str, value: Any, context: Context) -> Any:
-        """The value that a table or a list has under a name."""
+        """Read the value that a table or a list has under a name."""
         try:
             return self.read(value, context)
         except BadArgument as error:
             raise error.below(name) from None
 
     def check(self, name: str, value: Any) -> Any:
-        """An argument of a call in Python; raises ``BadArgument`` with its name."""
+        """Check an argument of a call in Python; ``BadArgument`` has its name."""
         return self.read_at(name, value, ANYWHERE)
 
 
@@ -165,7 +166,7 @@ class Kind:
 
 @functools.cache
 def whole(least: int | None = None, most: int | None = None, *, limit: int = _INT64_MAX) -> Kind:
-    """A whole number in a range; no number that makes sense is above ``limit``."""
+    """Return the kind of whole numbers in a range; ``limit`` applies where no ``most`` is given."""
     words = "a whole number" + _span(least, most)
     top = limit if most is None else most
 
@@ -189,7 +190,10 @@ def whole(least: int | None = None, most: int | None = None, *, limit: int = _IN
 def number(
     of_what: str = "", least: float = 0.0, most: float | None = None, *, is_above: bool = False
 ) -> Kind:
-    """A number in a range, or above ``least``; ``of_what`` is its unit in words."""
+    """Return the kind of numbers in a range, without ``least`` itself if ``is_above``.
+
+    ``of_what`` is the unit in words.
+    """
     unit = f" of {of_what}" if of_what else ""
     if most is None:
         words = f"a finite number{unit} {'>' if is_above else '>='} {least:g}"
@@ -246,7 +250,7 @@ def _number_of_text(text: str) -> Any:
 
 
 def choice(*values: str) -> Kind:
-    """A kind: one of several strings."""
+    """Return the kind of one of several strings."""
     known = list(dict.fromkeys(values))
     names = [repr(value) for value in known]
     words = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
@@ -263,7 +267,7 @@ def choice(*values: str) -> Kind:
 
 
 def instance(words: str, kind: Any, schema: Mapping[str, Any], **more: Any) -> Kind:
-    """Values of one type of Python."""
+    """Return the kind of values of a Python type."""
 
     def take(value: Any, _context: Context) -> Any:
         if not isinstance(value, kind):
@@ -301,7 +305,7 @@ NAME = Kind(
 
 
 def nullable(kind: Kind) -> Kind:
-    """The kind, or null, which is a value of its own."""
+    """Return a kind that also accepts null as a value of its own."""
 
     def take(value: Any, context: Context) -> Any:
         return None if value is None else kind.take(value, context)
@@ -312,13 +316,13 @@ def nullable(kind: Kind) -> Kind:
 
 COUNT = whole(1)
 INDEX = whole(0)
-"""Numbers of partitions and of log directories, and offsets."""
+"""Number of a partition or a log directory, or an offset."""
 INT32 = whole(limit=2**31 - 1)
 MILLISECONDS = number("milliseconds")
 CLOCK_SHIFT = number("milliseconds", -1e11, 1e11)
-"""About three years either way."""
+"""A shift of a wall clock by up to about three years, forward or back."""
 CLOCK_RATE = number(least=0.1, most=10.0)
-"""The rate of a clock, as a multiple of the right one."""
+"""The rate of a clock, as a multiple of the usual rate."""
 SECONDS = number("seconds")
 PROBABILITY = number(most=1.0)
 MEGABYTES_PER_SECOND = number("megabytes per second", is_above=True)
@@ -330,7 +334,7 @@ MEGABYTES_PER_SECOND = number("megabytes per second", is_above=True)
 def list_of(
     kind: Kind, words: str, example: Any, *, least: int = 0, takes_one: bool = False
 ) -> Kind:
-    """Several values of a kind, as a list; ``takes_one``: or one alone."""
+    """Return the kind of lists of a kind; ``takes_one`` also accepts a single value."""
 
     def take(value: Any, context: Context) -> list[Any]:
         if takes_one and (isinstance(value, str) or not isinstance(value, Iterable)):
@@ -349,13 +353,13 @@ def list_of(
 
 
 def tuple_of(kind: Kind, words: str, example: Any, **more: Any) -> Kind:
-    """The same, as a tuple."""
+    """Return the kind of lists of a kind that become tuples."""
     as_list = list_of(kind, words, example, **more)
     return replace(as_list, take=lambda value, context: tuple(as_list.take(value, context)))
 
 
 def pair(words: str, example: tuple[float, float], *, rises: bool = False) -> Kind:
-    """Two numbers; ``rises``: the second is not below the first."""
+    """Return the kind of two numbers; with ``rises`` the second is not below the first."""
 
     def take(value: Any, context: Context) -> tuple[float, float]:
         if not isinstance(value, (tuple, list)) or len(value) != 2:

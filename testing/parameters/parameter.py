@@ -1,6 +1,7 @@
-"""Parameters: a name, what its value may be, and what it means; tables of them are read here.
+"""Parameters, each with a name, a kind of value and a meaning, and the reading of their values.
 
-One table serves every language. A field of a dataclass that is ``declared`` is a parameter, too.
+One table of parameters serves every language. A ``declared`` field of a dataclass is a parameter,
+too.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from ...protocol.values import frozen
 from .kinds import ANYWHERE, BadArgument, Context, Kind, NotOfKind
 
 NO_DEFAULT: Any = object()
-"""The default of what is just not given."""
+"""Marks a parameter without a default, which is absent from the result if it is not given."""
 
 
 @frozen
 class Parameter:
-    """An argument of something that can be done, or a key of a table."""
+    """An argument of an action, or a key of a table."""
 
     name: str
     kind: Kind
@@ -29,20 +30,20 @@ class Parameter:
     meaning: str = ""
     default: Any = NO_DEFAULT
     default_words: str = ""
-    """For documents, where the default is not just a value."""
+    """Description of the default in documents, if it is not just a value."""
     key: str = ""
-    """Its name in scenario files, where that is another one."""
+    """Name in scenario files; empty if it is the same."""
 
     @property
     def in_files(self) -> Parameter:
-        """As scenario files call it."""
+        """The parameter under its name in scenario files."""
         return dataclasses.replace(self, name=self.key, key="") if self.key else self
 
 
 def required(
     name: str, kind: Kind, meaning: str = "", *, default: Any = NO_DEFAULT, key: str = ""
 ) -> Parameter:
-    """A parameter that must be given."""
+    """Return a parameter that must be given."""
     return Parameter(name, kind, True, meaning, default, key=key)
 
 
@@ -55,7 +56,7 @@ def optional(
     default_words: str = "",
     key: str = "",
 ) -> Parameter:
-    """A parameter that may be left out."""
+    """Return a parameter that may be left out."""
     return Parameter(name, kind, False, meaning, default, default_words, key)
 
 
@@ -67,10 +68,10 @@ def read(
     beside: Iterable[str] = (),
     fills_defaults: bool = False,
 ) -> dict[str, Any]:
-    """The values that are given, in the order of the parameters.
+    """Return the given values, in the order of the parameters.
 
-    Null is as good as not given. ``beside`` are names that the same table has for others. Raises
-    ``BadArgument`` with the name at fault.
+    Null counts as not given. ``beside`` are further names that the error for an unknown key lists.
+    Raises ``BadArgument`` with the name at fault.
     """
     known = {parameter.name: parameter for parameter in parameters}
     if not isinstance(given, Mapping):
@@ -92,18 +93,18 @@ def read(
 
 
 def is_missing(right: str, name: str) -> BadArgument:
-    """Return what is said of a key that must be given."""
+    """Return the error for a missing key."""
     return BadArgument(f"is missing; write {right}", name)
 
 
 def unknown_key(name: str, known: Iterable[str]) -> BadArgument:
-    """Return what is said of a key that a table does not have."""
+    """Return the error for a key that a table does not have."""
     return BadArgument(f"unknown key{nearest(name, known)}", name)
 
 
 @contextlib.contextmanager
 def inside(name: str) -> Iterator[None]:
-    """Problems inside are told with this name before theirs."""
+    """Put a name before the path of each ``BadArgument`` raised inside."""
     try:
         yield
     except BadArgument as error:
@@ -111,7 +112,7 @@ def inside(name: str) -> Iterator[None]:
 
 
 def nearest(word: object, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?``, or the list of what there is."""
+    """Return ``; did you mean 'x'?``, or the list of known names."""
     names = list(known)
     listed = f"; there are {', '.join(names)}" if names else ""
     return did_you_mean(word, names, cutoff=0.5) or listed
@@ -124,7 +125,7 @@ _DECLARED = "parameter"
 
 
 def declared(default: Any, kind: Kind, meaning: str = "", *, default_words: str = "") -> Any:
-    """A field of a dataclass that is a parameter; without a default it must be given."""
+    """Return a dataclass field that is a parameter; without a default it must be given."""
     metadata = {_DECLARED: (kind, default is NO_DEFAULT, meaning, default, default_words)}
     if default is NO_DEFAULT:
         return dataclasses.field(metadata=metadata)
@@ -135,7 +136,7 @@ def declared(default: Any, kind: Kind, meaning: str = "", *, default_words: str 
 
 @functools.cache
 def parameters_of(table: type) -> tuple[Parameter, ...]:
-    """The declared fields of a dataclass."""
+    """Return the declared fields of a dataclass as parameters."""
     return tuple(
         Parameter(field.name, *field.metadata[_DECLARED])
         for field in dataclasses.fields(table)
@@ -144,7 +145,8 @@ def parameters_of(table: type) -> tuple[Parameter, ...]:
 
 
 def tables_of(table: type) -> Kind:
-    """Kind of an array of such tables; one alone is an array, too."""
+    """Return the kind of arrays of tables, each read as this dataclass; one table is accepted as
+    an array."""
 
     def take(value: Any, context: Context) -> tuple[Any, ...]:
         entries = [value] if isinstance(value, Mapping) else value

@@ -1,4 +1,4 @@
-"""Values as TOML text, and back."""
+"""Conversion of values to and from TOML text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML, strings in quotes."""
+    """Return a value as TOML, with strings in quotes."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Mapping):
@@ -20,19 +20,19 @@ def toml_value(value: Any) -> str:
 
 
 def toml_key(name: str) -> str:
-    """A key as TOML, in quotes where it has other characters than a word."""
+    """Return a key as TOML, in quotes unless it is a bare key."""
     is_bare = re.fullmatch(r"[\w-]+", name, re.ASCII)
     return name if is_bare else _as_json(name)
 
 
 def _as_json(value: str | bool) -> str:
-    import json  # a cluster starts without it
+    import json  # not needed to start a cluster
 
     return json.dumps(value, ensure_ascii=False)
 
 
 def toml_text(value: Any) -> str:
-    """A value as TOML; a string without quotes where it could be nothing else."""
+    """Return a value as TOML; a string has no quotes if it cannot be taken for another value."""
     if isinstance(value, str):
         import tomllib
 
@@ -44,8 +44,8 @@ def toml_text(value: Any) -> str:
 
 
 def value_of_text(text: str) -> Any:
-    """The TOML value that a text is; the text itself where it is none."""
-    import tomllib  # a cluster starts without it
+    """Return the value of a text in TOML, or the text itself if it is not a TOML value."""
+    import tomllib  # not needed to start a cluster
 
     try:
         return tomllib.loads(f"value = {text}")["value"]
@@ -54,7 +54,7 @@ def value_of_text(text: str) -> Any:
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as dotted keys: Kafka's names may be written without quotes."""
+    """Flatten nested tables to dotted keys, so that Kafka's names may be written without quotes."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
