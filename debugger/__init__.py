@@ -1,1 +1,1 @@
-"""The step debugger: a run that is stepped, inspected, taken back, and changed."""
+"""The step debugger, which steps through a run forward and back, inspects it, and changes it."""

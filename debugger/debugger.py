@@ -1,8 +1,8 @@
-"""The debugger: a place in a run from which one goes forward and back, looks, and interferes.
+"""The debugger: a position in a run, to move forward and back, to inspect, and to intervene.
 
-It stands after an event. What has happened once is kept, so going back only moves the place: the
-state there is rebuilt from the recorded changes. Only who interferes there has the run come to
-that event anew, from its seed.
+The position is after an event. Events are kept once they have happened, so going back only moves
+the position; the state there is rebuilt from the recorded changes. Only an intervention at an
+earlier event repeats the run, from its seed up to that event.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ _STARTS_WITH = 0
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The reason for which going on has ended."""
+    """The event at which a move has stopped, and the reason."""
 
     number: int
-    """The event after which it stands."""
+    """Number of the event after which the debugger stopped."""
     reason: str
     breakpoint: Breakpoint | None = None
 
 
 class Debugger:
-    """A run and a place in it; ``of_trace`` and ``of_scenario`` make one."""
+    """A run and a position in it; created by ``of_trace`` and ``of_scenario``."""
 
     def __init__(self, source: Source, position: int = _STARTS_WITH) -> None:
         self._source = source
         self.breakpoints: list[Breakpoint] = []
         self.forks: list[str] = []
-        """The things done to the run, in order, as they were written."""
+        """Interventions in the run, in order, as the user wrote them."""
         if not finished(source.extending_to(position)):
             raise UsageError("there is no event to stand at: the run is empty")
         self.position: int = position
-        """Number of the event after which it stands."""
+        """Number of the event after which the debugger is."""
 
     @classmethod
     def of_trace(cls, path: str | Path) -> Self:
-        """A recorded run, at its first event."""
+        """Return a debugger of a recorded run, at its first event."""
         trace = open_trace(path)
         try:
             return cls(RecordedSource(trace), trace.stored.first_seq)
@@ -67,61 +67,64 @@ class Debugger:
 
     @classmethod
     def of_scenario(cls, spec: ScenarioSpec, seed: int | None = None) -> Self:
-        """A scenario about to be run, at its first event."""
+        """Return a debugger of a scenario that is run live, at its first event."""
         described = ScenarioRun(spec, seed)
         header = header_of(described)
         described.simulation.stop()
         return cls(live_source(header, _STARTS_WITH))
 
-    # -- looking -------------------------------------------------------------------------------
+    # -- inspecting ----------------------------------------------------------------------------
 
     @property
     def ends_us(self) -> int | None:
-        """End of the run, in microseconds; None where a live run does not tell before."""
+        """End of the run in microseconds; None if a live run does not know it in advance."""
         return self._source.ends_us
 
     @property
     def trace(self) -> Trace:
-        """All that has happened so far, also behind the place."""
+        """All events so far, including events after the position."""
         return Trace(self._source.stored)
 
     @property
     def header(self) -> dict[str, Any]:
-        """The description of the run."""
+        """Description of the run."""
         return self._source.stored.header
 
     @property
     def problem(self) -> str | None:
-        """The reason why the recording ends early; None when it is whole, or no recording."""
+        """Reason why the recording ends early; None for a complete recording or a live run."""
         return self._source.stored.problem
 
     @property
     def is_live(self) -> bool:
-        """True if a run goes on behind it."""
+        """True if the events come from a live run, False if from a recording."""
         return self._source.live is not None
 
     @property
     def event(self) -> Event:
-        """The event after which it stands."""
+        """The event after which the debugger is."""
         return self._source.stored.event(self.position)
 
     @property
     def actors(self) -> list[str]:
-        """All that have acted so far."""
+        """Names of all actors in the events so far."""
         return self._source.stored.actors()
 
     def state(self, actor: str | None = None, pattern: str | None = None) -> State:
-        """The state here, of all or of one actor; ``changed`` names what this event changed."""
+        """Return the state at the position, of all actors or of one.
+
+        Its ``changed`` names what the event at the position changed.
+        """
         return self.trace.state_at(self.position, actor, pattern)
 
     def why(self) -> list[Event]:
-        """The causes of the event here, itself first."""
+        """Return the causes of the event at the position, starting with the event itself."""
         return self.trace.why(self.position)
 
-    # -- going ---------------------------------------------------------------------------------
+    # -- moving --------------------------------------------------------------------------------
 
     def step(self, count: int = 1) -> bool:
-        """Go on by so many events; False where the run has ended before."""
+        """Go forward by ``count`` events; return False if the run ends before that."""
         target = self.position + count
         if finished(self._source.extending_to(target)):
             self.position = target
@@ -130,18 +133,18 @@ class Debugger:
         return False
 
     def back(self, count: int = 1) -> bool:
-        """Go back by so many events; False at the first."""
+        """Go back by ``count`` events; return False if the run begins after that."""
         first = self._source.stored.first_seq
         target = self.position - count
         self.position = max(target, first)
         return target >= first
 
     def goto(self, position: Position) -> None:
-        """Go to an event or a time, forward or back; ``TraceError`` where there is none."""
+        """Go to an event or a time, forward or back; ``TraceError`` if there is no such event."""
         finished(self.going_to(position))
 
     def going_to(self, position: Position) -> Going[None]:
-        """``goto`` in slices."""
+        """Do ``goto`` in slices."""
         stored = self._source.stored
         if isinstance(position, str) and self.is_live and not position.lstrip("#").isdigit():
             yield from self._going_to_time(position)
@@ -158,23 +161,26 @@ class Debugger:
         self.position = number
 
     def _going_to_time(self, position: str) -> Going[None]:
-        """A time may lie before what has happened, or ahead of it."""
-        number = seq_at(self._source.stored, position)  # refuses what is no time
+        """Go to a time, which may be within the events so far or after them."""
+        number = seq_at(self._source.stored, position)  # raises for an invalid time
         if number < self._source.stored.last_seq:
             self.position = number
             return
         watcher = Watcher([parse_breakpoint(f"at {position.strip()}")], {})
-        # What happens at the time itself is not behind the place yet, even if some of it has.
+        # The watcher takes the time for still ahead, even if some of its events have happened.
         hit = yield from self._carried(self._source.extending_until(watcher, []))
         last = self._source.stored.last_seq if hit is None else hit.number
         self.position = min(seq_at(self._source.stored, position), last)
 
     def going_to_next_on(self, actor: str | None = None) -> Going[bool]:
-        """Go to the next event of an actor, by default of this event's; False if there is none."""
+        """Go to the next event of an actor, by default of the current event's.
+
+        The result is False if there is none.
+        """
         return self._going_to_one(self._running(self._of_actor(actor)))
 
     def going_to_previous_on(self, actor: str | None = None) -> Going[bool]:
-        """Go back to the previous event of an actor; False if there is none."""
+        """Go back to the previous event of an actor; the result is False if there is none."""
         return self._going_to_one(self._running_back(self._of_actor(actor)))
 
     def _of_actor(self, actor: str | None) -> list[Breakpoint]:
@@ -182,22 +188,22 @@ class Debugger:
         return [Breakpoint(wanted, lambda *_: wanted, {"actor": wanted}, is_plain=True)]
 
     def going_to_next_interesting(self) -> Going[bool]:
-        """Go to the next fault, crash or restart; False if there is none."""
+        """Go to the next fault, crash or restart; the result is False if there is none."""
         return self._going_to_one(self._running(_of_interest()))
 
     def going_to_previous_interesting(self) -> Going[bool]:
-        """Go back to the previous fault, crash or restart; False if there is none."""
+        """Go back to the previous fault, crash or restart; the result is False if there is none."""
         return self._going_to_one(self._running_back(_of_interest()))
 
     def _going_to_one(self, running: Going[Stop]) -> Going[bool]:
-        """Go where a way ends, but stay if nothing is met on it."""
+        """Go to the breakpoint that a search meets, or stay if it meets none."""
         before = self.position
         stop = yield from self._carried(running)
         self.position = before if stop.breakpoint is None else stop.number
         return stop.breakpoint is not None
 
     def _carried(self, going: Going[Result]) -> Going[Result]:
-        """Stand after every slice where the way has come; an error brings back to its beginning."""
+        """Update the position after every slice of a move; restore it if the move raises."""
         before = self.position
 
         def come_to(progress: Waypoint) -> Waypoint:
@@ -214,10 +220,10 @@ class Debugger:
     # -- breakpoints ---------------------------------------------------------------------------
 
     def break_on(self, text: str) -> Breakpoint:
-        """Set a breakpoint; see ``tracing/debugger/breakpoints.py`` for how it is written."""
+        """Set a breakpoint; ``tracing/debugger/breakpoints.py`` describes the syntax."""
         point = parse_breakpoint(text)
         if point.condition is not None:
-            Condition(point.condition)  # refuses what is not understood
+            Condition(point.condition)  # raises for an invalid condition
             reason = None if self.is_live else refusal(self._source.stored)
             if reason is not None:
                 raise UsageError(
@@ -228,21 +234,21 @@ class Debugger:
         return point
 
     def run(self) -> Stop:
-        """Go on to the next breakpoint, or to the end."""
+        """Go forward to the next breakpoint, or to the end."""
         return finished(self.running())
 
     def running(self) -> Going[Stop]:
-        """``run`` in slices."""
+        """Do ``run`` in slices."""
         stop = yield from self._carried(self._running(self.breakpoints))
         self.position = stop.number
         return stop
 
     def run_back(self) -> Stop:
-        """Go back to the breakpoint that was met last, or to the first event."""
+        """Go back to the last event that meets a breakpoint, or to the first event."""
         return finished(self.running_back())
 
     def running_back(self) -> Going[Stop]:
-        """``run_back`` in slices."""
+        """Do ``run_back`` in slices."""
         before = self.position
         stop = yield from self._carried(self._running_back(self.breakpoints))
         self.position = before
@@ -256,9 +262,11 @@ class Debugger:
         return stop
 
     def _asking_again(self, asking: list[Breakpoint], after: int) -> Going[Stop | None]:
-        """Return where a condition about the cluster came to hold for the last time before the
-        place, if it did so behind ``after``. What went before cannot be asked any more: the run is
-        made again from its beginning."""
+        """Return the last stop before the position at which a condition about the cluster began to
+        hold; None if that was not after event ``after``.
+
+        The cluster's past cannot be asked, so the run is repeated from its beginning.
+        """
         if not asking:
             return None
         source = yield from self._source.coming_to_life(self._source.stored.first_seq)
@@ -311,7 +319,7 @@ class Debugger:
         return Stop(hit.number, hit.reason, hit.breakpoint)
 
     def _state_for(self, breakpoints: list[Breakpoint]) -> dict[str, Any]:
-        """The state here, for breakpoints that ask for it."""
+        """Return the state at the position, if a breakpoint needs it."""
         return {} if all(point.is_plain for point in breakpoints) else dict(self.state())
 
     def _running_back(self, breakpoints: list[Breakpoint]) -> Going[Stop]:
@@ -341,28 +349,28 @@ class Debugger:
             yield Waypoint(chunk.first_seq, chunk.time_first_us)
         return Stop(stored.first_seq, "this is the first event")
 
-    # -- interfering ---------------------------------------------------------------------------
+    # -- intervening ---------------------------------------------------------------------------
 
     @property
     def simulation(self) -> Simulation:
-        """The live cluster at this event, to look at. A recorded run is run again up to here."""
+        """The live cluster at the position, for inspection. A recorded run is repeated up to it."""
         live = self._become_live()
         return live.simulation
 
     def take_over(self) -> Simulation:
-        """End the scenario here and give the simulation, which goes on as one likes."""
+        """End the scenario at the position and return the simulation for the caller to run."""
         return self._become_live().fork()
 
     def inject(self, action: str, **arguments: Any) -> None:
-        """Do something to the cluster here and go on from it: the run becomes another.
+        """Apply an action to the cluster at the position, which makes it a different run.
 
-        The actions are those of the faults of a scenario. Nothing that happened behind this event
-        is left; ``save`` writes the scenario of the new run.
+        The actions are those of the faults of a scenario. Events after the position are dropped;
+        ``save`` writes the scenario of the new run.
         """
         finished(self.injecting(action, **arguments))
 
     def injecting(self, action: str, **arguments: Any) -> Going[None]:
-        """``inject`` in slices; nothing is done to the run before the last of them."""
+        """Do ``inject`` in slices; the run is changed only after the last of them."""
         check_action(action)
         live = yield from self._becoming_live()
         header = with_fault(live, self.event.time_us, action, arguments)
@@ -371,7 +379,7 @@ class Debugger:
         self.forks.append(f"#{self.position} {' '.join([action, *words])}")
 
     def save(self, path: str | Path) -> None:
-        """Write the scenario of this run, with all that was injected, as a file."""
+        """Write the scenario of this run, including all injected actions, to a file."""
         text = standalone_text(self.header)
         try:
             Path(path).write_text(text, encoding="utf-8")
@@ -379,7 +387,7 @@ class Debugger:
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
     def _become_live(self) -> Replay:
-        """The run, standing after the event here."""
+        """Return the live run, which has come to the event at the position."""
         return finished(self._becoming_live())
 
     def _becoming_live(self) -> Going[Replay]:
@@ -390,7 +398,7 @@ class Debugger:
         return source.live
 
     def _go_over_to(self, source: Source) -> None:
-        """Take another run, which has come to this very event."""
+        """Replace the run by another one that has come to the same event."""
         before = self.event
         if source.stored.last_seq >= self.position:
             again = source.stored.event(self.position)
@@ -423,7 +431,8 @@ def _of_interest() -> list[Breakpoint]:
 def _chunks_that_may_hold(
     stored: StoredTrace, breakpoints: list[Breakpoint]
 ) -> Callable[[int], bool]:
-    """Tells by a chunk's index whether it must be read; a long trace is not read for one crash."""
+    """Return a function that tells by a chunk's index whether the chunk must be read, so that a
+    search for one crash does not read all of a long trace."""
     if not all(point.is_plain for point in breakpoints):
         return lambda index: True
     filters = [stored.chunk_filter(point.columns) for point in breakpoints]

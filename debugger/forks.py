@@ -1,4 +1,4 @@
-"""A run that is changed at an event: the scenario with one fault more, at that moment."""
+"""A run that is changed at an event: its scenario with one more fault, at that moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .writing import scenario_text
 
 
 def check_action(name: str) -> None:
-    """``UsageError`` with the nearest name for what is no action."""
+    """Raise ``UsageError`` with the nearest name for an unknown action."""
     if name not in ACTIONS:
         raise UsageError(f"there is no action {name!r}{nearest(name, ACTIONS)}")
 
@@ -24,24 +24,24 @@ def check_action(name: str) -> None:
 def with_fault(
     live: Replay, time_us: int, action: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The header of the run that differs by a fault at a time."""
+    """Return the header of a run with one more fault, at a time."""
     if live.begun_us is None or time_us < live.begun_us:
         raise UsageError("the cluster is still starting; go on until the scenario has begun")
     header = live.header
     values = scenario_values(header["scenario"], "<scenario>", header.get("parameters"))
     faults = values.get("faults", [])
-    # A microsecond later: after all that happens at the time of the event.
+    # One microsecond later, so that the fault follows all events of the same time.
     at_ms = (time_us + 1 - live.begun_us) / 1000
     added = {"at_ms": at_ms, "action": action, **arguments}
     values["faults"] = [*(faults if isinstance(faults, list) else [faults]), added]
     text = scenario_text(values)
     name = header.get("scenario_name") or "scenario"
-    parse_scenario(text, name)  # refuses what is not possible
+    parse_scenario(text, name)  # raises for an invalid fault
     return {**header, "scenario": text, "parameters": {}, "reproduce": ""}
 
 
 def standalone_text(header: Mapping[str, Any]) -> str:
-    """The scenario of a header as one file that gives this very run, its seed included."""
+    """Return the scenario of a header, with its seed, as one file that reproduces the run."""
     text = header.get("scenario")
     if not text:
         raise UsageError("this trace has no scenario to save")
@@ -50,7 +50,10 @@ def standalone_text(header: Mapping[str, Any]) -> str:
 
 
 def parse_action(line: str) -> tuple[str, dict[str, Any]]:
-    """``kill broker=1`` as a name and its arguments; values are TOML, or plain words."""
+    """Parse an action such as ``kill broker=1``; return its name and its arguments.
+
+    Values are TOML, or plain words.
+    """
     try:
         words = shlex.split(line)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Long ways through a run, in slices: who goes on one may do something else between two of them.
+"""Long moves through a run in slices, between which the caller may do something else.
 
-A slice takes some milliseconds. Nothing runs between two slices, so whatever the debugger shows
-may be looked at there, and to go no further (``Generator.close``) ends the way where it has come.
+A slice takes some milliseconds. Nothing runs between two slices, so the debugger can be inspected
+there, and ``Generator.close`` ends the move at the position it has reached.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """The place that a way has come to after a slice."""
+    """The progress of a move after a slice."""
 
     number: int
-    """The last event that was passed."""
+    """Number of the last event that was passed."""
     time_us: int
-    """Its time."""
+    """Time of that event in microseconds."""
     is_repeated: bool = False
-    """Whether this is a run from the seed to a place that is known already, or to look again."""
+    """True while the run is repeated from its seed, to reach a known position or ask conditions."""
 
 
 Going = Generator[Waypoint, None, Result]
-"""Gives the progress after every slice, and the result at the end."""
+"""A move: a generator that yields its progress after every slice, and returns the result."""
 
 
 def finished(going: Going[Result]) -> Result:
-    """Go all the way without a pause."""
+    """Complete a move without a pause; return its result."""
     while True:
         try:
             next(going)
@@ -40,7 +40,7 @@ def finished(going: Going[Result]) -> Result:
 
 
 def with_each(going: Going[Result], change: Callable[[Waypoint], Waypoint]) -> Going[Result]:
-    """The same way with another progress after every slice."""
+    """Return the same move, with its progress changed by a function after every slice."""
     try:
         while True:
             try:
@@ -54,5 +54,5 @@ def with_each(going: Going[Result], change: Callable[[Waypoint], Waypoint]) -> G
 
 
 def repeated(going: Going[Result]) -> Going[Result]:
-    """The same way, which leads through a run from its seed once more."""
+    """Return the same move, with its progress marked as that of a repeated run."""
     return with_each(going, lambda progress: replace(progress, is_repeated=True))

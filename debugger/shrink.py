@@ -1,7 +1,7 @@
-"""A scenario that breaks a promise, made smaller: what can go while the promise stays broken?
+"""Shrinks a scenario that breaks a promise to what is needed to break it.
 
-Faults, clients, expectations and what the network does are left out, several at once first, then
-one by one; each attempt is a whole run from the same seed.
+Faults, clients, expectations and network settings are left out, several at once first, then one by
+one; each attempt is a whole run from the same seed.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .writing import scenario_text
 
 Values = dict[str, Any]
 _SMALLER = {"consumers": 0, "producers": 1, "times": None, "every_ms": None}
-"""Keys of a workload or a fault, and what they may become; None: they go."""
+"""Keys of a workload or a fault, and the values they are reduced to; None removes the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """The rest of a scenario."""
+    """The result of shrinking a scenario."""
 
     text: str
     problem: str
-    """The broken promise that stayed."""
+    """The promise that the shrunk scenario still breaks."""
     runs: int
     dropped: tuple[str, ...]
-    """The parts that went, in order."""
+    """Descriptions of the parts that were left out, in order."""
 
 
 def shrink(
@@ -40,9 +40,9 @@ def shrink(
     seed: int = 0,
     tell: Callable[[str], object] = lambda text: None,
 ) -> Shrunk:
-    """Leave out all that the first broken promise does not need.
+    """Leave out all parts that are not needed to break the first broken promise.
 
-    Raises ``UsageError`` for a run that breaks none, and for a story.
+    Raises ``UsageError`` for a run that breaks no promise, and for a story.
     """
     values = scenario_values(text, "<scenario>", parameters)
     if "story" in values:
@@ -61,18 +61,18 @@ def shrink(
 
 
 def _problems(values: Values) -> list[str]:
-    """Return what a run breaks; a failure of the emulation counts, too."""
+    """Return the promises that a run breaks; a failure of the emulation counts, too."""
     try:
         spec = parse_scenario(scenario_text(values), "<scenario>")
         return ScenarioRun(spec).run().problems
     except FakeKafkaError:
-        return []  # no scenario any more
+        return []  # the values are not a scenario any more
     except Exception as error:
         return [f"{type(error).__name__}: {error}"]
 
 
 def _kind(problem: str) -> str:
-    """A problem without its time and its numbers of records."""
+    """Return a problem without its time, its numbers and its records."""
     return re.sub(r"\d+(\.\d+)?", "#", re.sub(r"^at [\d.]+ ms: ", "", problem)).partition(": b'")[0]
 
 
@@ -86,7 +86,7 @@ class _Search:
         self._tell = tell
 
     def pass_once(self) -> bool:
-        """Try every way to be smaller; True when one was found."""
+        """Try to leave out or reduce each part; return True if one attempt succeeded."""
         before = len(self.dropped)
         for name in ("faults", "workload", "expect"):
             self._drop_entries(name)
@@ -128,7 +128,8 @@ def _described(entry: Values) -> str:
 
 
 def _simpler(values: Values) -> Iterator[tuple[Values, str]]:
-    """The scenario with one thing less, in every way; each is made of what is left then."""
+    """Yield each scenario that lacks a setting of the network or the costs, or has one key of a
+    workload or a fault reduced."""
     for name in ("network", "costs"):
         if name in values:
             yield {key: value for key, value in values.items() if key != name}, name

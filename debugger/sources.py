@@ -1,4 +1,4 @@
-"""The sources of a debugger's events: a recording, or a run that goes on while one looks."""
+"""The sources of a debugger's events: a recording, or a live run that continues on demand."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..tracing.verify import refusal
 from .going import Going, Waypoint, finished, repeated
 
 _EVENTS_AT_ONCE = 200
-"""Events of a slice of a live run: some milliseconds."""
+"""Number of events in a slice of a live run, which take some milliseconds."""
 
 
 class Source(Protocol):
-    """Events so far, and whether there may be more."""
+    """The events so far, and the way to further events."""
 
     @property
     def stored(self) -> StoredTrace:
@@ -29,33 +29,33 @@ class Source(Protocol):
 
     @property
     def live(self) -> Replay | None:
-        """The run behind them; None for a recording."""
+        """The live run that produces the events; None for a recording."""
         ...
 
     @property
     def ends_us(self) -> int | None:
-        """Its end in microseconds, as far as that is known before."""
+        """End of the run in microseconds; None if it is not known in advance."""
         ...
 
     def extending_to(self, number: int) -> Going[bool]:
-        """Go on until the event of a number has happened; False when there will be none."""
+        """Continue until event ``number`` has happened; the result is False if there is none."""
         ...
 
     def extending_until(self, watcher: Watcher, asking: list[Breakpoint]) -> Going[Hit | None]:
-        """Go on until a breakpoint is met; None at the end."""
+        """Continue until a breakpoint is met; the result is None at the end of the run."""
         ...
 
     def coming_to_life(self, number: int) -> Going[Source]:
-        """The run, standing after the event of a number. ``UsageError`` where there is none."""
+        """Return a live run that has come to event ``number``; ``UsageError`` if there is none."""
         ...
 
     def close(self) -> None:
-        """End the run, or let go of the file."""
+        """End the run, or close the file."""
         ...
 
 
 class Hit:
-    """The place where a run has stopped."""
+    """The event at which a breakpoint was met, and why."""
 
     __slots__ = ("breakpoint", "number", "reason")
 
@@ -66,7 +66,7 @@ class Hit:
 
 
 class RecordedSource:
-    """A trace: all events are there."""
+    """A trace, all of whose events have happened."""
 
     live: Replay | None = None
 
@@ -101,7 +101,7 @@ class RecordedSource:
 
 
 class LiveSource:
-    """A run from its seed; it goes on only when more of it is asked for."""
+    """A run from its seed, which continues only when further events are asked for."""
 
     def __init__(self, run: Replay) -> None:
         self.live: Replay | None = run
@@ -156,7 +156,7 @@ class LiveSource:
         return Waypoint(self._run.last_event, self._run.simulation.runtime.now_us())
 
     def coming_to_life(self, number: int) -> Going[Source]:
-        # Events of one moment belong together: the run stands after all of them.
+        # The run cannot stop between the events of one step, so it is after all of them.
         if number >= self._run.newest_from:
             return self
         return (yield from making_live(self._run.header, number))
@@ -166,7 +166,7 @@ class LiveSource:
 
 
 def _or_after(count: int, is_met: Callable[[], bool]) -> Callable[[], bool]:
-    """Holds when a condition does, and at the latest when it has been asked so many times."""
+    """Return a condition that holds once another does, or once it was asked ``count`` times."""
     left = count
 
     def holds() -> bool:
@@ -178,9 +178,9 @@ def _or_after(count: int, is_met: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def making_live(header: dict[str, Any], number: int) -> Going[LiveSource]:
-    """The run that a header describes, standing after the event of a number.
+    """Run what a header describes up to event ``number``; the result is the live run.
 
-    All its progress is repeated. A way that is not gone to its end leaves no run behind.
+    Its progress is marked as repeated. If the move is closed before its end, so is the run.
     """
     source = LiveSource(replay_of_header(header))
     try:
@@ -192,5 +192,5 @@ def making_live(header: dict[str, Any], number: int) -> Going[LiveSource]:
 
 
 def live_source(header: dict[str, Any], number: int) -> LiveSource:
-    """The same without a pause."""
+    """Do ``making_live`` without a pause."""
     return finished(making_live(header, number))

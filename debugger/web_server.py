@@ -1,7 +1,7 @@
-"""Serves the page of a trace with a debugger behind it, to this machine only.
+"""The web server of a debugger's page, reachable from this machine only.
 
-Every request must carry the token of the page's address, and must not come from a page of another
-site.
+Every request must have the token that is in the page's address, and must not come from a page of
+another site.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STOP_S = 5
 
 
 class WebServer:
-    """A debugger's page. ``run`` serves until Ctrl-C; ``start`` and ``close`` do it in a thread.
+    """Serves a debugger's page: ``run`` until Ctrl-C, ``start`` in a thread until ``close``.
 
     Raises ``UsageError`` without the extra ``control``, and ``AddressUnavailable`` for a port in
     use.
@@ -71,11 +71,11 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """The page, token included."""
+        """Address of the page, including the token."""
         return f"http://{_HOST}:{self.port}/?token={self.token}"
 
     def run(self) -> None:
-        """Serve until the process is told to end."""
+        """Serve until the process is interrupted or ``close`` is called."""
         self._server.run(sockets=[self._socket])
 
     def start(self) -> None:
@@ -84,7 +84,7 @@ class WebServer:
         self._thread.start()
 
     def close(self) -> None:
-        """End every connection and let the port go."""
+        """End every connection and release the port."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(2 * _STOP_S)
@@ -93,7 +93,7 @@ class WebServer:
     # -- answering -----------------------------------------------------------------------------
 
     def _refusal(self, request: Request, token: str, *, is_visit: bool = False) -> Response | None:
-        """The answer to a request that is not heard; None for one that is."""
+        """Return the answer to a request that is refused; None if it is permitted."""
         text = refusal(request.headers, frozenset(), "the debugger", is_visit=is_visit)
         if text is not None:
             return _error(text, 403)

@@ -1,6 +1,6 @@
-"""The questions of a debugger's page: parts of the trace, steps, breakpoints, faults.
+"""The requests of a debugger's page: parts of the trace, steps, breakpoints, faults.
 
-The page holds the place; each question names the event at which it is asked. Questions are
+The page keeps the position, and each request names the event at which it is made. Requests are
 answered one after another.
 """
 
@@ -19,11 +19,11 @@ from .forks import standalone_text
 
 _STEPS_MAX = 100_000
 _FAULT_EVENTS_MAX = 500
-"""Events in which the first sign of an injected fault is looked for."""
+"""Maximum number of events in which the first sign of an injected fault is searched."""
 
 
 class WebSession:
-    """A debugger and the page in front of it."""
+    """Answers the requests of a page with a debugger."""
 
     def __init__(self, debugger: Debugger) -> None:
         self._debugger = debugger
@@ -31,7 +31,7 @@ class WebSession:
         self._generation = 0
 
     def part(self, name: str) -> bytes:
-        """A part of the trace as far as it has come, packed; ``UsageError`` for an unknown one."""
+        """Return a packed part of the trace so far; ``UsageError`` for an unknown part."""
         with self._lock:
             stored = self._debugger.trace.stored
             if name == "index":
@@ -46,7 +46,7 @@ class WebSession:
             return packed(read(int(number)))
 
     def answer(self, verb: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what the page asks; ``UsageError`` for what is not possible."""
+        """Carry out a request of the page; ``UsageError`` if it is invalid."""
         verbs = {
             "position": lambda asked: None,
             "step": self._step,
@@ -75,7 +75,7 @@ class WebSession:
         return None if self._debugger.step(count) else "the run has ended"
 
     def _run(self, asked: Mapping[str, Any]) -> str | None:
-        """To where it says, or to a breakpoint that was set before."""
+        """Go forward to the requested breakpoint, or to one that was set before."""
         text = asked.get("until", "")
         debugger = self._debugger
         if not isinstance(text, str) or not (text.strip() or debugger.breakpoints):

@@ -1,4 +1,4 @@
-"""Scenarios as text again: one that was changed is a file of its own."""
+"""The text of a scenario's values, so that a changed scenario can be saved as a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..testing.parameters.toml_values import flatten, toml_key, toml_value
 
 
 def scenario_text(values: Mapping[str, Any]) -> str:
-    """The TOML of a scenario's values, tables after what stands alone."""
+    """Return a scenario's values as TOML, with tables after plain values."""
     return "\n".join(_lines(values, "")).strip() + "\n"
 
 
@@ -17,7 +17,7 @@ def _lines(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
     tables: list[tuple[str, str, Mapping[str, Any]]] = []
     for name, value in values.items():
         if name == "config" and isinstance(value, Mapping):
-            value = flatten(value)  # Kafka's names have dots of their own
+            value = flatten(value)  # Kafka's names contain dots
         key = toml_key(name)
         if isinstance(value, Mapping):
             tables.append((f"[{prefix}{key}]", f"{prefix}{key}.", value))

@@ -1,10 +1,10 @@
-"""The pytest plugin: clusters and simulations as fixtures, and the mark that shapes them.
+"""The pytest plugin: clusters and simulations as fixtures, and the mark that configures them.
 
-``@pytest.mark.kafka(brokers=3, topics={"orders": 3}, config={...})`` gives the arguments of
-``Cluster`` or ``Simulation``: for a test, a class or a module. The ini file and the fixture
-``kafka_arguments`` give those of the whole session. Any cluster or simulation that is the value of
-a fixture of the test, whoever wrote that, is told of when the test fails; what is told, and the
-trace that is kept of it, are in ``recording``.
+``@pytest.mark.kafka(brokers=3, topics={"orders": 3}, config={...})`` gives arguments of
+``Cluster`` or ``Simulation`` for a test, a class or a module. The ini file and the fixture
+``kafka_arguments`` give those of the whole session. When a test fails, its report describes each
+cluster or simulation that is the value of one of its fixtures, including fixtures of the user.
+``recording`` makes the report and keeps the trace.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True, wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
-    """Start pytest again under its hash seed, before it does anything but read its arguments."""
+    """Restart pytest under its hash seed, before it does more than read its arguments."""
     if early_config.getini(_HASH_SEED):
         hash_seed.pin_hash_seed(_whole(_HASH_SEED, early_config.getini(_HASH_SEED)))
     return (yield)
@@ -99,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_misspelt(config: pytest.Config) -> None:
-    """Raise ``UsageError`` for an ini option kafka_... that no plugin knows: pytest only warns."""
+    """Raise ``UsageError`` for an unknown ini option kafka_..., for which pytest only warns."""
     known = [*_INI, _HASH_SEED]
     given = [text.partition("=")[0] for text in config.getoption("override_ini") or ()]
     for name in (*_ini_names(config.inipath), *given):
@@ -114,7 +114,7 @@ def _refuse_misspelt(config: pytest.Config) -> None:
 
 
 def _ini_names(path: Path | None) -> list[str]:
-    """Return the options that pytest's ini file sets; pytest's own list of them is private."""
+    """Return the options that pytest's ini file sets, as pytest's own list of them is private."""
     if path is None:
         return []
     if path.suffix == ".toml":
@@ -131,12 +131,12 @@ def _ini_names(path: Path | None) -> list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> None:
-    """Tests that are programs are no business of other plugins."""
+    """Replace tests that are programs before other plugins see them."""
     async_tests.prepare(collector, name, obj)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A test with faults may be for one case alone."""
+    """Deselect the other cases of tests that were written for one case."""
     explored.leave_out_other_cases(config, items)
 
 
@@ -148,7 +148,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A test that passes over a failure inside its cluster, or in an observer, fails."""
+    """Fail a test that ignores a failure inside its cluster or in an observer."""
     for value in getattr(item, "funcargs", {}).values():
         if _is_emulated(value):
             _remember(item, value)
@@ -193,16 +193,16 @@ def _remember(item: Any, cluster: EmulatedCluster) -> None:
 
 
 def forget(item: pytest.Item) -> None:
-    """Forget the clusters of a test that is run once more."""
+    """Forget the clusters of a test that is about to be repeated."""
     if _EMULATED in item.stash:
         del item.stash[_EMULATED]
 
 
 @pytest.fixture
 def kafka_watch(request: pytest.FixtureRequest) -> Callable[[EmulatedCluster], EmulatedCluster]:
-    """A function that takes a ``Cluster`` or ``Simulation`` which this test made, and returns it.
+    """Function that takes a ``Cluster`` or ``Simulation`` made by the test itself, and returns it.
 
-    When the test fails, it is told of as if a fixture had made it, and its trace is kept.
+    If the test fails, the report describes the cluster like one of a fixture, and keeps its trace.
     """
 
     def watch(cluster: EmulatedCluster) -> EmulatedCluster:
@@ -218,7 +218,7 @@ def kafka_watch(request: pytest.FixtureRequest) -> Callable[[EmulatedCluster], E
 
 
 def _of_ini(config: pytest.Config) -> dict[str, Any]:
-    """Return what the ini file says, as arguments of a cluster."""
+    """Return the arguments of a cluster that the ini file gives."""
     found: dict[str, Any] = {}
     for key in _INI:
         value = config.getini(key)
@@ -267,7 +267,7 @@ _INI_READERS: dict[str, Any] = {
 
 
 def _merged(nearer: dict[str, Any], farther: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two sets of arguments: the nearer one wins; ``config`` and ``topics`` by their keys."""
+    """Merge two sets of arguments, ``config`` and ``topics`` key by key; the nearer one wins."""
     found = dict(farther)
     if {"seed", "seeds"} & nearer.keys():
         found.pop("seed", None)
@@ -280,7 +280,7 @@ def _merged(nearer: dict[str, Any], farther: Mapping[str, Any]) -> dict[str, Any
 
 
 def _of_marks(node: Any) -> dict[str, Any]:
-    """The arguments of all marks of a test, of its class and of its module, merged."""
+    """Return the merged arguments of all marks of a test, its class and its module."""
     found: dict[str, Any] = {}
     for mark in node.iter_markers("kafka"):  # the nearest first
         if mark.args:
@@ -305,9 +305,9 @@ def _names_of_either() -> list[str]:
 def _checked_arguments(
     request: pytest.FixtureRequest, kind: type[Any], session: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the session and the marks give, if ``kind`` can be made with it.
+    """Return the arguments of ``kind`` that the session and the marks give.
 
-    A session or a module may have arguments of the other kind; a test's own mark may not.
+    A session, a class or a module may have arguments of the other kind; a test's own mark may not.
     """
     known = _names(kind)
     of_either = {*_names_of_either(), "seeds"}
@@ -324,9 +324,9 @@ def _checked_arguments(
 
 @pytest.fixture(scope="session")
 def kafka_arguments() -> dict[str, Any]:
-    """Arguments of every cluster and simulation of the session: override it in a conftest.
+    """Arguments of every cluster and simulation of the session; override it in a conftest.
 
-    They win over the ini file, and marks win over them.
+    They take precedence over the ini file, and marks take precedence over them.
     """
     return {}
 
@@ -353,7 +353,7 @@ def _session_arguments(
 
 
 def _make_cluster(request: pytest.FixtureRequest, session: Mapping[str, Any]) -> Cluster:
-    """Make the cluster of a fixture, which records, with the arguments of the fixture's scope."""
+    """Create the cluster of a fixture, which records, with the arguments of the fixture's scope."""
     from .cluster import Cluster
 
     arguments = _checked_arguments(request, Cluster, session)
@@ -365,7 +365,7 @@ def _make_cluster(request: pytest.FixtureRequest, session: Mapping[str, Any]) ->
 def kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """A fresh cluster for this test alone."""
+    """A new cluster for this test alone."""
     with _make_cluster(request, _session_arguments) as cluster:
         _remember(request.node, cluster)
         yield cluster
@@ -375,7 +375,7 @@ def kafka_cluster(
 def class_kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """A cluster for the tests of a class, with the arguments of its marks; never emptied."""
+    """A cluster for the tests of a class, with the arguments of its marks; it is never reset."""
     with _make_cluster(request, _session_arguments) as cluster:
         yield cluster
 
@@ -384,7 +384,7 @@ def class_kafka_cluster(
 def module_kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """A cluster for the tests of a module, with the arguments of its marks; never emptied."""
+    """A cluster for the tests of a module, with the arguments of its marks; it is never reset."""
     with _make_cluster(request, _session_arguments) as cluster:
         yield cluster
 
@@ -393,19 +393,19 @@ def module_kafka_cluster(
 def session_kafka_cluster(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """The cluster of all tests, with the arguments of the session; never emptied."""
+    """A cluster for all tests, with the arguments of the session; it is never reset."""
     with _make_cluster(request, _session_arguments) as cluster:
         yield cluster
 
 
 def _keep_last_events(config: pytest.Config, arguments: dict[str, Any]) -> None:
-    """Have a cluster record to memory, unless the test names a file or switches recording off."""
+    """Let a cluster record to memory, unless the test sets ``trace`` or no trace is to be kept."""
     if config.getoption("--kafka-trace") != "never":
         arguments.setdefault("trace", KEPT_EVENTS)
 
 
 class _Shared:
-    """The cluster that tests share: a new one after one that could not be emptied."""
+    """The cluster that tests share, replaced by a new one when it could not be reset."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
@@ -459,9 +459,9 @@ def _shared_cluster(
 def shared_kafka_cluster(
     request: pytest.FixtureRequest, _shared_cluster: _Shared, _session_arguments: dict[str, Any]
 ) -> Generator[Cluster, None, None]:
-    """The session's cluster, emptied after every test.
+    """The session's cluster, reset after every test.
 
-    The ``kafka`` mark may give ``topics`` only: everything else is the same for all tests.
+    The ``kafka`` mark may give only ``topics``, as everything else is the same for all tests.
     """
     arguments = _of_marks(request.node)
     given = arguments.keys() - {"topics", "seed", "seeds"}
@@ -486,10 +486,10 @@ _WIDER = ("class_kafka_cluster", "module_kafka_cluster", "session_kafka_cluster"
 
 @pytest.fixture
 def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
-    """Addresses for clients: of the cluster that a fixture gives the test.
+    """Bootstrap servers of the cluster that the test has as a fixture.
 
-    Of ``kafka_cluster`` if the test has none and its mark asks for a cluster of its own; else of
-    ``shared_kafka_cluster``, which a mark that gives no more than topics fits.
+    If the test has no cluster, it gets ``shared_kafka_cluster``, or ``kafka_cluster`` if its mark
+    gives arguments other than topics.
     """
     asks_for_own = bool(_of_marks(request.node).keys() - {"topics", "seed", "seeds"})
     taken = [name for name in ("kafka_cluster", *_WIDER) if name in request.fixturenames]
@@ -501,13 +501,13 @@ def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test once for each seed that its marks name."""
+    """Run a test once for each seed that its marks or the command line give."""
     if explored.decides_seeds(metafunc):
         return
     try:
         seeds = _of_marks(metafunc.definition).get("seeds")
     except pytest.UsageError:
-        return  # the fixture says so
+        return  # the fixture reports the error
     own = [m for m in metafunc.definition.own_markers if m.name == "kafka" and "seeds" in m.kwargs]
     if "kafka_simulation" not in metafunc.fixturenames:
         if own:
@@ -535,7 +535,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def kafka_simulation(
     request: pytest.FixtureRequest, _session_arguments: dict[str, Any]
 ) -> Generator[Simulation, None, None]:
-    """A simulated cluster; its trace is kept when the test fails."""
+    """A simulated cluster, whose trace is kept if the test fails."""
     from .simulation import Simulation
 
     arguments = _checked_arguments(request, Simulation, _session_arguments)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
 
     def deprecated(reason: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Make a function emit a ``DeprecationWarning`` when called."""
+        """Make a function issue a ``DeprecationWarning`` when called."""
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)

@@ -1,1 +1,1 @@
-"""Programs in virtual time as users start them: from scripts, as tests, with checks."""
+"""Users' programs in virtual time: run from scripts, run as tests, and checked."""

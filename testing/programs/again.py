@@ -1,4 +1,4 @@
-"""A run of one program once more, in another process."""
+"""Repeating the run of a program in another process."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _CHILD = "import sys; from fakekafka.testing.programs.again import answer; answe
 
 
 class _Now:
-    """The work of this process for another one."""
+    """The state of this process, which repeats runs or has them repeated."""
 
     runs = 0
-    """The number of runs that other processes have done for this one."""
+    """Number of runs that other processes have repeated for this one."""
     is_preparing = False
-    """Whether it imports the script in which the other one found main."""
+    """True while this process imports the script of the process whose run it repeats."""
 
 
 def pack(run: ProgramRun) -> bytes:
-    """Return a run so that another process can do it; ``UsageError`` says what it cannot find."""
+    """Pickle a run for another process; ``UsageError`` names a part that it could not find."""
     if _Now.is_preparing:
         raise UsageError(
             "simulate(verify=True) runs while another process imports this script to do the same "
@@ -66,11 +66,11 @@ def _require_found(name: str, part: object) -> None:
 
 
 def run_again(packed: bytes, under: int) -> sameness.Recorded:
-    """Do a packed run in another process, under a hash seed."""
+    """Repeat a packed run in another process, under a hash seed."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         preparation = multiprocessing.spawn.get_preparation_data("fakekafka-verify")
-        del preparation["authkey"]  # only a process of multiprocessing may have it
+        del preparation["authkey"]  # which only multiprocessing itself can pickle
         _Now.runs += 1
         (folder / _JOB).write_bytes(pickle.dumps((_Now.runs, preparation, packed)))
         command = [sys.executable, "-c", _CHILD, name]
@@ -84,9 +84,10 @@ def run_again(packed: bytes, under: int) -> sameness.Recorded:
 
 
 def ballast(number: int) -> list[object]:
-    """Return objects of all small sizes, after which others are at other addresses.
+    """Return objects of all small sizes, to give later objects other addresses.
 
-    Addresses of two processes differ by whole pages otherwise, and many orders are the same.
+    Otherwise the addresses in two processes differ by whole pages, and many sets of objects have
+    the same order.
     """
     held: list[object] = []
     for count in range(7 * number):
@@ -97,7 +98,7 @@ def ballast(number: int) -> list[object]:
 def process(
     command: list[str], under: int, folder: str | Path = ".", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder, under a hash seed and with more variables in its environment."""
+    """Run a command in a folder, under a hash seed and with further environment variables."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XD")}
     environment = {**others, hash_seed.VARIABLE: str(under), **variables}
     return subprocess.run(
@@ -106,7 +107,7 @@ def process(
 
 
 def answer(name: str) -> None:
-    """Do the run that the folder of this name holds; called in the other process."""
+    """Repeat the run that a folder holds and save it there; called in the other process."""
     folder = Path(name)
     number, preparation, packed = pickle.loads((folder / _JOB).read_bytes())
     held = ballast(number)
@@ -121,7 +122,7 @@ def answer(name: str) -> None:
         _Now.is_preparing = False
     with run.simulation() as simulation:
         simulation.running.acts = Acts()
-        with suppress(Exception):  # an event of the trace tells of it
+        with suppress(Exception):  # the trace records it
             run.carry_out(simulation)
         sameness.save(simulation, folder)
     del held

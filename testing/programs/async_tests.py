@@ -1,7 +1,7 @@
-"""Tests that are programs themselves: ``async def``, with the mark ``kafka_program``.
+"""``async def`` tests with the mark ``kafka_program``, which run as programs in virtual time.
 
-Such a test becomes a plain function before any other plugin sees it, as those for asyncio would run
-it in a loop of real time.
+Such a test becomes a plain function before any other plugin sees it, as plugins for asyncio would
+run it in an event loop of real time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import pytest
 
 MARK = "kafka_program"
 NAME = "test"
-"""Of the program that an async test is."""
+"""Name of the program that runs an async test."""
 _TIMEOUT_S = 3600.0
 ORIGINAL = "_fakekafka_main"
-"""Attribute of the plain function that has the test itself."""
+"""Attribute of the plain function that holds the original test."""
 
 
 def prepare(collector: Any, name: str, function: Any) -> None:
-    """Take an ``async def`` test with the mark, its class's or its module's."""
+    """Replace an ``async def`` test that has the mark, or whose class or module has it."""
     if not inspect.iscoroutinefunction(function) or not collector.istestfunction(function, name):
         return
     own = [mark.name for mark in getattr(function, "pytestmark", ())]
@@ -39,7 +39,7 @@ def prepare(collector: Any, name: str, function: Any) -> None:
 
 
 def run(item: Any) -> bool:
-    """Run a test that is a program, in its simulation; return False for others."""
+    """Run a test that is a program in its simulation; return False for other tests."""
     main = getattr(item.obj, ORIGINAL, None)
     if main is None:
         return False
@@ -55,7 +55,7 @@ def run(item: Any) -> bool:
 
 
 def seeds_of(metafunc: pytest.Metafunc) -> range | None:
-    """Return the seeds that the command line asks for, if the test is a program."""
+    """Return the seeds of the option ``--kafka-seeds`` if it is given and the test is a program."""
     count = metafunc.config.getoption("--kafka-seeds")
     is_marked = metafunc.definition.get_closest_marker(MARK) is not None
     if count is None or not is_marked or "kafka_simulation" not in metafunc.fixturenames:

@@ -1,8 +1,8 @@
-"""Checks of what a program has done with its input, made at the end of a run.
+"""Checks at the end of a run that a program has processed its input correctly.
 
-``Work`` names the input and what shows that a record was dealt with: a note of the program, such as
-``simulation.note("charged", order=41)``, or a record of an output topic. Each check compares the
-two and names what is wrong: the record, where it was, the row of the trace, and what led to it.
+``Work`` names the input and the sign that a record was processed: a note of the program, such as
+``simulation.note("charged", order=41)``, or a record in an output topic. Each check compares input
+and signs, and describes each problem: the record, its place, the event of the trace, and its cause.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..simulation import Simulation
 
 Identify = Callable[[Any], object]
-"""Gives what identifies a record; what a program notes of it must be equal as text."""
+"""Returns the identity of a record; the value in a program's note must be equal to it as text."""
 
 
 def _value(record: ConsumerRecord) -> object:
@@ -40,7 +40,7 @@ class _Stored(NamedTuple):
     record: ConsumerRecord
     has_producer_id: bool
     outcome: str
-    """``aborted`` or ``unfinished``, as the transaction that it is part of is; else empty."""
+    """``aborted`` or ``unfinished`` if the record's transaction is; otherwise empty."""
 
     def __str__(self) -> str:
         record = self.record
@@ -49,28 +49,28 @@ class _Stored(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """A sign that a record was dealt with."""
+    """A sign that a record was processed, for the text of a problem."""
 
     told: str
-    """The place and the program, for a problem."""
+    """Description of the program or the place, and of the time."""
     program: str
     event: int
 
 
 class Work:
-    """The records of input topics, and what a program has to do with each.
+    """The records of input topics, and the signs that a program has processed them.
 
-    That a record was dealt with is told by a ``note``, or by a record in the topic ``output``. The
-    name ``by`` is that of the note's value which identifies the record, and what a problem calls
-    it. ``identify`` gives the same of an input record, by default its value, and
-    ``identify_output`` of an output record, by default what ``identify`` gives.
+    A record's sign is a ``note``, or a record in the topic ``output``. ``by`` is the name of the
+    note's value that identifies the record; problems use it, too. ``identify`` returns the identity
+    of an input record, by default its value. ``identify_output`` returns that of an output record,
+    by default as ``identify`` does.
 
-    With the ``group`` that reads the input a problem says who committed past a record, and who had
-    its partition. Records of aborted and of unfinished transactions do not count. Without
-    ``topics`` the input is not in Kafka, and only ``none_processed_twice`` can be asked.
+    With the ``group`` that reads the input, problems say which program committed past a record, and
+    which had its partition. Records of aborted and unfinished transactions do not count. Without
+    ``topics`` the input is not in Kafka, and only ``none_processed_twice`` can be checked.
 
-    It holds what there is when it is made. Raises ``UsageError`` for a note that lacks the value,
-    and ``NotThereYet`` for a topic that does not exist or has no leader.
+    Input and signs are read when the object is created. Raises ``UsageError`` for a note that lacks
+    the value, and ``NotThereYet`` for a topic that does not exist or has no leader.
     """
 
     def __init__(
@@ -97,20 +97,20 @@ class Work:
         self._output = output
         self._group = group
         self._input = _by_identity(simulation, self._topics, identify)
-        """All input records, with those of aborted transactions, by what identifies them."""
+        """All input records by identity, including records of aborted transactions."""
         self._expected = {
             identity: valid
             for identity, stored in self._input.items()
             if (valid := [one.record for one in stored if not one.outcome])
         }
-        """The input records that count."""
+        """The input records that count, by identity."""
         self._signs: dict[str, list[Note | _Stored]] = {}
-        """Notes, or records of the output, by what they tell of."""
+        """Notes or output records, by the identity of the processed record."""
         for identity, sign in self._found(identify_output or identify):
             self._signs.setdefault(identity, []).append(sign)
 
     def _found(self, identify: Identify) -> Iterator[tuple[str, Note | _Stored]]:
-        """Give what tells that a record was dealt with, in its order."""
+        """Yield the signs in order, each with the identity of the processed record."""
         if self._output is not None:
             for stored in _stored_records(self._simulation, self._output):
                 if not stored.outcome:
@@ -131,7 +131,7 @@ class Work:
     # -- in words ------------------------------------------------------------------------------
 
     def _shown(self, identity: str) -> str:
-        """Return a record in words: ``order 41 (orders-0, offset 7)``."""
+        """Describe a record: ``order 41 (orders-0, offset 7)``."""
         if not self._topics:
             return f"{self._by} {identity}"
         places = "; ".join(map(str, self._input.get(identity, ())))
@@ -155,7 +155,7 @@ class Work:
         return _Report(f"at {sign}, {moment}", moment.program, moment.event)
 
     def _also_noted(self, identity: str) -> list[str]:
-        """Return what else was noted of a record."""
+        """Describe the other notes about a record."""
         return [
             f"{note.program} noted {str(note)!r} at {note.time_ms / 1000:.3f} s"
             + ("" if note.event is None else f", #{note.event}")
@@ -164,9 +164,8 @@ class Work:
         ]
 
     def _owner(self, report: _Report, identity: str, since: int) -> list[str]:
-        """Return who had got the partition of what a program reported, if that tells something:
-        it was another program, or got it after the row ``since``, from where commits led it.
-        """
+        """Describe which program had been assigned the partition of a reported record, and from
+        which offset it read; empty if that was the reporting program, not after event ``since``."""
         if self._group is None or not report.event:
             return []
         told = []
@@ -182,7 +181,7 @@ class Work:
         return told
 
     def _who_passed(self, records: list[ConsumerRecord]) -> list[str]:
-        """Return who committed past a record, and what became of that program."""
+        """Describe who committed past a record, and what happened to that program."""
         history = self._history
         commit = next(filter(None, map(history.committed, records)), None)
         if commit is None:
@@ -194,7 +193,7 @@ class Work:
         return told + list(map(str, history.between({moment.program}, moment.event)[:1]))
 
     def _who_wrote(self, stored: _Stored) -> list[str]:
-        """Return who wrote a record whose transaction was not committed, and what befell that."""
+        """Describe who wrote a record of an uncommitted transaction, and the fault after that."""
         append = self._history.append_of(stored.record)
         if append is None:
             return []
@@ -211,7 +210,7 @@ class Work:
     # -- checks --------------------------------------------------------------------------------
 
     def every_input_processed(self) -> Verdict:
-        """Every record of the input was dealt with."""
+        """Check that every input record was processed."""
         problems = []
         for identity, records in self._expected.items():
             if identity in self._signs:
@@ -223,7 +222,7 @@ class Work:
         return Verdict(len(self._expected), tuple(problems))
 
     def none_processed_twice(self) -> Verdict:
-        """No record was dealt with more than once."""
+        """Check that no record was processed more than once."""
         problems = []
         for identity, signs in self._signs.items():
             if len(signs) < 2:
@@ -240,7 +239,7 @@ class Work:
         return Verdict(len(self._signs), tuple(problems))
 
     def none_invented(self) -> Verdict:
-        """Nothing was dealt with that no record of the input has, or only one that was aborted."""
+        """Check that nothing was processed that is not in the input, or was aborted there."""
         problems = []
         for identity, signs in self._signs.items():
             if identity in self._expected:
@@ -256,7 +255,8 @@ class Work:
         return Verdict(len(self._signs), tuple(problems))
 
     def order_by_key_kept(self) -> Verdict:
-        """Records of one key were first dealt with in their order in their partition."""
+        """Check that records with the same key were first processed in the order of their
+        partition."""
         first = {identity: signs[0] for identity, signs in self._signs.items()}
         orders = {identity: place for place, identity in enumerate(first)}
         problems = []
@@ -276,8 +276,7 @@ class Work:
         return Verdict(len(first), tuple(problems))
 
     def newest_by_key_stands(self) -> Verdict:
-        """Check that of each key the newest record was dealt with last, however often others
-        were."""
+        """Check that the newest record of each key was processed last, whatever came before."""
         latest: dict[str, int] = {}
         every = [(sign, identity) for identity, signs in self._signs.items() for sign in signs]
         every.sort(key=lambda pair: _place_of(pair[0]))
@@ -299,9 +298,9 @@ class Work:
         return Verdict(len(latest), tuple(problems))
 
     def committed_after_work(self) -> Verdict:
-        """No offset of the group was committed before the record in front of it was dealt with.
+        """Check that the group committed no offset before the record in front of it was processed.
 
-        The simulation must be recorded, and commits not be part of transactions.
+        The simulation must be recorded, and the commits must not be part of transactions.
         """
         if self._group is None:
             raise UsageError("Work needs the group whose commits are judged: group='payments'")
@@ -318,7 +317,7 @@ class Work:
         return Verdict(len(self._history.commits), tuple(problems))
 
     def _by_key(self) -> dict[tuple[str, int, bytes | None], list[str]]:
-        """Return what identifies the records of each key that were dealt with, in their order."""
+        """Return the identities of the processed records of each key, in partition order."""
         places = sorted(
             (records[0].topic, records[0].partition, records[0].offset, identity)
             for identity, records in self._expected.items()
@@ -332,7 +331,7 @@ class Work:
 
 
 def require(*verdicts: Verdict) -> None:
-    """Raise ``AssertionError`` with all problems of some verdicts, if there are any."""
+    """Raise ``AssertionError`` with all problems of these verdicts, if there are any."""
     __tracebackhide__ = True
     problems = [problem for verdict in verdicts for problem in verdict.problems]
     if problems:
@@ -344,14 +343,14 @@ def _problem(begin: str, causes: Iterable[str]) -> str:
 
 
 def _idempotence(signs: Iterable[Note | _Stored]) -> list[str]:
-    """Return whether a producer did without what lets a broker know its records again."""
+    """Describe a producer that was not idempotent, so that brokers could not detect duplicates."""
     if all(sign.has_producer_id for sign in signs if isinstance(sign, _Stored)):
         return []
     return ["its producer is not idempotent"]
 
 
 def _place_of(sign: Note | _Stored) -> tuple[Any, ...]:
-    """Return what orders notes by their time, and records by their place."""
+    """Return the sort key of a sign: the time of a note, the partition and offset of a record."""
     if isinstance(sign, _Stored):
         return sign.record[:3]
     return (sign.time_ms, sign.event)
@@ -368,7 +367,7 @@ def _by_identity(
 
 
 def _stored_records(simulation: Simulation, topic: str) -> list[_Stored]:
-    """Return the records of a topic, with what became of their transactions."""
+    """Return the records of a topic, with the outcomes of their transactions."""
     partitions = Partitions(simulation.running)
     keys = partitions.keys(topic)
     if not keys:

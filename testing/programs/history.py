@@ -1,6 +1,6 @@
-"""The history of programs in a recording: faults, commits, partitions given and taken, appends.
+"""The history of programs in a recording: faults, commits, assigned partitions, and appends.
 
-It is read only once something is wrong, as it has all that happened.
+It reads all events of a run, so it is built only once a check needs it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _GOES_ON = " goes on"
 
 
 _STEPS_OF_VERIFICATION = 10
-"""Rows from the append of a transaction's record back to its request, at most."""
+"""Maximum number of events from the append of a transactional record back to its request."""
 
 
 class TracedMoment(NamedTuple):
-    """A row of the trace, and whose it is."""
+    """An event of the trace, with the program or other machine it is about."""
 
     event: int
     time_s: float
@@ -52,26 +52,26 @@ class TracedMoment(NamedTuple):
 
 
 class CommittedOffsets(NamedTuple):
-    """Offsets that a member of a group has asked to commit, without those that were refused."""
+    """Offsets that a group member asked to commit, except refused ones."""
 
     moment: TracedMoment
     offsets: dict[TopicPartition, int]
 
     def covers(self, record: ConsumerRecord) -> bool:
-        """Return whether it says that a record is done with."""
+        """Return whether the committed offset is past a record."""
         offset = self.offsets.get(TopicPartition(record.topic, record.partition))
         return offset is not None and offset > record.offset
 
 
 class Append(NamedTuple):
-    """A request of a program that made a log longer."""
+    """A produce request of a program that made a log grow."""
 
     moment: TracedMoment
     broker: str
 
 
 class _Growth(NamedTuple):
-    """A row at which the log of a broker grew."""
+    """An event at which the log of a broker grew."""
 
     event: Event
     partition: TopicPartition
@@ -80,7 +80,7 @@ class _Growth(NamedTuple):
 
 
 class ProgramHistory:
-    """The rows of one simulation that explain what programs did."""
+    """The events of one simulation that explain what programs did."""
 
     def __init__(self, simulation: Simulation, group: str | None) -> None:
         self.faults: list[TracedMoment] = []
@@ -127,18 +127,18 @@ class ProgramHistory:
                     self._growths.append(_Growth(event, where, old or 0, new))
 
     def _refuse(self, program: str | None, where: TopicPartition) -> None:
-        """Take an offset out of the last commit of a program."""
+        """Remove a refused offset from the last commit of a program."""
         for commit in reversed(self.commits):
             if commit.moment.program == program:
                 commit.offsets.pop(where, None)
                 break
 
     def committed(self, record: ConsumerRecord) -> CommittedOffsets | None:
-        """Return the first commit that says that a record is done with."""
+        """Return the first commit past a record, or None."""
         return next((commit for commit in self.commits if commit.covers(record)), None)
 
     def append_of(self, record: ConsumerRecord) -> Append | None:
-        """Return the request that stored a record; the last one, if logs were cut."""
+        """Return the request that stored a record; the last one, if logs were truncated."""
         where = TopicPartition(record.topic, record.partition)
         for growth in reversed(self._growths):
             if growth.partition == where and growth.begin <= record.offset < growth.end:
@@ -146,7 +146,8 @@ class ProgramHistory:
         return None
 
     def _request_of(self, event: Event) -> Append | None:
-        """Return the request behind a row; that of a transaction is verified first."""
+        """Return the produce request that led to an event; a transactional one has the events of
+        its verification in between."""
         for _ in range(_STEPS_OF_VERIFICATION):
             if event.type == ProduceRequest.__name__ and event.kind == "deliver" and event.peer:
                 return Append(_moment(event, event.peer), event.actor)
@@ -156,13 +157,13 @@ class ProgramHistory:
         return None
 
     def owner(self, record: ConsumerRecord, event: int) -> TracedMoment | None:
-        """Return when the member of the group got a record's partition that had it at a row."""
+        """Return when the member that had a record's partition at an event was assigned it."""
         where = TopicPartition(record.topic, record.partition)
         had = [m for m, partitions in self._taken if where in partitions and m.event < event]
         return had[-1] if had else None
 
     def committed_before(self, record: ConsumerRecord, event: int) -> int | None:
-        """Return the offset that was committed last for a record's partition before a row."""
+        """Return the last offset committed for a record's partition before an event."""
         where = TopicPartition(record.topic, record.partition)
         offsets = [
             commit.offsets[where]
@@ -174,9 +175,9 @@ class ProgramHistory:
     def between(
         self, machines: Collection[str], after: int, before: int | None = None
     ) -> list[TracedMoment]:
-        """Return the faults of some machines, or of their links, between two rows of the trace.
+        """Return the faults of some machines, or of their links, between two events of the trace.
 
-        Those come first that were in force at the first row.
+        Faults that were in force at the first event come first.
         """
         in_force: list[TracedMoment] = []
         found: list[TracedMoment] = []
@@ -207,7 +208,7 @@ def _place(text: str) -> TopicPartition:
 
 
 def _assigned(assignment: Any) -> frozenset[TopicPartition]:
-    """Return the partitions of an assignment; none if it is not a consumer's."""
+    """Return the partitions of an assignment; empty if it is not a consumer's."""
     if not isinstance(assignment, bytes):
         return frozenset()
     try:

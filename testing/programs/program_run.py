@@ -1,4 +1,4 @@
-"""A run of ``simulate``, as it is done here or in another process."""
+"""A run of ``simulate``, carried out in this process or in another one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fault = Callable[[Simulation], object]
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """A run of ``simulate``, which can be done again."""
+    """A run of ``simulate``, which can be repeated."""
 
     main: Main
     args: tuple[Any, ...]
@@ -29,7 +29,7 @@ class ProgramRun:
     options: Mapping[str, Any]
 
     def parts(self) -> Iterator[tuple[str, object]]:
-        """Give in words and as they are the parts that another process may not find."""
+        """Yield the parts that another process may not find, each with a description."""
         yield "main", self.main
         for number, value in enumerate(self.args, 1):
             yield f"argument {number} of main", value
@@ -39,11 +39,11 @@ class ProgramRun:
             yield f"the option {name}", value
 
     def simulation(self) -> Simulation:
-        """Make the cluster."""
+        """Create the simulation."""
         return Simulation(self.brokers, seed=self.seed, topics=self.topics, **self.options)
 
     def carry_out(self, simulation: Simulation) -> Any:
-        """Run main beside the cluster, and return what it returns."""
+        """Run main beside the cluster, and return its result."""
         program = simulation.program(self.main, *self.args, name="main")
         begun_us = simulation.runtime.now_us()
         for after_s, fault in self.faults.items():

@@ -1,4 +1,4 @@
-"""Two runs of one simulation with programs: are they the same, and which code set them apart?"""
+"""Comparison of two runs of a simulation with programs, and the code that made them differ."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _TRACE, _ACTS = "again.fktrace", "acts.json"
 
 
 class RunsDiffer(FakeKafkaError, AssertionError):
-    """Two runs of one seed were not the same: something decides that is not the seed's."""
+    """Two runs of one seed differ: something that does not follow from the seed affects them."""
 
 
 class Recorded(NamedTuple):
-    """A run, as it is compared."""
+    """The recording of a run, for comparison."""
 
     trace: StoredTrace
     acts: list[Act]
-    """The acts of its programs."""
+    """What the programs did, in order."""
     hash_seed: int | None
 
     @classmethod
     def of(cls, simulation: Simulation) -> Recorded:
-        """The run of a simulation whose acts were kept from the first program on."""
+        """Return the run of a simulation that has kept its programs' acts from the first on."""
         acts = simulation.running.acts
         assert acts is not None
         return cls(simulation.trace().stored, acts.all, hash_seed.of_this_process())
 
     @classmethod
     def load(cls, folder: Path, under: int) -> Recorded | None:
-        """Return what another process has saved in a folder; None if it did not come to that."""
+        """Return the run that another process has saved in a folder; None if it saved none."""
         if not (folder / _ACTS).exists():
             return None
         acts = [Act(*fields) for fields in json.loads((folder / _ACTS).read_text("utf-8"))]
@@ -52,25 +52,25 @@ class Recorded(NamedTuple):
 
 
 def save(simulation: Simulation, folder: Path) -> None:
-    """Keep for another process what there is to compare."""
+    """Save a run for another process that compares it."""
     acts = simulation.running.acts
     simulation.save(folder / _TRACE)
     (folder / _ACTS).write_text(json.dumps([] if acts is None else acts.all), "utf-8")
 
 
 class _Parting(NamedTuple):
-    """The place where two runs part."""
+    """The point at which two runs diverge."""
 
     event: Difference | None
     acts: tuple[Act | None, Act | None] | None
-    """The first act that differs; None where one run has fewer."""
+    """The first acts that differ, one of each run; None for a run that has no more."""
 
 
 def require_same(first: Recorded, run_again: Callable[[int], Recorded], seed: int) -> None:
-    """Run again in another process, and raise ``RunsDiffer`` if that gives something else.
+    """Repeat a run in another process, and raise ``RunsDiffer`` if it differs.
 
-    It has another hash seed, unless this process runs under a pinned one. ``run_again`` takes the
-    hash seed of the process.
+    The other process has another hash seed, unless this process runs under a pinned one.
+    ``run_again`` is called with the hash seed of the other process.
     """
     pinned = hash_seed.pinned()
     other = _another(first.hash_seed) if pinned is None else pinned
@@ -155,7 +155,7 @@ def _did(act: Act | None) -> str:
 
 
 def _begins_after(acts: tuple[Act | None, Act | None], event: Difference) -> bool:
-    """Return whether programs did the same until after the event."""
+    """Return whether the programs began to differ only after the event."""
     begins_us = min(act.time_us for act in acts if act is not None)
     seen_us = [one.time_us for one in (event.left, event.right) if one is not None]
     return bool(begins_us > max(seen_us))

@@ -27,16 +27,16 @@ def simulate(
     verify: bool = False,
     **options: Any,
 ) -> Any:
-    """Run ``main``, an ``async def`` function, in virtual time; return what it returns.
+    """Run ``main``, an ``async def`` function, in virtual time; return its result.
 
-    In it the cluster answers at ``kafka:9092``. ``faults`` maps virtual seconds after its start to
-    functions of the simulation, such as ``lambda s: s.broker("leader:orders-0").kill()``. Other
-    options are those of ``Simulation``. Raises what ``main`` raises, and ``WaitTimeout`` after
-    ``timeout_s`` virtual seconds.
+    In ``main`` the cluster answers at ``kafka:9092``. ``faults`` maps virtual seconds after its
+    start to functions of the simulation, such as
+    ``lambda s: s.broker("leader:orders-0").kill()``. Other options are those of ``Simulation``.
+    Raises what ``main`` raises, and ``WaitTimeout`` after ``timeout_s`` virtual seconds.
 
-    ``verify`` runs the same once more in another process with another hash seed, and raises
-    ``RunsDiffer`` if that is not the same run: it names the first event that differs, and the
-    code that caused it. That process has to find main and faults by their names.
+    ``verify`` repeats the run in another process with another hash seed, and raises ``RunsDiffer``
+    if the runs differ. The error names the first event that differs and the code that caused it.
+    The other process must be able to import ``main`` and the faults by name.
     """
     run = ProgramRun(main, args, seed, brokers, topics, _checked(faults), timeout_s, options)
     packed = _packed(run) if verify else None

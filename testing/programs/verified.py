@@ -1,4 +1,4 @@
-"""Tests whose run is compared with a second one, in another process of pytest."""
+"""Tests whose run is compared with a second run in another pytest process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .sameness import Recorded
 
 _FOLDER = "FAKEKAFKA_VERIFIED"
-"""The place where the second process puts its run for the first one."""
+"""Environment variable with the folder in which the second process saves its run."""
 _OUTPUT_MAX = 3000
 
 
@@ -32,7 +32,7 @@ def _is_verified(item: Any) -> bool:
 
 
 def prepare(item: Any, simulation: Simulation) -> None:
-    """Keep what the programs of a test do, if its run is to be compared."""
+    """Have a simulation keep what its programs do, if the run of its test is to be compared."""
     if _is_verified(item) and simulation.recorder is not None:
         from ...programs.acts import Acts
 
@@ -40,20 +40,20 @@ def prepare(item: Any, simulation: Simulation) -> None:
 
 
 def save(item: Any) -> None:
-    """Keep the run of a test, passed or failed, for the process that compares it."""
+    """Save the run of a test, passed or failed, for the process that compares it."""
     simulation = _simulation_of(item)
     if simulation is not None and _FOLDER in os.environ:
         sameness.save(simulation, Path(os.environ[_FOLDER]))
 
 
 def _simulation_of(item: Any) -> Simulation | None:
-    """Return the simulation of a test whose run is compared."""
+    """Return the simulation of a test whose run is compared; None for other tests."""
     simulation: Simulation | None = getattr(item, "funcargs", {}).get("kafka_simulation")
     return simulation if simulation is not None and _is_verified(item) else None
 
 
 def verify(item: Any) -> None:
-    """Compare the run of a test that has passed with one in another process."""
+    """Compare the run of a test that has passed with a run in another process."""
     simulation = _simulation_of(item)
     if simulation is None or _FOLDER in os.environ:
         return
@@ -73,7 +73,7 @@ def verify(item: Any) -> None:
 
 
 def _run_again(item: pytest.Item, failures: list[str], under: int) -> Recorded:
-    """Run a test in another process, under a hash seed; note how it fails if it does."""
+    """Run a test in another process, under a hash seed; add to ``failures`` if it fails."""
     from . import again, sameness
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:

@@ -1,1 +1,1 @@
-"""The recordings of clusters, and what is told and kept of a failed test."""
+"""The recordings of clusters, and the reports and traces of failed tests."""

@@ -1,4 +1,4 @@
-"""``ClusterRecording``: what a ``Cluster`` records of itself, and where."""
+"""``ClusterRecording``: the recording of a ``Cluster``, in a file or in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ClusterRecording:
-    """A file with every event, or the last events in memory, or nothing."""
+    """A recording of every event in a file, of the latest events in memory, or of nothing."""
 
     def __init__(self, trace: Any) -> None:
         self._path: Path | None = None
@@ -28,7 +28,7 @@ class ClusterRecording:
         self._header: dict[str, Any] = {}
 
     def start(self, runtime: Runtime, mode: str, kafka_version: str, config: Any) -> None:
-        """Record from now on, if anything is to be recorded."""
+        """Start recording, unless nothing is to be recorded."""
         if self._path is None and self._keep is None:
             return
         from ...tracing.header import build_header
@@ -42,7 +42,7 @@ class ClusterRecording:
         runtime.note("start", "scenario", f"Kafka {kafka_version}")
 
     def close(self) -> None:
-        """Write what is left to the file; what is kept in memory stays."""
+        """Finish the file; events kept in memory stay."""
         if self._recorder is not None:
             self._recorder.close()
 

@@ -1,7 +1,7 @@
-"""The report on a failed test: the answers to what a person asks first.
+"""The report on a failed test, with the answers to the first questions of a person.
 
-Which partitions have which leader, which faults are in force, what clients heard last, and what
-happened last. The cluster is asked as it is; the rest is read from its recording.
+It shows the leaders of partitions, the faults in force, the last errors of clients, and the last
+events. The first two come from the cluster, the others from its recording.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _PARTITIONS_SHOWN = 12
 _CLIENTS_SHOWN = 8
 _EVENTS_SHOWN = 20
 _EVENTS_READ = 50_000
-"""Events at the end of the recording that are looked through."""
+"""Maximum number of events read from the end of the recording."""
 _KINDS = frozenset({"crash", "restart", "fault", "expire", "client_fail"})
 _CHANGES = frozenset({"leader", "isr", "role", "state", "generation"})
-"""Last parts of the state paths whose changes are told."""
+"""Last parts of the state paths whose changes are reported."""
 _CHANGES_SHOWN = 4
-"""Of one event."""
+"""Maximum number of changes shown of one event."""
 _ERRORS_WITHOUT_ANSWER = ("Disconnected", "RequestTimeout")
 _SERVER_LANES = ("broker-", "controller-", "fetcher-", "zk-")
 _OTHER_LANES = frozenset({"scenario", "network", ADMIN})
 
 
 def failure_report(cluster: EmulatedCluster, trace: StoredTrace | None) -> str:
-    """The report, with a title for each part."""
+    """Return the report, with a title for each part."""
     parts: list[tuple[str, Callable[[], list[str]]]] = [
         ("partitions", lambda: _partitions(cluster)),
         ("active faults", lambda: _faults(cluster)),
@@ -51,14 +51,15 @@ def failure_report(cluster: EmulatedCluster, trace: StoredTrace | None) -> str:
     for title, part in parts:
         try:
             lines = part()
-        except Exception as error:  # a broken cluster must not hide what the test says
+        except Exception as error:  # a broken cluster must not hide the failure of the test
             lines = [f"could not be told: {error!r}"]
         told += [f"{title}:", *(f"    {line}" for line in lines or ["none"])]
     return "\n".join(told)
 
 
 def _partitions(cluster: EmulatedCluster) -> list[str]:
-    """Partitions that lack a leader or replicas come first; internal topics only if they do."""
+    """Describe partitions, first those that lack a leader or in-sync replicas; partitions of
+    internal topics are described only if they lack these."""
     alive = {n for n, process in cluster.running.processes.items() if process.is_alive}
     lacking, whole = [], []
     for topic in cluster.topics():
@@ -125,12 +126,12 @@ def _faults(cluster: EmulatedCluster) -> list[str]:
 
 
 def _recent(trace: StoredTrace) -> Iterator[Event]:
-    """The last events, newest first."""
+    """Iterate over the last events, newest first."""
     return islice(trace.backwards(trace.last_seq), _EVENTS_READ)
 
 
 def _client_errors(trace: StoredTrace) -> list[str]:
-    """The last error of each client, newest first."""
+    """Describe the last error of each client, newest first."""
     found: dict[str, str] = {}
     for event in _recent(trace):
         actor = event.actor
@@ -145,7 +146,7 @@ def _client_errors(trace: StoredTrace) -> list[str]:
 
 
 def _error_text(event: Event) -> str:
-    """The error a client met at an event; empty if it met none."""
+    """Describe the error that a client got at an event; empty if it got none."""
     if event.kind == "client_fail":
         return f"{event.type} failed: {event.why or ''}".rstrip(": ")
     if event.kind != "deliver" or event.type is None:
@@ -172,7 +173,7 @@ def _errors(value: Any, where: str) -> Iterator[str]:
 
 
 def _last_events(trace: StoredTrace) -> list[str]:
-    """Faults, failed operations and changes of leadership, oldest first."""
+    """Describe the last faults, failed operations and changes of leadership, oldest first."""
     lines: deque[str] = deque()
     for event in _recent(trace):
         changes = _changes(event)
@@ -187,7 +188,7 @@ def _last_events(trace: StoredTrace) -> list[str]:
 
 
 def _changes(event: Event) -> list[str]:
-    """Changes of partitions and groups in words; an actor that halts changes none."""
+    """Describe the changes of partitions and groups at an event; a halting actor changes none."""
     if event.kind == "stop":
         return []
     told = []

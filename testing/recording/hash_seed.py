@@ -1,4 +1,4 @@
-"""The hash seed of this process, from which the order of a set of strings follows."""
+"""The hash seed of this process, on which the order of a set of strings depends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import arguments
 
 VARIABLE = "PYTHONHASHSEED"
 _PINNED = "FAKEKAFKA_PINNED"
-"""Set to the hash seed of a process that was started again under it, and in its children."""
+"""Environment variable with the hash seed under which a process, or its parent, was restarted."""
 _GREATEST = 2**32 - 1
 _ADDR_NO_RANDOMIZE = 0x40000
 _ASK_PERSONALITY = 0xFFFFFFFF
@@ -26,25 +26,25 @@ def of_this_process() -> int | None:
 
 
 def pinned() -> int | None:
-    """Return the hash seed under which ``pin_hash_seed`` has this process run; None without."""
+    """Return the hash seed under which ``pin_hash_seed`` restarted this process, or None."""
     text = os.environ.get(_PINNED)
     seed = of_this_process()
     return seed if text is not None and text == str(seed) else None
 
 
 def in_words() -> str:
-    """Return the hash seed for the header of a trace."""
+    """Describe the hash seed for the header of a trace."""
     seed = of_this_process()
     return "random: sets of strings may have another order" if seed is None else str(seed)
 
 
 def pin_hash_seed(seed: int = 0) -> None:
-    """Have this process run under a hash seed: start it again if it has another one.
+    """Make this process run under a hash seed; restart it if it has another one.
 
-    Call it at the start of a script, before anything is done twice. The process is replaced by one
-    with the same command line, as if it had been started with ``PYTHONHASHSEED``. Under Python
-    3.11, Linux is asked for fixed addresses, too, as the hash of None is one there. Raises
-    ``UsageError`` where there is no command to start again, as in an interactive session.
+    Call this at the start of a script, as everything before it is done twice. The process is
+    replaced by one with the same command line, as if it had been started with ``PYTHONHASHSEED``.
+    With Python 3.11 on Linux it also asks for fixed addresses, as the hash of None is an address
+    there. Raises ``UsageError`` if there is no command to repeat, as in an interactive session.
     """
     if not 0 <= arguments.integer("seed", seed) <= _GREATEST:
         arguments.refuse("seed", seed, f"a hash seed, from 0 to {_GREATEST}")
@@ -77,6 +77,6 @@ def _start_again() -> NoReturn:
         if stream is not None:
             stream.flush()
     command = [sys.executable, *sys.orig_argv[1:]]
-    if sys.platform == "win32":  # a process cannot be replaced there
+    if sys.platform == "win32":  # where a process cannot be replaced
         sys.exit(subprocess.run(command, check=False).returncode)
     os.execv(sys.executable, command)

@@ -1,4 +1,4 @@
-"""The end of a test in the pytest plugin: tell what a failed one met, keep its trace."""
+"""What the pytest plugin does at the end of a test: report on a failed test, and keep its trace."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from ..emulated_cluster import EmulatedCluster
 
 KEPT_EVENTS = 20_000
-"""Events of a cluster in real time that are kept in memory, in case its test fails."""
+"""Number of latest events that a ``Cluster`` keeps in memory, in case its test fails."""
 _TRACES = ".fakekafka-traces"
-"""Directory of kept traces, in pytest's rootdir: a test may change the working directory."""
+"""Directory of kept traces in pytest's rootdir, as a test may change the working directory."""
 _NAME_MAX = 200
-"""Characters of a trace's name; file systems take 255 bytes."""
+"""Maximum number of characters of a trace's name; file systems allow 255 bytes."""
 _PATIENCE_S = 10
-"""The time that a cluster may take to say how it is: its threads may be what failed."""
+"""Time in seconds that a cluster has to report its state, as its threads may be what failed."""
 _WITH_VALUE = (
     *("-o", "--override-ini", "-c", "--config-file", "--rootdir", "-p"),
     *("--kafka-seeds", "--fakekafka-seeds"),
 )
-"""Options of pytest that a run needs again."""
+"""Options of pytest, each with a value, that the command to repeat a test needs, too."""
 
 
 class Emulated:
@@ -46,7 +46,7 @@ class Emulated:
         return hasattr(self.cluster, "seed")
 
     def raise_failure(self) -> None:
-        """Raise what the cluster, or an observer of the test, failed with meanwhile."""
+        """Raise ``AssertionError`` if the cluster or an observer failed during the test."""
         failures = self.cluster.failures[self.failures_before :]
         if not failures:
             return
@@ -60,7 +60,7 @@ def told_of_ended(
 ) -> str:
     """Return what the report of a test says about its cluster; empty if there is nothing to say.
 
-    ``of_several`` tells the traces of a test with more clusters than one apart.
+    ``of_several`` distinguishes the traces of a test with more than one cluster.
     """
     simulation = emulated.cluster if emulated.is_simulated else None
     parts = []
@@ -81,9 +81,9 @@ def told_of_ended(
 
 
 def _hash_seed(simulation: Any) -> tuple[str, str]:
-    """Return what stands before the command, and a warning: sets in programs follow the hash seed.
+    """Return a prefix of the command and a warning, as sets in programs depend on the hash seed.
 
-    Both are empty for a run whose events follow from its seed alone.
+    Both are empty for a run whose events depend on its seed alone.
     """
     if simulation is None or simulation.running.programs is None:
         return "", ""
@@ -97,7 +97,7 @@ def _hash_seed(simulation: Any) -> tuple[str, str]:
 
 
 def _report(emulated: Emulated) -> str:
-    """The cluster's own account; a cluster that hangs has none."""
+    """Return the report on a cluster, or a note that the cluster hangs."""
     cluster = emulated.cluster
 
     def tell() -> str:
@@ -122,7 +122,7 @@ def _stored(cluster: Any) -> Any:
 def _kept(
     item: pytest.Item, emulated: Emulated, has_failed: bool, seed: str, of_several: str
 ) -> str:
-    """Keep the trace and name its file; an error is reported, as raising would end the session."""
+    """Keep the trace and name its file; an error becomes text, as raising would end the session."""
     cluster = emulated.cluster
     if _stored(cluster) is None:
         if not has_failed:
@@ -142,7 +142,7 @@ def _keep_trace(item: pytest.Item, cluster: Any, of_several: str) -> Path:
     traces = item.config.rootpath / _TRACES
     traces.mkdir(exist_ok=True)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.nodeid).strip("-")
-    # Parameters that differ only in such characters, or far behind, must not share a file.
+    # Tests whose ids differ only in replaced characters, or after the limit, must not share a file.
     if name != item.nodeid.replace("::", "-").replace("/", "-") or len(name) > _NAME_MAX:
         name = f"{name[:_NAME_MAX]}-{zlib.crc32(item.nodeid.encode()):08x}"
     path = traces / f"{name}{of_several}.fktrace"
@@ -151,7 +151,7 @@ def _keep_trace(item: pytest.Item, cluster: Any, of_several: str) -> Path:
 
 
 def command_of(item: pytest.Item) -> str:
-    """The command that runs this test again, from the directory where pytest was started."""
+    """Return the command that repeats this test, from the directory where pytest was started."""
     return shlex.join(["pytest", *arguments_of(item)])
 
 
@@ -164,7 +164,7 @@ def arguments_of(item: pytest.Item) -> list[str]:
 
 
 def _options(given: Any) -> Iterator[str]:
-    """Return what shaped the run among the arguments of pytest."""
+    """Yield the arguments of pytest that affect the run of a test."""
     arguments = iter([str(argument) for argument in given])
     for argument in arguments:
         if argument in _WITH_VALUE:
