@@ -53,7 +53,7 @@ class Debugger:
         if not finished(source.extending_to(position)):
             raise UsageError("there is no event to stand at: the run is empty")
         self.position: int = position
-        """Number of the event after which the debugger is."""
+        """Number of the event after which the debugger stands."""
 
     @classmethod
     def of_trace(cls, path: str | Path) -> Self:
@@ -102,7 +102,7 @@ class Debugger:
 
     @property
     def event(self) -> Event:
-        """The event after which the debugger is."""
+        """The event after which the debugger stands."""
         return self._source.stored.event(self.position)
 
     @property
@@ -265,7 +265,7 @@ class Debugger:
         """Return the last stop before the position at which a condition about the cluster began to
         hold; None if that was not after event ``after``.
 
-        The cluster's past cannot be asked, so the run is repeated from its beginning.
+        A condition can only be evaluated in a live run, so the run is repeated from its beginning.
         """
         if not asking:
             return None

@@ -22,7 +22,7 @@ class Waypoint:
     time_us: int
     """Time of that event in microseconds."""
     is_repeated: bool = False
-    """True while the run is repeated from its seed, to reach a known position or ask conditions."""
+    """True while the run is repeated from its seed, to a known position or for conditions."""
 
 
 Going = Generator[Waypoint, None, Result]

@@ -135,7 +135,7 @@ def _require_reserved(broker_ids: Sequence[int], config: BrokerConfig) -> None:
 class Equipment:
     """Factories of the parts of brokers and ZooKeeper servers that differ in real and virtual time.
 
-    Each is called with the id of the broker or server, that of a listener also with the broker's
+    Each is called with the id of a broker or a server, and ``listener`` also with the broker's
     configuration.
     """
 

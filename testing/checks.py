@@ -77,8 +77,8 @@ def replicas_identical(cluster: EmulatedCluster, topics: Iterable[str]) -> Verdi
 
 
 def fully_replicated(cluster: EmulatedCluster, topics: Iterable[str]) -> bool:
-    """Return whether all replicas of every partition are in the ISR, with the log end offset and
-    the high watermark of the leader's log end."""
+    """Return whether all replicas of every partition are in the ISR, and their log end offsets and
+    high watermarks are equal."""
     for topic in topics:
         for number in range(_partition_count(cluster, topic)):
             view = cluster.partition(topic, number)

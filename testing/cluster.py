@@ -265,7 +265,7 @@ class Cluster(EmulatedCluster):
         if self._memory is not None:
             self._memory.close()
         running.end()
-        if running.runtime.thread.is_forked_away:  # the parent's threads are not here
+        if running.runtime.thread.is_forked_away:  # a forked child has none of the threads
             return
         for process in running.processes.values():
             _tcp_listener(process).release()

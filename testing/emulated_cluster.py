@@ -117,8 +117,8 @@ class EmulatedCluster(abc.ABC):
         """Wait until a condition holds; raise ``WaitTimeout`` after ``timeout_s``.
 
         The error names the condition and, for a lambda, the last values of its parts. A condition
-        that raises ``NotThereYet``, as a topic, a leader or a controller does not exist, does not
-        hold yet.
+        counts as false while it raises ``NotThereYet``, because a topic, a leader or a controller
+        does not exist.
         """
 
     @property
@@ -185,8 +185,8 @@ class EmulatedCluster(abc.ABC):
     ) -> list[ConsumerRecord]:
         """Wait until a topic, or one partition, has ``count`` replicated records; return them all.
 
-        Records below the high watermark are replicated; control records do not count. The list
-        has one partition after the other. ``count=0`` waits until all records of the leaders are
+        Records below the high watermark are replicated; control records do not count. They are
+        listed partition by partition. ``count=0`` waits until all records of the leaders are
         replicated. ``WaitTimeout`` names leader, ISR and offsets.
         """
         return self._waits.for_records(topic, count, partition, timeout_s)
@@ -372,11 +372,11 @@ class EmulatedCluster(abc.ABC):
     def records(
         self, topic: str, partition: int | None = None, replica: int | str | None = None
     ) -> list[ConsumerRecord]:
-        """Return the decoded records of a topic, or of one partition, at the leaders.
+        """Return the decoded records of a topic, or of one partition: the leaders' by default, or
+        those of a ``replica``, given by its broker.
 
-        ``replica`` names another broker. The list has one partition after the other, and includes
-        records that are not replicated yet, but no control records. ``NotThereYet`` if there is no
-        such topic, leader or replica.
+        They are listed partition by partition, including records that are not replicated yet, but
+        without control records. ``NotThereYet`` if there is no such topic, leader or replica.
         """
         broker_id = None if replica is None else self.broker(replica).id
         return self._partitions.records(topic, partition, broker_id)

@@ -26,8 +26,8 @@ class WaitTimeout(FakeKafkaError, TimeoutError):
 
 
 def is_not_yet(error: Exception) -> bool:
-    """Return whether an error raised by a condition means that it may hold later, such as one
-    that something does not exist yet."""
+    """Return whether an error raised by a condition only means that the condition does not hold
+    yet, as something it reads does not exist."""
     return isinstance(error, NotThereYet) or (
         isinstance(error, KafkaError) and error.code.is_retriable
     )

@@ -19,10 +19,10 @@ class ConsumerRecord(NamedTuple):
     offset: int
     """Offset in the partition."""
     timestamp: int
-    """Milliseconds since 1970 when the record was created, or appended if the topic has
+    """Time in milliseconds since 1970 at which the record was created, or appended if the topic has
     ``LogAppendTime``."""
     key: bytes | None
-    """The key, or None without a key."""
+    """The key; None if the record has none."""
     value: bytes | None
     """The value; None in a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = ()

@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 _TIMEOUT_MS = 30000
 _GRACE_MS = 2000
-"""Extra time to receive the answer of a controller that timed out, as it says what is not done."""
+"""Extra wait for the answer of a controller that timed out, as the answer says what is missing."""
 _RETRY_MS = 20
 
 

@@ -24,7 +24,7 @@ _SHUTDOWN_TIMEOUT_MS = 120000
 
 
 class BrokerHandle:
-    """A broker, to stop, start or freeze. Methods wait until they have taken effect."""
+    """A broker that can be stopped, started and frozen. Methods wait until they take effect."""
 
     __slots__ = ("_process", "_running")
 
@@ -60,8 +60,8 @@ class BrokerHandle:
 
     @property
     def state(self) -> str:
-        """``starting``, ``running``, ``pending_controlled_shutdown``, ``shutting_down`` or
-        ``not_running``."""
+        """State of the broker: ``starting``, ``running``, ``pending_controlled_shutdown``,
+        ``shutting_down`` or ``not_running``."""
         self._running.require_own_process()
         return self._process.state
 

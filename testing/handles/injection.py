@@ -66,7 +66,8 @@ class InjectionEffect:
     disconnect: bool = False
 
     def is_about(self, request: Any, broker: Any) -> bool:
-        """Return whether the effect applies: errors by partition apply if the request has one."""
+        """Return whether the effect applies to a request: it has no errors by partition, or one of
+        their partitions is in the request."""
         return not self.errors or any(
             is_about(request, broker, key.topic, key.partition) for key in self.errors
         )

@@ -173,7 +173,7 @@ class NetworkHandle:
         self.partition([name], [other for other in self._running.machines() if other != name])
 
     def heal(self) -> None:
-        """Undo every cut and every loss of messages."""
+        """Mend all cut links, and stop losing messages."""
 
         def heal() -> None:
             self._fault("heal")
@@ -221,11 +221,11 @@ class NetworkHandle:
     def bandwidth(
         self, mb_per_s: float | None, source: Machine | None = None, target: Machine | None = None
     ) -> None:
-        """Limit all links, or the link from ``source`` to ``target``, to megabytes per second.
+        """Limit the bandwidth of all links, or of the link from ``source`` to ``target``.
 
-        A link sends one message at a time, which then takes the link's latency. The size of a
-        message is that of its records plus 100 bytes; for a client over TCP, that of its frame.
-        None, the initial value, is no limit.
+        ``mb_per_s`` is in megabytes per second; None, the initial value, is no limit. A link sends
+        one message at a time, which then takes the link's latency. The size of a message is that of
+        its records plus 100 bytes; for a client over TCP, that of its frame.
         """
         rate = 0.0 if mb_per_s is None else MEGABYTES_PER_SECOND.check("mb_per_s", mb_per_s)
         told = "bandwidth " + ("without a limit" if mb_per_s is None else f"{mb_per_s:g} MB/s")
@@ -259,7 +259,7 @@ class NetworkHandle:
     def hold(self, wants: Callable[[Delivery], bool]) -> Hold:
         """Hold back messages for which ``wants(delivery)`` is true, until they are released.
 
-        The returned ``Hold`` can release them one by one; ``release`` of the network ends every
+        The returned ``Hold`` can release them one by one; the network's ``release`` ends every
         hold. If the function raises, the hold ends and the error is reported as an observer's.
         """
         arguments.function("wants", wants, "lambda delivery: delivery.target.machine == 'zk-1'")

@@ -64,7 +64,7 @@ class BrokerReference:
         elif coordinator is not None:
             self.role, self.key = coordinator[1], coordinator[2]
         else:
-            import difflib  # used only here
+            import difflib  # needed only for this error
 
             near = difflib.get_close_matches(text, _EXAMPLES, n=1)
             meant = f"did you mean {near[0]!r}? " if near else ""

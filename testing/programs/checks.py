@@ -239,7 +239,7 @@ class Work:
         return Verdict(len(self._signs), tuple(problems))
 
     def none_invented(self) -> Verdict:
-        """Check that nothing was processed that is not in the input, or was aborted there."""
+        """Check that nothing was processed that is missing from the input, or was aborted there."""
         problems = []
         for identity, signs in self._signs.items():
             if identity in self._expected:
