@@ -1,1 +1,1 @@
-"""The controller: its election, its events and their queue, and what it watches."""
+"""The controller: its election, its events with their queue, and its watches."""

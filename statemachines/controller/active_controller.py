@@ -18,5 +18,5 @@ class ActiveController:
         return self.id == self.broker_id
 
     def forget(self) -> None:
-        """Know of no controller."""
+        """Forget which broker is the controller."""
         self.id = NO_CONTROLLER

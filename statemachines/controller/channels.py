@@ -20,14 +20,14 @@ class BrokerChannels(RequestChannels, Protocol):
     def remove_broker(self, broker_id: int) -> None: ...
 
     def queue_size(self, broker_id: int) -> int:
-        """Requests that wait to be sent; the one under way does not count."""
+        """Return the number of requests that wait to be sent, without the one in flight."""
         ...
 
     def queue_times(self, broker_id: int) -> Histogram:
-        """Milliseconds that requests waited before they were sent."""
+        """Return the milliseconds that requests waited before they were sent."""
         ...
 
     @property
     def total_queue_size(self) -> int:
-        """``queue_size`` over all brokers."""
+        """Sum of ``queue_size`` over all brokers."""
         ...

@@ -1,4 +1,4 @@
-"""Requests to brokers that belong to no transition of a state machine, and the responses to all."""
+"""Control requests outside the transitions of the state machines, and responses to all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .queue import ControllerEventManager
 
 @assembled
 class ControlRequests:
-    """Sender of the batch that flows fill; one that is broken ends the tenure."""
+    """Sends the batch that flows fill; a batch that cannot be sent ends the tenure."""
 
     batch: ControllerBrokerRequestBatch
     context: ControllerContext
@@ -29,9 +29,9 @@ class ControlRequests:
     async def send_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] = ()
     ) -> None:
-        """Tell brokers of the registered brokers and of partitions.
+        """Send brokers the registered brokers and the metadata of partitions.
 
-        Raises ``IllegalState`` after giving up the controllership if the batch is broken.
+        If the batch cannot be sent, the controller resigns, and ``IllegalState`` is raised.
         """
         try:
             self.batch.new_batch()
@@ -41,14 +41,14 @@ class ControlRequests:
             await self.handle_illegal_state(error)
 
     async def handle_illegal_state(self, error: IllegalState) -> None:
-        """Requests cannot be sent as they should: let another broker try; raises ``error``."""
+        """Resign, as requests cannot be sent, so that another broker can try; raises ``error``."""
         self.batch.clear()
         await self.trigger_controller_move()
         raise error
 
 
 class ResponsesToEvents:
-    """The callbacks of the request batches: responses of brokers become events."""
+    """Callbacks of the request batches that turn brokers' responses into events."""
 
     def __init__(self, events: ControllerEventManager) -> None:
         self._events = events

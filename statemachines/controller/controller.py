@@ -1,20 +1,21 @@
-"""A broker's controller: its parts, its events, its face to the broker beside it
+"""A broker's controller: its parts, its events, and its interface for the rest of the broker
 (docs/kafka/controller-state.md#events).
 
 Theory of operation. Every broker process runs one ``KafkaController``; at most one is *active*.
-All it does is process events from one queue, one at a time. Watches, timers, responses and API
-calls only put events. What an event does is in the flow it belongs to:
+A controller only processes events from one queue, one at a time. Watches, timers, responses and
+API calls only add events to it. The flows handle the events:
 
 ========================  ==========================================================
-``failover``              becoming and ceasing to be the controller
-``broker_changes``        brokers come, go, change; log directories fail
-``topic_changes``         topics and partitions appear, and topics go
+``failover``              becoming the controller, and resigning
+``broker_changes``        brokers appear, disappear, change; log directories fail
+``topic_changes``         topics and partitions appear, and topics are deleted
 ``reassignment``          replicas move (``legacy_reassignment`` before 2.4)
-``elections``             leaders are elected because someone asked
+``elections``             leaders are elected on request
 ``rebalance``             leaders return to preferred replicas
-``controlled_shutdown``   leaders leave a broker that asks for it
+``controlled_shutdown``   leaders move off a broker before it shuts down
 ``isr_changes``           in-sync replicas change
 ``features``              finalised features of the cluster
+``producer_ids``          brokers get blocks of producer ids
 ========================  ==========================================================
 
 Source: Kafka's ``KafkaController``.
@@ -66,9 +67,9 @@ STATE_CHANGE_HANDLER = "controller-state-change-handler"
 
 
 class KafkaController:
-    """A broker's controller, active or not. Construct it, ``await startup()``.
+    """A broker's controller, active or not. Construct it, then ``await startup()``.
 
-    ``broker_info`` answers what this broker registers.
+    ``broker_info`` returns the data that this broker registers.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class KafkaController:
     def _make_handlers(
         self, parts: ControllerParts
     ) -> dict[type[ControllerEvent], Callable[[Any], Awaitable[None]]]:
-        """Make the flows; which of them processes which event."""
+        """Create the flows, and return the handler of each type of event."""
         features = Features(parts)
         topic_changes = TopicChanges(parts)
         reassignments = _reassignment_flow(parts)
@@ -202,16 +203,16 @@ class KafkaController:
 
     @property
     def epoch(self) -> int:
-        """Controller epoch of this tenure, 0 when not active."""
+        """Controller epoch of this tenure; 0 while this controller is not active."""
         return self.context.epoch
 
     @property
     def broker_epoch(self) -> int:
-        """Epoch (czxid) of this broker's own registration; -1 before it registered."""
+        """Epoch (czxid) of this broker's registration; -1 before it registered."""
         return self.registration.broker_epoch
 
     async def startup(self) -> None:
-        """Take part in the election."""
+        """Start to process events, the first of which takes part in the election."""
         self.zk.requests.client.register_state_change_handler(
             STATE_CHANGE_HANDLER, self._session_watcher
         )
@@ -219,34 +220,34 @@ class KafkaController:
         self.event_manager.start()
 
     async def shutdown(self) -> None:
-        """Preempt queued events, finish the one in hand, resign (CP-64, CP-65)."""
+        """Preempt queued events, finish the current one, then resign (CP-64, CP-65)."""
         self.zk.requests.client.unregister_state_change_handler(STATE_CHANGE_HANDLER)
         await self.event_manager.close()
         self.election.resign()
         self.active_controller.forget()
 
     def crash(self) -> None:
-        """The process is killed: stop wherever it is, send nothing."""
+        """Stop at once without sending anything, as the process is killed."""
         self.event_manager.crash()
         self.rebalance.stop()
         self.active_controller.forget()
 
     async def trigger_controller_move(self) -> None:
-        """Give up: resign and delete ``/controller``, so that everyone stands for election."""
+        """Resign and delete ``/controller``, so that all brokers stand for election."""
         await self.election.trigger_controller_move()
 
     def listen(self, listener: PartitionListener) -> None:
-        """Tell a listener of the partition state machine's states and elections from now on."""
+        """Add a listener for the states and elections of the partition state machine."""
         self.context.states.listeners.append(listener)
 
     # --- processing
 
     def put(self, event: ControllerEvent) -> None:
-        """Process an event when its turn comes: the broker beside it asks for nothing else."""
+        """Queue an event, which is processed when its turn comes."""
         self.event_manager.put(event)
 
     async def process(self, event: ControllerEvent) -> None:
-        """Run an event's handler: whoever has lost the controllership resigns."""
+        """Run an event's handler, and resign if the handler finds that the controller moved."""
         if event.is_for_active and not self.is_active:
             return
         try:

@@ -1,4 +1,4 @@
-"""The choice of a controller: election, resignation, a new session
+"""The controller's election and resignation, also after a new ZooKeeper session
 (docs/kafka/controller-failover.md)."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .registration import BrokerRegistration
 
 
 class ControllerElection:
-    """This broker's part in elections: it stands, looks who won, gives up."""
+    """Stands for election as controller, finds out which broker won, and resigns."""
 
     def __init__(
         self, parts: ControllerParts, registration: BrokerRegistration, failover: Failover
@@ -22,7 +22,7 @@ class ControllerElection:
         self._registration = registration
         self._failover = failover
         self.first_is_over: Pending[None] = Pending()
-        """Done once this broker has stood for election at its start."""
+        """Completed once this broker has stood for election after its start."""
 
     # --- events
 
@@ -34,7 +34,8 @@ class ControllerElection:
             self.first_is_over.set_result(None)
 
     async def process_controller_change(self, _event: ControllerChange) -> None:
-        """Also where it is deleted again by now: until 1.0 the client tells of that then
+        """Resign if another broker is the controller. If ``/controller`` is already deleted again,
+        stand for election up to 1.0, as its client reports the deletion at this point
         (docs/kafka/controller-failover.md#election)."""
         parts = self._parts
         await self.maybe_resign()
@@ -57,8 +58,8 @@ class ControllerElection:
             await self.maybe_resign()
             await self.elect()
             return
-        # 0.10.1: whoever still finds itself in /controller has resigned and stays so, while the
-        # node keeps everybody else from being elected (KAFKA-4229).
+        # 0.10: a broker that still finds itself in /controller resigns and does not stand again,
+        # while the node keeps all other brokers from being elected (KAFKA-4229).
         await parts.watches.watch_controller()
         parts.active_controller.forget()
         self.resign()
@@ -66,7 +67,7 @@ class ControllerElection:
             await self.elect()
         await self._registration.register_again()
 
-    # --- what they do
+    # --- election and resignation
 
     async def elect(self) -> None:
         """Try to become the controller (docs/kafka/controller-failover.md#election)."""
@@ -93,14 +94,14 @@ class ControllerElection:
             parts.log("info", f"broker {broker_id} is not the controller: {moved}")
             await self.maybe_resign()
             if active.is_this_broker and context.epoch == 0:
-                # Before 2.1 the node may be won and the epoch lost: without an epoch, give way.
+                # Before 2.1 a broker may win the node but not the epoch. It then gives up the node.
                 await self.trigger_controller_move()
         except Exception as error:
             parts.log("error", f"becoming the controller failed: {error!r}")
             await self.trigger_controller_move()
 
     async def maybe_resign(self) -> None:
-        """Look who is the controller; stop being it if it is someone else
+        """Read which broker is the controller, and resign if this broker no longer is
         (docs/kafka/controller-failover.md#resignation)."""
         active = self._parts.active_controller
         was_active = active.is_this_broker
@@ -110,7 +111,7 @@ class ControllerElection:
             self.resign()
 
     async def trigger_controller_move(self) -> None:
-        """Give up: resign and delete ``/controller``, so that everyone stands for election."""
+        """Resign and delete ``/controller``, so that all brokers stand for election."""
         parts = self._parts
         await self._read_controller_id()
         if not parts.is_active:
@@ -125,7 +126,7 @@ class ControllerElection:
             parts.log("info", f"/controller is someone else's already: {moved}")
 
     def resign(self) -> None:
-        """Stop watching, stop sending, forget everything
+        """Stop watches, timers and requests, and clear the context
         (docs/kafka/controller-failover.md#resignation)."""
         self._failover.on_controller_resignation()
 

@@ -1,8 +1,7 @@
-"""The controller's events: what may wait in its queue (docs/kafka/controller-state.md#events).
+"""The events that the controller queues (docs/kafka/controller-state.md#events).
 
-Events are values. What happens when one is taken from the queue is decided by the controller's
-handlers; an event only knows which state the controller reports meanwhile and whom to tell when
-it is dropped unprocessed.
+Events are values. The controller's handlers process them; an event only has the state that the
+controller reports meanwhile, and the callback for the case that it is dropped unprocessed.
 
 Source: Kafka's ``ControllerEvent`` objects and ``ControllerState``.
 """
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 @unique
 class ControllerState(IntEnum):
-    """States that the ``ControllerState`` gauge reports, by Kafka's numbers."""
+    """States that the ``ControllerState`` gauge reports, with Kafka's numbers."""
 
     IDLE = 0
     CONTROLLER_CHANGE = 1
@@ -59,7 +58,7 @@ class ControllerState(IntEnum):
 
     @property
     def timer_name(self) -> str | None:
-        """Name of the timer that measures events of this state; None if they are not measured."""
+        """Name of the timer of events in this state; None if they are not timed."""
         return _TIMER_NAMES[self]
 
 
@@ -85,7 +84,7 @@ class ElectionTrigger(IntEnum):
 
 
 ElectionOutcomes: TypeAlias = dict[TopicPartition, tuple[ErrorCode, "str | int | None"]]
-"""Per partition (error, message), or (NONE, id of the leader elected)."""
+"""Per partition (error, message), or (NONE, id of the new leader)."""
 ElectionCallback: TypeAlias = Callable[[ElectionOutcomes], object]
 ReassignmentOutcome: TypeAlias = "ErrorCode | dict[TopicPartition, tuple[ErrorCode, str | None]]"
 """A top-level error, or (error, message) per partition."""
@@ -99,16 +98,17 @@ NOT_CONTROLLER_MESSAGE = "This is not the correct controller for this cluster."
 
 
 class ControllerEvent:
-    """Base of all events."""
+    """Base class of all events."""
 
     __slots__ = ()
     state: ClassVar[ControllerState] = ControllerState.IDLE
-    """Reported meanwhile."""
+    """State that the controller reports while it processes the event."""
     is_for_active: ClassVar[bool] = False
-    """An inactive controller ignores it; other events are answered, at least."""
+    """True if an inactive controller ignores the event; it handles other events, if only to answer
+    them."""
 
     def preempt(self) -> None:
-        """Called instead of processing when the queue is cleared."""
+        """Called when the queue is cleared, instead of processing the event."""
 
     @property
     def name(self) -> str:
@@ -122,7 +122,7 @@ Kind = TypeVar("Kind", bound=ControllerEvent)
 def event(
     state: ControllerState, *, is_for_active: bool = False
 ) -> Callable[[type[Kind]], type[Kind]]:
-    """Declare an event: a message, with what ``ControllerEvent`` says of its kind."""
+    """Declare an event, which is a message, and set the class attributes of ``ControllerEvent``."""
 
     def declare(kind: type[Kind]) -> type[Kind]:
         kind.state, kind.is_for_active = state, is_for_active
@@ -136,7 +136,7 @@ def event(
 
 @event(ControllerState.CONTROLLER_CHANGE)
 class Startup(ControllerEvent):
-    """The broker starts: take part in the election."""
+    """The broker starts and takes part in the election."""
 
 
 @event(ControllerState.CONTROLLER_CHANGE)
@@ -156,12 +156,12 @@ class Expire(ControllerEvent):
 
 @event(ControllerState.CONTROLLER_CHANGE)
 class RegisterBrokerAndReelect(ControllerEvent):
-    """A new ZooKeeper session is there."""
+    """A new ZooKeeper session was created."""
 
 
 @event(ControllerState.CONTROLLER_SHUTDOWN)
 class ShutdownEventThread(ControllerEvent):
-    """Order to the event loop to stop; never processed."""
+    """Makes the event loop stop; never processed."""
 
 
 # --- brokers, log directories
@@ -174,7 +174,7 @@ class BrokerChange(ControllerEvent):
 
 @event(ControllerState.BROKER_CHANGE, is_for_active=True)
 class BrokerModifications(ControllerEvent):
-    """Data of one broker's registration changed."""
+    """The data of a broker's registration changed."""
 
     broker_id: int
 
@@ -198,7 +198,7 @@ class UpdateMetadataResponseReceived(ControllerEvent):
 
 @event(ControllerState.CONTROLLED_SHUTDOWN)
 class ControlledShutdown(ControllerEvent):
-    """A broker asks to be relieved of its leaderships."""
+    """A broker that shuts down asks to move its leaderships to other brokers."""
 
     broker_id: int
     broker_epoch: int
@@ -218,7 +218,7 @@ class TopicChange(ControllerEvent):
 
 @event(ControllerState.TOPIC_CHANGE, is_for_active=True)
 class PartitionModifications(ControllerEvent):
-    """Data of a topic's node changed."""
+    """The data of a topic's node changed."""
 
     topic: str
 
@@ -240,7 +240,7 @@ class TopicDeletionStopReplicaResponseReceived(ControllerEvent):
 
 @event(ControllerState.ALTER_PARTITION_REASSIGNMENT)
 class ZkPartitionReassignment(ControllerEvent):
-    """``/admin/reassign_partitions`` was created, or is to be looked at again."""
+    """``/admin/reassign_partitions`` was created, or should be read again."""
 
 
 @event(ControllerState.ALTER_PARTITION_REASSIGNMENT)
@@ -254,7 +254,7 @@ class ApiPartitionReassignment(ControllerEvent):
 
 @event(ControllerState.ALTER_PARTITION_REASSIGNMENT, is_for_active=True)
 class PartitionReassignmentIsrChange(ControllerEvent):
-    """The state node of a partition under reassignment changed (without AlterIsr only)."""
+    """The state node of a partition being reassigned changed; only in releases without AlterIsr."""
 
     topic_partition: TopicPartition
 
@@ -262,7 +262,7 @@ class PartitionReassignmentIsrChange(ControllerEvent):
 @event(ControllerState.LIST_PARTITION_REASSIGNMENT)
 class ListPartitionReassignments(ControllerEvent):
     partitions: tuple[TopicPartition, ...] | None
-    """None asks for all."""
+    """Partitions to list; None for all that are being reassigned."""
     callback: ListCallback
 
     def preempt(self) -> None:
@@ -291,7 +291,7 @@ class ReplicaLeaderElection(ControllerEvent):
 
 @event(ControllerState.UNCLEAN_LEADER_ELECTION_ENABLE, is_for_active=True)
 class UncleanLeaderElectionEnable(ControllerEvent):
-    """This broker's default was turned from false to true."""
+    """This broker's default of ``unclean.leader.election.enable`` changed from false to true."""
 
 
 @event(ControllerState.TOPIC_UNCLEAN_LEADER_ELECTION_ENABLE, is_for_active=True)
@@ -309,7 +309,8 @@ class IsrChangeNotification(ControllerEvent):
 
 @event(ControllerState.ISR_CHANGE)
 class AlterIsrReceived(ControllerEvent):
-    """Preempted silently: the sender never hears of it (docs/kafka/controller-state.md#events)."""
+    """A leader proposes ISRs. If the event is preempted, the sender gets no response
+    (docs/kafka/controller-state.md#events)."""
 
     request: AlterIsrRequest
     callback: Callable[[AlterIsrResponse], object]
@@ -317,7 +318,7 @@ class AlterIsrReceived(ControllerEvent):
 
 @event(ControllerState.UPDATE_FEATURES)
 class UpdateFeatures(ControllerEvent):
-    """Preempted silently, as AlterIsr."""
+    """A client updates features. If the event is preempted, the client gets no response."""
 
     updates: tuple[FeatureUpdate, ...]
     callback: FeaturesCallback
@@ -325,19 +326,19 @@ class UpdateFeatures(ControllerEvent):
 
 @event(ControllerState.IDLE)
 class AllocateProducerIds(ControllerEvent):
-    """Preempted silently, as AlterIsr."""
+    """A broker asks for producer ids. If the event is preempted, it gets no response."""
 
     request: AllocateProducerIdsRequest
     callback: Callable[[AllocateProducerIdsResponse], object]
 
 
 def not_controller_outcomes(partitions: tuple[TopicPartition, ...] | None) -> ElectionOutcomes:
-    """Return the outcomes of an election at another broker: none if nothing was named."""
+    """Return NOT_CONTROLLER for each partition that a request named; empty if it named none."""
     return dict.fromkeys(partitions or (), (ErrorCode.NOT_CONTROLLER, None))
 
 
 def controller_events() -> tuple[type[ControllerEvent], ...]:
-    """Every kind of event."""
+    """Return all event classes."""
     return tuple(
         value
         for value in globals().values()

@@ -1,4 +1,4 @@
-"""Times and sizes that the metrics collect."""
+"""A histogram for the controller's metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SAMPLES_MAX = 1024
 
 
 class Histogram:
-    """Count, extremes and sum of everything, percentiles of the last 1024 values."""
+    """Count, sum, minimum and maximum of all values, and percentiles of the last 1024."""
 
     __slots__ = ("_recent", "count", "maximum", "minimum", "total")
 
@@ -19,7 +19,7 @@ class Histogram:
         self.count: int = 0
         self.total: int = 0
         self.minimum: int = 0
-        """0 while nothing was recorded."""
+        """Smallest value; 0 while there are no values."""
         self.maximum: int = 0
         self._recent: deque[int] | None = None
 
@@ -40,7 +40,8 @@ class Histogram:
         return self.total / self.count if self.count else 0.0
 
     def percentile(self, fraction: float) -> int:
-        """Value below which ``fraction`` (0..1) of the recent values lie; 0 without values."""
+        """Return the value below which ``fraction`` (0..1) of the recent values lie; 0 without
+        values."""
         if not self._recent:
             return 0
         ordered = sorted(self._recent)

@@ -1,6 +1,6 @@
 """The controller's metrics, by Kafka's names (docs/kafka/controller-state.md).
 
-Gauges are computed when read, from the controller's memory; only times are collected.
+Gauges are computed from the controller's context when they are read; only times are collected.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ _GAUGES: Mapping[str, Callable[[ControllerParts], int]] = {
     ),
     "ReplicasIneligibleToDeleteCount": lambda parts: _count_deleting(parts, _INELIGIBLE),
 }
-"""Those of the active controller; of an inactive one they are 0."""
+"""Gauges of the active controller; on other brokers they are 0."""
 
 
 class ControllerMetrics:
-    """Reader of a controller's metrics; it clears those that count."""
+    """Reads a controller's metrics, and resets its counters and histograms."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
 
     def broker_queue_sizes(self) -> dict[int, int]:
-        """Requests waiting for each registered broker, by id."""
+        """Return the number of requests that wait for each registered broker, by id."""
         parts = self._parts
         if not parts.is_active:
             return {}
@@ -67,7 +67,7 @@ class ControllerMetrics:
         return {broker_id: parts.channels.queue_size(broker_id) for broker_id in ids}
 
     def clear(self) -> None:
-        """Begin to count anew."""
+        """Reset all counters and histograms."""
         parts = self._parts
         parts.context.unclean_leader_elections = 0
         parts.event_manager.queue_times.clear()
@@ -77,7 +77,7 @@ class ControllerMetrics:
             parts.channels.queue_times(broker_id).clear()
 
     def snapshot(self) -> dict[str, float | dict[str, float]]:
-        """Every metric by Kafka's name; timers and histograms as dicts of their figures."""
+        """Return every metric by Kafka's name; timers and histograms as dicts of their figures."""
         parts = self._parts
         is_active, events = parts.is_active, parts.event_manager
         sizes = self.broker_queue_sizes()
@@ -91,10 +91,10 @@ class ControllerMetrics:
         }
         if parts.behaviour.broker_count_metrics:
             values["ActiveBrokerCount"] = len(sizes)
-            values["FencedBrokerCount"] = 0  # of KRaft; with ZooKeeper there are none
+            values["FencedBrokerCount"] = 0  # only KRaft fences brokers
         for state, timer in events.timers.items():
             values[str(state.timer_name)] = timer.snapshot()
-        # A request that a broker has not answered yet waits no more.
+        # Requests in flight, which brokers have not answered yet, do not count.
         values["TotalQueueSize"] = parts.channels.total_queue_size if is_active else 0
         for broker_id, size in sizes.items():
             times = parts.channels.queue_times(broker_id)

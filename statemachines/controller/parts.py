@@ -1,4 +1,4 @@
-"""Parts that the controller shares with its flows."""
+"""Objects that the controller shares with its flows."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .watches import ControllerWatches
 
 @assembled
 class ControllerParts:
-    """The memory, the state machines and the connections of one broker's controller.
+    """The context, the state machines and the connections of one broker's controller.
 
-    A flow that needs another flow is given it beside these parts.
+    A flow that needs another flow takes it as a separate argument.
     """
 
     host: Host

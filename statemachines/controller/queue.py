@@ -1,12 +1,12 @@
 """The controller's event queue, which is its actor's mailbox.
 
-Every event is a message that the controller's actor sends to itself. It is delivered when its
-turn has come: one event at a time, the next only when the coroutine that processes the last one
-has returned, however often that was parked on ZooKeeper meanwhile. Each event is spent once:
-processed, preempted when the queue is cleared, or dropped by whoever watches the messages.
+Every event is a message that the controller's actor sends to itself. Events are delivered one at a
+time: the next one only when the coroutine that processes the last one has returned, however often
+that coroutine waits for ZooKeeper. Each event is spent once: it is processed, preempted when the
+queue is cleared, or dropped on delivery.
 
-Whoever puts an event never processes it: a timer of the host delivers it, so that events are
-always handled by the controller's own actor, after the caller has finished.
+``put`` never processes an event itself: a timer of the host delivers it, so that the controller's
+own actor handles all events, after the caller has finished.
 
 Source: Kafka's ``ControllerEventManager``.
 """
@@ -25,7 +25,7 @@ from .events import ControllerEvent, ControllerState, ShutdownEventThread
 from .histogram import Histogram
 
 QUEUE_TIME_RESET_MS = 300_000
-"""An idle time after which the queue-time histogram starts anew."""
+"""Idle time in milliseconds after which the histogram of queue times is reset."""
 
 ENQUEUED = "enqueued"
 STARTED = "started"
@@ -34,17 +34,17 @@ PREEMPTED = "preempted"
 
 
 class Mailbox(Protocol):
-    """Queue of events: they are messages of an actor to itself."""
+    """The mailbox of an actor, which carries events as messages of the actor to itself."""
 
     def post(self, queued: QueuedEvent) -> bool:
         """Number and record an event that is sent.
 
-        False: somebody holds it back, and calls ``queued.arrive`` when it may come.
+        Returns False if the message is held back; ``queued.arrive`` is called on its release.
         """
         ...
 
     def deliver(self, queued: QueuedEvent) -> None:
-        """Its turn has come: call ``queued.take``, unless somebody drops the message."""
+        """Call ``queued.take``, as the event's turn has come, unless the message is dropped."""
         ...
 
     def withdraw(self, queued: QueuedEvent) -> None:
@@ -53,11 +53,11 @@ class Mailbox(Protocol):
 
 
 _TOLD_MAX = 20
-"""Events of the queue that a recorded run names; of all it has the number."""
+"""Maximum number of queued events that a recorded run names; it has the number of all."""
 
 
 class QueuedEvent:
-    """An event in the queue, since when, and whether its time has come."""
+    """An event in the queue, with the time of its arrival."""
 
     __slots__ = ("_manager", "_started", "enqueued_at_ms", "event", "letter", "spent")
 
@@ -68,21 +68,21 @@ class QueuedEvent:
         self.event: ControllerEvent = event
         self.enqueued_at_ms: int = enqueued_at_ms
         self.letter: Any = None
-        """The message that carries the event; of the mailbox."""
+        """The mailbox's message that carries the event."""
         self.spent: bool = False
-        """Processing has started, or the event was preempted or dropped."""
+        """True once processing has started, or the event was preempted or dropped."""
         self._started: Pending[None] | None = None
 
     def arrive(self) -> None:
-        """Join the queue: nobody holds the event back any more."""
+        """Join the queue, as the message is no longer held back."""
         self._manager.arrived(self)
 
     def take(self) -> None:
-        """Be processed now: the message that carries the event was delivered."""
+        """Process the event, as the message that carries it was delivered."""
         self._manager.take(self)
 
     async def await_processing(self) -> None:
-        """Park until processing starts (or the event is preempted)."""
+        """Wait until processing starts, or the event is preempted or dropped."""
         if self.spent:
             return
         if self._started is None:
@@ -90,16 +90,16 @@ class QueuedEvent:
         await self._started
 
     def spend(self) -> None:
-        """Mark the event as used up and wake who waits for that."""
+        """Mark the event as spent, and wake the coroutine in ``await_processing``."""
         self.spent = True
         if self._started is not None:
             self._started.set_result(None)
 
 
 class ControllerEventManager:
-    """FIFO queue of events, and ``process``, its one consumer.
+    """FIFO queue of events with a single consumer, ``process``.
 
-    ``preempt_queued_events`` false is Kafka before 2.2: cleared events vanish without a word.
+    Without ``preempt_queued_events``, cleared events vanish without a callback, as before 2.2.
     """
 
     def __init__(
@@ -119,9 +119,9 @@ class ControllerEventManager:
         self._log = log
         self._queue: deque[QueuedEvent] = deque()
         self._in_hand: Task[None] | None = None
-        """Processes the event that was taken last, until that is done."""
+        """Task that processes the current event; None if there is none."""
         self._is_due = False
-        """A timer of the host will take the next event."""
+        """True while a timer of the host is set to deliver the next event."""
         self._closing = False
         self._running = False
         self._ended: Pending[None] = Pending()
@@ -129,15 +129,15 @@ class ControllerEventManager:
         self._queue_times = Histogram()
         self._idle_since_ms = host.now_ms()
         self.state: ControllerState = ControllerState.IDLE
-        """Kind of the event being processed."""
+        """State of the event being processed."""
         self.current: ControllerEvent | None = None
         """The event being processed."""
         self.timers: dict[ControllerState, Histogram] = {
             state: Histogram() for state in ControllerState if state.timer_name is not None
         }
-        """Processing times in ms by state; every state with a timer is there."""
+        """Processing times in milliseconds by state, for every state that has a timer."""
         self.on_event: Callable[[ControllerEvent, str], object] | None = None
-        """Told of (event, phase): enqueued, started, finished, preempted."""
+        """Called with (event, phase); the phase is enqueued, started, finished or preempted."""
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -148,7 +148,7 @@ class ControllerEventManager:
 
     @property
     def queue_times(self) -> Histogram:
-        """Times in ms that events waited; starts anew after five idle minutes."""
+        """Times in milliseconds that events waited; reset after five idle minutes."""
         self._forget_old_queue_times()
         return self._queue_times
 
@@ -161,7 +161,7 @@ class ControllerEventManager:
             self._queue_times.clear()
 
     def put(self, event: ControllerEvent) -> QueuedEvent:
-        """Send an event; harmless (and useless) once closed."""
+        """Queue an event; once the queue is closed, the event is never processed."""
         self._forget_old_queue_times()
         queued = QueuedEvent(self, event, self._host.now_ms())
         if self.on_event is not None:
@@ -171,13 +171,13 @@ class ControllerEventManager:
         return queued
 
     def arrived(self, queued: QueuedEvent) -> None:
-        """Append an event that was sent."""
+        """Append an event whose message was sent or released."""
         self._queue.append(queued)
         self._tell_queue()
         self._look_soon()
 
     def _tell_queue(self) -> None:
-        """Tell whoever records the run what waits."""
+        """Report the waiting events to the recorder of the run."""
         tell = self._host.state_listener
         if tell is not None:
             names = [queued.event.name for queued in islice(self._queue, _TOLD_MAX)]
@@ -185,7 +185,7 @@ class ControllerEventManager:
             tell("queue_length", None, len(self._queue))
 
     def _tell_event(self, event: ControllerEvent | None) -> None:
-        """Tell whoever records the run what is being processed."""
+        """Report the event being processed to the recorder of the run."""
         tell = self._host.state_listener
         if tell is not None:
             tell("event", None, None if event is None else event.name)
@@ -196,19 +196,19 @@ class ControllerEventManager:
             self._host.call_later_ms(0, self._deliver_next)
 
     def _deliver_next(self) -> None:
-        """Deliver the first event, unless another one is still in hand."""
+        """Deliver the first event, unless another one is still being processed."""
         self._is_due = False
         if not self._running or self._in_hand is not None or not self._queue:
             return
         queued = self._queue.popleft()
         self._tell_queue()
         self._mailbox.deliver(queued)
-        if not queued.spent:  # somebody who watches messages took it away
+        if not queued.spent:  # the network dropped the message, or holds it for a paused process
             queued.spend()
         self._look_soon()
 
     def clear_and_put(self, event: ControllerEvent) -> QueuedEvent:
-        """Preempt everything queued, in order, then append ``event``."""
+        """Preempt all queued events in order, then append ``event``."""
         drained, self._queue = self._queue, deque()
         for queued in drained:
             queued.spend()
@@ -220,12 +220,12 @@ class ControllerEventManager:
         return self.put(event)
 
     def start(self) -> None:
-        """Take events until closed; once."""
+        """Start to process events, until closed; call this once."""
         self._running = True
         self._look_soon()
 
     def take(self, queued: QueuedEvent) -> None:
-        """Process an event that was delivered; one that comes late takes its turn again."""
+        """Process a delivered event; if another is being processed, append it to the queue."""
         if self._in_hand is not None:
             self._queue.append(queued)
             self._tell_queue()
@@ -270,7 +270,7 @@ class ControllerEventManager:
                 self.on_event(event, FINISHED)
 
     async def close(self) -> None:
-        """Preempt what waits, let the event in hand finish, take no more. Idempotent."""
+        """Preempt waiting events, let the current one finish, and process no more. Idempotent."""
         self._closing = True
         self.clear_and_put(ShutdownEventThread())
         if self._running:
@@ -280,7 +280,7 @@ class ControllerEventManager:
         self.timers.clear()
 
     def crash(self) -> None:
-        """Stop at once, wherever the event in hand is."""
+        """Stop at once, in the middle of the current event."""
         self._running = False
         if self._in_hand is not None:
             self._in_hand.cancel()

@@ -1,8 +1,8 @@
 """A broker's own registration (docs/kafka/controller-failover.md#broker-epochs,
 docs/kafka/brokers.md#start-of-a-broker).
 
-The controller's process owns it, because a new ZooKeeper session makes the controller register
-the broker again before it stands for election.
+The controller owns it, because in a new ZooKeeper session the controller registers the broker again
+before it stands for election.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..zookeeper.client import KafkaZkClient
 
 
 class BrokerRegistration:
-    """The broker's node ``/brokers/ids/<id>``; its czxid is the ``broker_epoch``."""
+    """Registers the broker at ``/brokers/ids/<id>``; the node's czxid is the ``broker_epoch``."""
 
     def __init__(
         self, zk: KafkaZkClient, host: Host, broker_info: Callable[[], BrokerInfo]
@@ -26,10 +26,10 @@ class BrokerRegistration:
         self._host = host
         self._broker_info = broker_info
         self.broker_epoch: int = -1
-        """Epoch (czxid) of this broker's registration; -1 before it registered."""
+        """Broker epoch of this broker's registration; -1 before it registered."""
 
     async def check_vacant(self) -> None:
-        """Raises ``KafkaError`` DUPLICATE_BROKER_REGISTRATION while the id is taken."""
+        """Raise ``KafkaError`` (DUPLICATE_BROKER_REGISTRATION) if the id is taken."""
         if await self._zk.brokers.get_broker(self._broker_info().id) is not None:
             raise self._duplicate()
 
@@ -40,7 +40,7 @@ class BrokerRegistration:
         )
 
     async def register(self) -> None:
-        """Register at broker start.
+        """Register the broker when it starts.
 
         Raises ``KafkaError``: INVALID_REQUEST if another registered broker advertises one of
         this broker's addresses, DUPLICATE_BROKER_REGISTRATION if the id is taken (CP-195).

@@ -1,12 +1,12 @@
-"""Deleting topics (docs/kafka/topics.md#deletion).
+"""Deletion of topics (docs/kafka/topics.md#deletion).
 
-Theory of operation. A topic is *queued* when its deletion is asked for, and *started* once its
-replicas are told to delete their logs. Every replica walks Offline -> DeletionStarted ->
-DeletionSuccessful -> NonExistent by itself; when the last one is Successful the topic's znodes are
-removed. A replica that is dead, or that answers with an error, becomes DeletionIneligible and
-makes its topic *ineligible*: nothing is started for it until its broker comes back, a reassignment
-ends or another controller takes over. ``resume_deletions`` looks at every queued topic and does
-whatever its replicas' states allow; all public methods end there.
+Theory of operation. A topic is *queued* when its deletion is requested, and *started* once its
+replicas are told to delete their logs. Every replica moves independently through the states
+Offline, DeletionStarted, DeletionSuccessful and NonExistent; when all are DeletionSuccessful, the
+topic's znodes are removed. A replica that is dead, or that answers with an error, becomes
+DeletionIneligible and makes its topic *ineligible*: its deletion waits until the broker comes back,
+a reassignment ends or another controller takes over. ``resume_deletions`` checks every queued topic
+and takes the steps that its replicas' states allow; all methods that can change these call it.
 
 Source: Kafka's ``TopicDeletionManager``.
 """
@@ -29,7 +29,7 @@ from .watches import ControllerWatches
 
 @assembled
 class DeletionClient:
-    """Effects of a deletion outside the controller's memory."""
+    """Effects of a deletion outside the controller's context: on znodes, watches and brokers."""
 
     context: ControllerContext
     zk: KafkaZkClient
@@ -37,7 +37,7 @@ class DeletionClient:
     requests: ControlRequests
 
     async def delete_topic(self, topic: str, epoch_zk_version: int) -> None:
-        """Remove the topic's znode, its configuration and its entry in the queue."""
+        """Delete the topic's znode, its configuration and the request for its deletion."""
         await self.zk.topics.delete_topic_znode(topic, epoch_zk_version)
         await self.zk.admin.delete_topic_configs([topic], epoch_zk_version)
         await self.zk.admin.delete_topic_deletions([topic], epoch_zk_version)
@@ -50,14 +50,14 @@ class DeletionClient:
         self.watches.unwatch_topic(topic)
 
     async def send_metadata_update(self, partitions: list[TopicPartition]) -> None:
-        """Tell all brokers of partitions."""
+        """Send all brokers the metadata of partitions."""
         brokers = self.context.brokers.live_or_shutting_down_broker_ids
         await self.requests.send_update_metadata(brokers, partitions)
 
 
 @assembled
 class TopicDeletionManager:
-    """Deletion of queued topics; nothing happens when it is disabled."""
+    """Deletes queued topics, unless deletion is disabled."""
 
     enabled: bool
     context: ControllerContext
@@ -68,9 +68,9 @@ class TopicDeletionManager:
     log: Log = ignore_log
 
     async def init(self, queued: Iterable[str], ineligible: Iterable[str]) -> None:
-        """Start a tenure with what is in ZooKeeper; with deletion disabled forget it there.
+        """Start a tenure with the requests in ZooKeeper; if deletion is disabled, remove these.
 
-        Before 0.11 the requests stayed: nobody looked at them until the next controller came.
+        Before 0.10.2 requests stay there while deletion is disabled, and are only read at failover.
         """
         topics = list(queued)
         if self.enabled:
@@ -79,7 +79,7 @@ class TopicDeletionManager:
                 topic for topic in ineligible if topic in self.context.topics.topics_to_be_deleted
             )
         elif not self.behaviour.disabled_deletion_drops_requests:
-            # as in Kafka nothing is deleted, yet every UpdateMetadata says so of these topics.
+            # As in Kafka, UpdateMetadata announces that these topics are being deleted.
             self.context.topics.topics_told_as_deleted.add_all(topics)
         else:
             self.log("info", f"deletion is disabled: dropping requests to delete {topics}")
@@ -95,7 +95,7 @@ class TopicDeletionManager:
             await self.resume_deletions()
 
     async def resume_deletion_for_topics(self, topics: Iterable[str]) -> None:
-        """Try to delete queued topics again, as what kept them from deletion may be over."""
+        """Try to delete queued topics again, as the cause of their ineligibility may be gone."""
         if not self.enabled:
             return
         resumed = [t for t in topics if t in self.context.topics.topics_to_be_deleted]
@@ -104,7 +104,8 @@ class TopicDeletionManager:
             await self.resume_deletions()
 
     async def fail_replica_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Replicas are dead or refused: their topics wait until something changes."""
+        """Mark dead replicas, or replicas that answered with an error, and their topics as
+        ineligible."""
         if not self.enabled:
             return
         failed = [r for r in replicas if r.topic in self.context.topics.topics_to_be_deleted]
@@ -115,13 +116,13 @@ class TopicDeletionManager:
             await self.resume_deletions()
 
     async def complete_replica_deletion(self, replicas: Iterable[PartitionReplica]) -> None:
-        """Replicas confirmed that their logs are gone."""
+        """Mark replicas whose brokers confirmed the deletion as successful."""
         deleted = [r for r in replicas if self.is_topic_queued_up_for_deletion(r.topic)]
         await self.replicas.handle_state_changes(deleted, ReplicaState.DELETION_SUCCESSFUL)
         await self.resume_deletions()
 
     def mark_topic_ineligible_for_deletion(self, topics: Iterable[str], reason: str) -> None:
-        """Only marks queued topics: marking one that is queued later has no effect."""
+        """Mark the topics that are already queued; the others stay unmarked when queued later."""
         if not self.enabled:
             return
         marked = [t for t in topics if t in self.context.topics.topics_to_be_deleted]
@@ -160,7 +161,7 @@ class TopicDeletionManager:
 
     async def _complete_delete_topic(self, topic: str) -> None:
         context = self.context
-        # Unregister first: a topic of that name created at once must not be taken for this one.
+        # Unregister first, so that a new topic of the same name is not mistaken for this one.
         self.client.mute_partition_modifications(topic)
         deleted = context.states.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL)
         await self.replicas.handle_state_changes(deleted, ReplicaState.NON_EXISTENT)
@@ -190,7 +191,7 @@ class TopicDeletionManager:
             await self._remove_partitions(
                 [tp for topic in fresh for tp in context.topics.partitions_for_topic(topic)]
             )
-        # Only now, so that the count of offline partitions has followed the transitions.
+        # Only now, so that the count of offline partitions includes the transitions above.
         context.topics.begin_topic_deletion(fresh)
         await self.client.send_metadata_update(
             [tp for topic in topics for tp in context.topics.partitions_for_topic(topic)]
@@ -212,7 +213,7 @@ class TopicDeletionManager:
                 elif context.states.replica_state(replica) is not ReplicaState.DELETION_SUCCESSFUL:
                     to_delete.append(replica)
         await self.replicas.handle_state_changes(dead, ReplicaState.DELETION_INELIGIBLE)
-        # Offline first, so that followers stop fetching before any log goes.
+        # Offline first, so that followers stop fetching before any log is deleted.
         await self.replicas.handle_state_changes(to_delete, ReplicaState.OFFLINE)
         await self.replicas.handle_state_changes(to_delete, ReplicaState.DELETION_STARTED)
         if halted:

@@ -1,5 +1,4 @@
-"""Watches of the controller in ZooKeeper, and its session: each handler only puts an event into the
-queue.
+"""The controller's watches in ZooKeeper and of its session. Each handler only queues an event.
 
 Source: the handler classes of Kafka's ``KafkaController``. A watch is armed by the read that
 follows the registration of its handler; a watch that fires for a handler no longer registered is
@@ -47,8 +46,8 @@ CHILD_EVENTS: tuple[tuple[str, _MakeEvent], ...] = (
 
 
 class _EventOnChange:
-    """Handler that puts an event for each kind of change of a node that has one. A parent's child
-    watch tells of most deletions."""
+    """Handler that queues an event for the kinds of changes of a node that have one. Most deletions
+    are reported by a child watch of the parent instead."""
 
     __slots__ = ("_changed", "_created", "_deleted", "_events")
 
@@ -79,7 +78,7 @@ class _EventOnChange:
 
 
 class _EventOnChildChange:
-    """Handler that puts an event when children come or go."""
+    """Handler that queues an event when children are created or deleted."""
 
     def __init__(self, events: ControllerEventManager, event: _MakeEvent) -> None:
         self._events = events
@@ -104,34 +103,34 @@ class ControllerWatches:
         self._states: dict[TopicPartition, None] = {}
 
     def _on_request(self, event: _MakeEvent) -> _EventOnChange:
-        """Events of a request node: of its creation or, with ZkClient, of whatever becomes of it.
+        """Return a handler for the creation of a request node or, with ZkClient, for any change.
 
-        ZkClient armed the watch again after each; here the event's handler does.
+        ZkClient armed the watch again after each change; here the handler of the event does.
         """
         if self._requests.behaviour.request_node_changes_heeded:
             return _EventOnChange(self._events, event, event, event)
         return _EventOnChange(self._events, created=event)
 
     async def watch_controller(self) -> bool:
-        """Watch ``/controller``, existing or not; whether it exists."""
+        """Watch ``/controller``, whether it exists or not; returns whether it exists."""
         return await self._requests.register_znode_change_handler_and_check_existence(
             znode_paths.CONTROLLER, self._controller
         )
 
     async def watch_preferred_election(self) -> bool:
-        """Watch for the creation of the election request; whether it exists."""
+        """Watch for the creation of the election request; returns whether it exists."""
         return await self._requests.register_znode_change_handler_and_check_existence(
             znode_paths.PREFERRED_REPLICA_ELECTION, self._preferred
         )
 
     async def watch_reassignment(self) -> bool:
-        """Watch for the creation of the reassignment request; whether it exists."""
+        """Watch for the creation of the reassignment request; returns whether it exists."""
         return await self._requests.register_znode_change_handler_and_check_existence(
             znode_paths.REASSIGN_PARTITIONS, self._reassignment
         )
 
     def watch_children(self, heeds_deletions: bool = True) -> None:
-        """Register all child handlers; the lists read next arm the watches."""
+        """Register all child handlers; the next listing of each path arms its watch."""
         for path, event in CHILD_EVENTS:
             if path == znode_paths.DELETE_TOPICS and not heeds_deletions:
                 continue
@@ -142,14 +141,14 @@ class ControllerWatches:
         self._client.unregister_child_change_handler(path)
 
     def unwatch_requests(self) -> None:
-        """Forget reassignment and preferred election."""
+        """Unregister the handlers of the reassignment and election requests."""
         self._client.unregister_change_handler(znode_paths.REASSIGN_PARTITIONS)
         self._client.unregister_change_handler(znode_paths.PREFERRED_REPLICA_ELECTION)
 
     # --- brokers
 
     async def watch_brokers(self, broker_ids: Iterable[int]) -> None:
-        """Watch the data of registrations."""
+        """Watch the data of brokers' registrations."""
         ids = list(broker_ids)
         for broker_id in ids:
             handler = _EventOnChange(self._events, changed=partial(BrokerModifications, broker_id))
@@ -158,7 +157,7 @@ class ControllerWatches:
         await self._requests.exist([znode_paths.broker_id_path(broker_id) for broker_id in ids])
 
     def unwatch_brokers(self, broker_ids: Iterable[int] | None = None) -> None:
-        """Forget some registrations, or all."""
+        """Stop watching the registrations of brokers, or all for None."""
         for broker_id in list(self._brokers if broker_ids is None else broker_ids):
             self._client.unregister_change_handler(znode_paths.broker_id_path(broker_id))
             self._brokers.pop(broker_id, None)
@@ -166,7 +165,7 @@ class ControllerWatches:
     # --- topics
 
     async def watch_topics(self, topics: Iterable[str]) -> None:
-        """Register for the data of topics' nodes; reading them arms the watches."""
+        """Register handlers for the data of topics' nodes; reading the nodes arms the watches."""
         for topic in topics:
             handler = _EventOnChange(self._events, changed=partial(PartitionModifications, topic))
             self._client.register_change_handler(znode_paths.topic_path(topic), handler)
@@ -182,10 +181,10 @@ class ControllerWatches:
         for topic in list(self._topics):
             self.unwatch_topic(topic)
 
-    # --- states of partitions under reassignment, where AlterIsr is not in use
+    # --- states of partitions being reassigned, in releases without AlterIsr
 
     def watch_partition_state(self, topic_partition: TopicPartition) -> None:
-        """Register for a partition's state node; reading it arms the watch."""
+        """Register a handler for a partition's state node; reading the node arms the watch."""
         handler = _EventOnChange(
             self._events, changed=partial(PartitionReassignmentIsrChange, topic_partition)
         )
@@ -208,7 +207,7 @@ def _zk_triggered_election() -> ControllerEvent:
 
 
 class SessionWatcher:
-    """Source of the events of an expired ZooKeeper session and its replacement
+    """Queues the events of an expired ZooKeeper session and of its replacement
     (docs/kafka/controller-failover.md#session-expiry)."""
 
     def __init__(self, behaviour: Behaviour, events: ControllerEventManager) -> None:
@@ -216,7 +215,7 @@ class SessionWatcher:
         self._events = events
 
     async def before_initializing_session(self) -> None:
-        """Drop what is queued and wait until the resignation begins; not so in 0.10."""
+        """Preempt queued events and wait until the resignation begins; nothing before 1.1."""
         if self._behaviour.pipelined_zookeeper:
             expiring = self._events.clear_and_put(Expire())
             await expiring.await_processing()
@@ -225,4 +224,4 @@ class SessionWatcher:
         self._events.put(RegisterBrokerAndReelect())
 
     def on_auth_failure(self) -> None:
-        """There is no authentication to fail."""
+        """Do nothing, as there is no authentication that could fail."""

@@ -1,1 +1,1 @@
-"""Reactions of the controller to changes: one module per kind of change."""
+"""Flows, which handle the controller's events: one module per kind of change."""

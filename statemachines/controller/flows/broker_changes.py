@@ -1,4 +1,4 @@
-"""Brokers come, go and change; log directories fail (docs/kafka/brokers.md)."""
+"""Brokers appear, disappear and change, and log directories fail (docs/kafka/brokers.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .reassignment_flow import ReassignmentFlow
 
 
 class BrokerChanges:
-    """Events of ``/brokers/ids``, and of brokers' answers about their log directories."""
+    """Handles changes of ``/brokers/ids``, failed log directories, and brokers' responses."""
 
     def __init__(
         self, parts: ControllerParts, features: Features, reassignments: ReassignmentFlow
@@ -33,8 +33,8 @@ class BrokerChanges:
     # --- registrations
 
     async def process_broker_change(self, _event: BrokerChange) -> None:
-        """Compare the registrations with those known: new, then bounced, then dead
-        (docs/kafka/brokers.md#a-change-of-brokers)."""
+        """Compare the registrations with the known brokers, and handle new, bounced and dead
+        brokers, in this order (docs/kafka/brokers.md#a-change-of-brokers)."""
         parts = self._parts
         context, channels = parts.context, parts.channels
         found = {
@@ -75,7 +75,7 @@ class BrokerChanges:
         self._parts.context.brokers.add_live_brokers(self._features.compatible(brokers))
 
     async def process_broker_modifications(self, event: BrokerModifications) -> None:
-        """Announce changed endpoints or features; a changed rack alone is not noticed."""
+        """Send brokers changed endpoints or features; a changed rack alone is ignored."""
         parts = self._parts
         context = parts.context
         new = await parts.zk.brokers.get_broker(event.broker_id)
@@ -89,7 +89,7 @@ class BrokerChanges:
             )
 
     async def on_broker_startup(self, new_brokers: Sequence[int]) -> None:
-        """Give brokers that came their roles and everyone the news
+        """Send new brokers their roles, and all brokers the changed metadata
         (docs/kafka/brokers.md#a-broker-appears)."""
         parts = self._parts
         context = parts.context
@@ -104,7 +104,7 @@ class BrokerChanges:
                 b for b in context.brokers.live_or_shutting_down_broker_ids if b not in new_brokers
             ]
             await parts.requests.send_update_metadata(others)
-            # All partitions, before LeaderAndIsr: a follower must know its leader's address.
+            # Before LeaderAndIsr, as a follower must know its leader's address.
             partitions = context.topics.partitions_with_leaders()
             await parts.requests.send_update_metadata(new_brokers, partitions)
         replicas = context.topics.replicas_on_brokers(new_brokers)
@@ -119,7 +119,7 @@ class BrokerChanges:
         await parts.watches.watch_brokers(new_brokers)
 
     async def on_broker_failure(self, dead_brokers: Sequence[int]) -> None:
-        """Brokers are gone: their leaderships move, they leave the ISRs
+        """Move leaderships off dead brokers, and remove these brokers from ISRs
         (docs/kafka/brokers.md#a-broker-disappears)."""
         parts = self._parts
         context = parts.context
@@ -138,9 +138,9 @@ class BrokerChanges:
         replicas: Iterable[PartitionReplica],
         leaderless: Sequence[TopicPartition] | None = None,
     ) -> None:
-        """Elect where leaders were lost, then take the replicas offline (8.4).
+        """Elect new leaders where needed, then take the replicas offline.
 
-        Not told who is leaderless, it looks at every partition of the cluster.
+        If ``leaderless`` is None, it is computed from all partitions of the cluster.
         """
         parts = self._parts
         context = parts.context
@@ -161,7 +161,7 @@ class BrokerChanges:
                 isinstance(outcome, Exception) for outcome in outcomes.values()
             )
         else:
-            # in Kafka since 1.0 any leaderless partition anywhere suppresses the announcement
+            # As in Kafka, any leaderless partition in the cluster suppresses the announcement.
             must_announce = not leaderless
         if must_announce:
             await parts.requests.send_update_metadata(
@@ -171,8 +171,8 @@ class BrokerChanges:
     # --- log directories
 
     async def process_log_dir_event(self, _event: LogDirEventNotification) -> None:
-        """Probe every replica of brokers that reported a failed directory
-        (docs/kafka/brokers.md#failed-disks)."""
+        """Send LeaderAndIsr for every replica of brokers that reported a failed directory, to learn
+        from the response which replicas are affected (docs/kafka/brokers.md#failed-disks)."""
         parts = self._parts
         zk, context = parts.zk, parts.context
         numbers = await zk.admin.get_all_log_dir_event_notifications()
@@ -184,7 +184,7 @@ class BrokerChanges:
             await zk.admin.delete_log_dir_event_notifications(numbers, context.epoch_zk_version)
 
     async def process_leader_and_isr(self, event: LeaderAndIsrResponseReceived) -> None:
-        """Note which replicas are on failed directories; other errors mean nothing
+        """Record which replicas are on failed directories; other errors are ignored
         (docs/kafka/brokers.md#failed-disks)."""
         parts = self._parts
         if event.response.error != ErrorCode.NONE:

@@ -1,4 +1,4 @@
-"""A broker asks to be relieved of its leaderships before it goes
+"""Controlled shutdown: leaderships move off a broker before it stops
 (docs/kafka/brokers.md#controlled-shutdown)."""
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ..parts import ControllerParts
 
 
 class ControlledShutdownFlow:
-    """Departure of a broker: leaders move off it, and it leaves the ISRs in which it follows."""
+    """Moves leaders off a broker that shuts down, and removes it from the ISRs where it follows."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
 
     async def process_controlled_shutdown(self, event: ControlledShutdown) -> None:
-        """Answers the partitions the broker still leads, or why nothing was done."""
+        """Answer with the partitions that the broker still leads, or with the error."""
         try:
             outcome = await self._relieve(event.broker_id, event.broker_epoch)
         except Cancelled:
             raise
         except Exception as error:
-            # ControllerMoved too: who lost the controllership so hears it from its watch.
+            # This includes ControllerMoved: the watch of /controller makes this broker resign.
             event.callback(error)
             return
         event.callback(outcome)
@@ -83,7 +83,7 @@ class ControlledShutdownFlow:
             led, PartitionState.ONLINE, ControlledShutdownStrategy()
         )
         await self._stop_followers(broker_id, followed)
-        # Replicas of partitions it led stay Online: the election has taken them out of the ISR.
+        # Replicas that led stay Online, as the election has removed them from the ISR.
         await parts.replica_state_machine.handle_state_changes(
             [PartitionReplica(tp.topic, tp.partition, broker_id) for tp in followed],
             ReplicaState.OFFLINE,

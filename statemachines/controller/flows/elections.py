@@ -1,4 +1,4 @@
-"""Leaders are elected because someone asked (docs/kafka/election.md)."""
+"""Leader elections on request (docs/kafka/election.md)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _Results = dict[TopicPartition, "LeaderAndIsr | Exception"]
 
 
 class Elections:
-    """Preferred and unclean elections by API, by znode, and after a configuration change."""
+    """Runs elections requested by API or znode, and those after unclean election is enabled."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
 
     async def resume_pending(self) -> None:
-        """Run what ``/admin/preferred_replica_election`` still asks for, at failover.
+        """Run the elections pending in ``/admin/preferred_replica_election``, at failover.
 
-        The znode is deleted and looked at again even if nothing is pending: that arms the watch.
+        The znode is deleted and an event queued even if none is pending, which arms the watch.
         """
         parts = self._parts
         context = parts.context
@@ -54,7 +54,7 @@ class Elections:
         trigger: ElectionTrigger,
         unknown: Sequence[TopicPartition] = (),
     ) -> _Results:
-        """Elect; per partition the new leadership or why there is none
+        """Elect leaders and return, per partition, the new leadership or the error
         (docs/kafka/election.md#elections-on-request)."""
         parts = self._parts
         strategy: Strategy = PreferredReplica()
@@ -105,17 +105,17 @@ class Elections:
             parts.event_manager.put(ReplicaLeaderElection(None))
 
     def _leader_of(self, topic_partition: TopicPartition) -> int:
-        """Cached leader; raises ``LookupError`` without leadership, as Kafka's ``.get`` does."""
+        """Return the cached leader; raises ``LookupError`` if there is none, like Kafka."""
         leadership = self._parts.context.topics.partition_leadership_info(topic_partition)
         if leadership is None:
             raise LookupError(f"{topic_partition} has no leadership")
         return leadership.leader_and_isr.leader
 
     async def process_replica_leader_election(self, event: ReplicaLeaderElection) -> None:
-        """Answer per partition: new leader, or why there was no election
+        """Elect leaders and answer, per partition, with the new leader or the error
         (docs/kafka/election.md#elections-on-request).
 
-        As in Kafka a known partition without leadership makes this raise; nobody is answered.
+        As in Kafka, a known partition without leadership makes this raise, without any answer.
         """
         parts = self._parts
         if not parts.is_active:
@@ -171,14 +171,14 @@ class Elections:
             return None
         return ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
 
-    # --- unclean election was allowed
+    # --- unclean election was enabled
 
     async def process_unclean_enable(self, _event: UncleanLeaderElectionEnable) -> None:
-        """Try again wherever there is no leader."""
+        """Try again to elect leaders for all New and Offline partitions."""
         await self._parts.partition_state_machine.trigger_online_partition_state_change()
 
     async def process_topic_unclean_enable(self, event: TopicUncleanLeaderElectionEnable) -> None:
-        """Try again wherever the topic has no leader."""
+        """Try again to elect leaders for the topic's New and Offline partitions."""
         machine = self._parts.partition_state_machine
         await machine.trigger_online_partition_state_change(event.topic)
 

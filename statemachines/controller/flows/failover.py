@@ -1,7 +1,7 @@
-"""Becoming and ceasing to be the controller (docs/kafka/controller-failover.md).
+"""Failover to this controller, and its resignation (docs/kafka/controller-failover.md).
 
-The order of the steps is Kafka's and matters: watches are registered before what they watch is
-read, brokers learn of each other before they learn of leaders (in 0.10 after it), and the replica
+The order of the steps is Kafka's and matters: watches are registered before the nodes are read,
+brokers get the list of brokers before they get leaders (after them before 0.10.2), and the replica
 state machine starts before the partition state machine, so that dead brokers have left the ISRs
 when leaders are elected.
 """
@@ -21,7 +21,7 @@ from .topic_changes import TopicChanges
 
 @assembled
 class Failover:
-    """Takeover of the cluster's state from ZooKeeper, and its end."""
+    """Loads the cluster's state from ZooKeeper at failover, and drops it at resignation."""
 
     parts: ControllerParts
     features: Features
@@ -32,7 +32,7 @@ class Failover:
     rebalance: Rebalance
 
     async def on_controller_failover(self) -> None:
-        """Everything a new controller does before its first event."""
+        """Do all that a new controller does before its first event."""
         parts = self.parts
         context = parts.context
         await self.features.setup()
@@ -46,7 +46,7 @@ class Failover:
         await parts.topic_deletion.init(queued, ineligible)
         announces_first = parts.behaviour.failover_announces_brokers_first
         if announces_first:
-            # Brokers refuse to follow leaders they have not heard of: tell who lives first.
+            # Sent first, as brokers refuse to follow leaders that they do not know.
             await parts.requests.send_update_metadata(
                 context.brokers.live_or_shutting_down_broker_ids
             )
@@ -66,7 +66,8 @@ class Failover:
         self.rebalance.start()
 
     def on_controller_resignation(self) -> None:
-        """Stop watching, stop timers and senders, forget; ``/controller`` stays watched."""
+        """Stop timers, channels and all watches except that of ``/controller``, and clear the
+        context."""
         parts = self.parts
         watches = parts.watches
         watches.unwatch_children(znode_paths.ISR_CHANGE_NOTIFICATION)
@@ -87,10 +88,10 @@ class Failover:
         parts.context.reset_context()
 
     async def _drop_notifications(self) -> None:
-        """Delete notifications to the last controller: the state read next has what they tell.
+        """Delete notifications to the previous controller, as the state read next includes them.
 
-        The lists read here arm the child watches. Before 1.1 announced ISRs were left for the
-        next announcement to bring them up.
+        The listings here arm the child watches. Before 1.1 the notifications of ISR changes stayed,
+        and were processed with the next one.
         """
         zk = self.parts.zk
         version = self.parts.context.epoch_zk_version
@@ -127,7 +128,7 @@ class Failover:
         await self.reassignments.load()
 
     async def _fetch_topic_deletions(self) -> tuple[list[str], list[str]]:
-        """Topics to be deleted, and those of them that cannot be now."""
+        """Return (topics to be deleted, those of them that are not eligible now)."""
         parts = self.parts
         context = parts.context
         queued = await parts.zk.admin.get_topic_deletions()

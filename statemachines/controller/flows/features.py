@@ -21,7 +21,7 @@ _NOT_APPLIED = "Could not apply finalized feature update because"
 
 
 class _Wording(NamedTuple):
-    """Words of a release for a refused update."""
+    """Wording of a release's messages for a refused update."""
 
     level: str
     no_deletion: str
@@ -56,15 +56,15 @@ _Levels = dict[str, tuple[int, int]]
 
 
 class Features:
-    """Guardian of ``/feature``, which keeps out brokers that do not support what is finalised."""
+    """Manages ``/feature``, and ignores brokers that do not support the finalised features."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
         self.finalized: _Levels = {}
-        """As last read or written by this controller."""
+        """Finalised features, as last read or written by this controller."""
 
     async def setup(self) -> None:
-        """At failover: enable feature versioning, keeping what is enabled already."""
+        """Enable feature versioning at failover, keeping features that are finalised already."""
         parts = self._parts
         if not parts.behaviour.feature_versioning:
             return
@@ -88,7 +88,7 @@ class Features:
         return accepted
 
     async def process_update_features(self, event: UpdateFeatures) -> None:
-        """Answer per feature; valid updates are written together."""
+        """Update features and answer per feature; valid updates are written together."""
         parts = self._parts
         if not parts.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)
@@ -127,7 +127,7 @@ class Features:
         return {name: (low, high) for name, low, high in self._parts.broker_info().features}
 
     def _problem(self, update: FeatureUpdate) -> str | None:
-        """Why an update is refused (Kafka: ``KafkaController.validateFeatureUpdate``)."""
+        """Return why an update is refused, or None (``KafkaController.validateFeatureUpdate``)."""
         from ....protocol.admin import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE
 
         has_types = self._parts.behaviour.feature_update_types

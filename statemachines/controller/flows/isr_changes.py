@@ -1,6 +1,6 @@
-"""In-sync replicas change: proposed by AlterIsr, or written by leaders and announced by znode.
+"""ISR changes, which leaders propose with AlterIsr, or write to ZooKeeper and announce by znode.
 
-docs/kafka/isr.md; KIP-497 for AlterIsr.
+See docs/kafka/isr.md, and KIP-497 for AlterIsr.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _Answers = dict[TopicPartition, "LeaderAndIsr | ErrorCode"]
 
 
 class IsrChanges:
-    """Accepts, announces and acts on changed ISRs."""
+    """Accepts changed ISRs, sends them to brokers, and completes reassignments."""
 
     def __init__(self, parts: ControllerParts, reassignments: ReassignmentFlow) -> None:
         self._parts = parts
         self._reassignments = reassignments
 
     async def update_leadership_cache(self, partitions: Sequence[TopicPartition]) -> None:
-        """Read leadership of partitions from ZooKeeper; those without state keep what is known."""
+        """Read leadership of partitions from ZooKeeper into the cache, skipping missing states."""
         parts = self._parts
         stored = await parts.zk.topics.get_topic_partition_states(partitions)
         for topic_partition, leadership in stored.items():
             parts.context.topics.put_partition_leadership_info(topic_partition, leadership)
 
-    # --- announced by leaders that wrote to ZooKeeper (before 2.7)
+    # --- changes that leaders wrote to ZooKeeper (before 2.7)
 
     async def process_isr_change_notification(self, _event: IsrChangeNotification) -> None:
-        """Read the changed states, tell the brokers, finish reassignments
+        """Read the changed states, send them to brokers, and complete reassignments
         (docs/kafka/isr.md#changes-through-zookeeper)."""
         parts = self._parts
         zk, context = parts.zk, parts.context
@@ -63,7 +63,7 @@ class IsrChanges:
     # --- AlterIsr
 
     async def process_alter_isr(self, event: AlterIsrReceived) -> None:
-        """Answer the leader, then finish reassignments that waited for it
+        """Change ISRs, answer the leader, then complete reassignments that waited for the change
         (docs/kafka/isr.md#changes-through-the-controller)."""
         parts = self._parts
         request = event.request
@@ -76,7 +76,7 @@ class IsrChanges:
         except Cancelled:
             raise
         except Exception as error:
-            # ControllerMoved too: who lost the controllership so hears it from its watch.
+            # This includes ControllerMoved: the watch of /controller makes this broker resign.
             parts.log("error", f"AlterIsr of broker {request.broker_id} failed: {error!r}")
             event.callback(AlterIsrResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
             return
@@ -90,7 +90,7 @@ class IsrChanges:
         if not parts.is_active:
             return ErrorCode.NOT_CONTROLLER
         known = parts.context.brokers.live_broker_id_and_epochs.get(request.broker_id)
-        # Newer is as wrong as older: the controller has not seen that registration yet.
+        # A newer epoch is refused, too, as the controller has not seen that registration yet.
         return None if known == request.broker_epoch else ErrorCode.STALE_BROKER_EPOCH
 
     async def _alter(self, request: AlterIsrRequest) -> _Answers:
@@ -125,9 +125,9 @@ class IsrChanges:
         }
 
     def _judge(self, asked: AlterIsrPartition, broker_id: int) -> LeaderAndIsr | ErrorCode | None:
-        """An answer that needs no write; None if the change is to be written.
+        """Return an answer that needs no write, or None if the change should be written.
 
-        Nobody checks that the sender leads: versions and epochs protect the state.
+        As versions and epochs protect the state, the sender need not be the leader.
         """
         context = self._parts.context
         strict = self._parts.behaviour.alter_isr_strict
@@ -142,7 +142,7 @@ class IsrChanges:
             return ErrorCode.FENCED_LEADER_EPOCH
         wanted = (broker_id, asked.leader_epoch, asked.new_isr)
         is_known = wanted == (known.leader, known.leader_epoch, known.isr)
-        if is_known and not known.is_recovering:  # what a leader proposes has recovered
+        if is_known and not known.is_recovering:  # a write clears the mark of recovery
             return known
         if strict:
             if asked.zk_version < known.zk_version:

@@ -1,9 +1,9 @@
-"""Reassignment before 2.4: asked for in ``/admin/reassign_partitions`` only, remembered there.
+"""Reassignment before 2.4, which is requested and stored in ``/admin/reassign_partitions`` only.
 
-The topic's znode knows of no adding and removing: while a reassignment runs, the assignment is
-simply the union of old and new replicas. A partition already being reassigned ignores another
-request; asking for what is assigned already, or for an unknown partition, is an error that drops
-the request. Source: Kafka 1.1's ``KafkaController``.
+The topic's znode has no lists of adding and removing replicas: during a reassignment, the
+assignment is the union of old and new replicas. Another request for a partition that is being
+reassigned is ignored. A request for the current assignment, or for an unknown partition, is dropped
+with an error. Source: Kafka 1.1's ``KafkaController``.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .reassignment_flow import ReassignmentFlow
 
 
 class LegacyReassignments(ReassignmentFlow):
-    """Reassignments as the request znode asks for them."""
+    """Reassignments that the request znode contains."""
 
     def __init__(self, parts: ControllerParts) -> None:
         super().__init__(parts)
         self._targets: dict[TopicPartition, tuple[int, ...]] = {}
-        """New replicas by partition; same keys as the context's partitions being reassigned."""
+        """Target replicas by partition, for all partitions that are being reassigned."""
 
     def forget(self) -> None:
         self._targets.clear()
 
     async def load(self) -> None:
-        """Remember what the znode asks for, so that those topics are not deleted meanwhile."""
+        """Read the requested reassignments, so that their topics are not deleted meanwhile."""
         self._targets = dict(await self._parts.zk.admin.get_partition_reassignment())
         self._parts.context.topics.partitions_being_reassigned.add_all(self._targets)
 
@@ -56,7 +56,7 @@ class LegacyReassignments(ReassignmentFlow):
         await self._trigger(list(fresh))
 
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
-        """There was no such API."""
+        """Answer UNSUPPORTED_VERSION, as there was no such API."""
         event.callback(ErrorCode.UNSUPPORTED_VERSION)
 
     async def maybe_complete(self, topic_partition: TopicPartition) -> None:
@@ -65,7 +65,7 @@ class LegacyReassignments(ReassignmentFlow):
             await self.on_partition_reassignment(topic_partition, target)
 
     async def _trigger(self, partitions: Sequence[TopicPartition]) -> None:
-        """Start reassignments; requests that make no sense are dropped."""
+        """Start reassignments, and drop requests that are invalid or fail."""
         parts = self._parts
         dropped: list[TopicPartition] = []
         for topic_partition in partitions:
@@ -102,7 +102,7 @@ class LegacyReassignments(ReassignmentFlow):
     async def on_partition_reassignment(
         self, topic_partition: TopicPartition, target: tuple[int, ...]
     ) -> None:
-        """Widen the assignment and wait, or, once all new replicas are in sync, narrow it."""
+        """Add the new replicas to the assignment or, once they are in sync, remove the old ones."""
         parts = self._parts
         context = parts.context
         assigned = context.topics.partition_replica_assignment(topic_partition)
@@ -131,7 +131,7 @@ class LegacyReassignments(ReassignmentFlow):
     ) -> None:
         context = self._parts.context
         narrow = ReplicaAssignment(target)
-        # In memory first: the leader must not take the old replicas back into the ISR.
+        # In memory first, so that the leader does not take old replicas back into the ISR.
         context.topics.update_partition_full_replica_assignment(topic_partition, narrow)
         leadership = context.topics.partition_leadership_info(topic_partition)
         leader = -1 if leadership is None else leadership.leader_and_isr.leader
@@ -152,7 +152,7 @@ class LegacyReassignments(ReassignmentFlow):
         return stored is not None and set(replicas) <= set(stored.leader_and_isr.isr)
 
     async def _remove(self, partitions: Sequence[TopicPartition]) -> None:
-        """These are done or dropped: forget them here and in the znode."""
+        """Remove completed or dropped reassignments here and from the znode."""
         parts = self._parts
         for topic_partition in partitions:
             parts.watches.unwatch_partition_state(topic_partition)

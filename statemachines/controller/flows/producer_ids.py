@@ -1,4 +1,4 @@
-"""Blocks of producer ids for brokers that ask for them (KIP-730)."""
+"""Blocks of producer ids that brokers request (KIP-730)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..parts import ControllerParts
 
 
 class ProducerIdBlocks:
-    """Writer of ``/latest_producer_id_block``, for brokers that are registered as they say."""
+    """Allocates blocks in ``/latest_producer_id_block`` to brokers with a current broker epoch."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
 
     async def process_allocate(self, event: AllocateProducerIds) -> None:
-        """Answer with a block, or with why there is none."""
+        """Allocate a block and answer with it, or with the error."""
         parts, request = self._parts, event.request
         refusal = self._refusal(event)
         if refusal is not None:

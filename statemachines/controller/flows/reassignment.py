@@ -1,15 +1,14 @@
-"""Replicas move to other brokers (docs/kafka/reassignment.md, KIP-455).
+"""Reassignment of replicas to other brokers (docs/kafka/reassignment.md, KIP-455).
 
-Theory of operation. The assignment in the topic's znode says what is being added and removed; a
-reassignment is complete when every target replica is in the ISR. Until then it is in *phase A*:
-new replicas have been told to start, and the controller waits for ISR changes. When it is
-complete, *phase B* makes the target the assignment: the leader moves if it must, replicas that
-leave are taken out of the ISR and deleted, the znode is rewritten. ``on_partition_reassignment``
-decides which phase it is and may be run again at any time.
+Theory of operation. The assignment in the topic's znode lists the replicas being added and removed.
+A reassignment is in *phase A* until every target replica is in the ISR: new replicas have been told
+to start, and the controller waits for ISR changes. Then *phase B* makes the target the assignment:
+the leader moves if necessary, removed replicas leave the ISR and are deleted, and the znode is
+rewritten. ``on_partition_reassignment`` determines the phase, and may be called at any time.
 
-Requests come by API or in ``/admin/reassign_partitions``; the latest wins.
+Requests arrive by API or in ``/admin/reassign_partitions``; the latest wins.
 
-Source: Kafka's ``KafkaController.onPartitionReassignment`` and around it.
+Source: Kafka's ``KafkaController.onPartitionReassignment`` and the code around it.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ UNKNOWN_PARTITION = "The partition does not exist."
 
 
 class Reassignments(ReassignmentFlow):
-    """Reassignment since 2.4: by API and by znode, kept in the topic's znode."""
+    """Reassignment since 2.4: requested by API or znode, stored in the topic's znode."""
 
     def forget(self) -> None:
-        """Nothing is remembered outside the context."""
+        """Do nothing, as there is no state outside the context."""
 
     async def load(self) -> None:
-        """Nothing to read at failover: the topic znodes have told."""
+        """Do nothing, as the topics' znodes have been read already."""
 
     # --- requests
 
     async def initialize(self) -> None:
-        """Take up what the last controller left: the request znode first, then the rest."""
+        """Resume the previous controller's reassignments: first those in the request znode."""
         taken = await self._process_znode()
         context = self._parts.context
         for topic_partition in list(context.topics.partitions_being_reassigned):
@@ -51,7 +50,7 @@ class Reassignments(ReassignmentFlow):
                 await self.on_partition_reassignment(topic_partition, assignment)
 
     async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
-        """Brokers came: go on with reassignments that move something to them."""
+        """Resume reassignments with target replicas on the given new brokers."""
         context = self._parts.context
         came = set(broker_ids)
         for topic_partition in list(context.topics.partitions_being_reassigned):
@@ -63,7 +62,7 @@ class Reassignments(ReassignmentFlow):
         await self._process_znode()
 
     async def _process_znode(self) -> dict[TopicPartition, None]:
-        """Reassign what ``/admin/reassign_partitions`` asks for; answers what was accepted."""
+        """Start the reassignments in ``/admin/reassign_partitions``; returns those accepted."""
         parts = self._parts
         if not parts.is_active or not await parts.watches.watch_reassignment():
             return {}
@@ -83,7 +82,7 @@ class Reassignments(ReassignmentFlow):
         return {tp: None for tp in results if tp not in failed}
 
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
-        """Answers an error code and message per partition."""
+        """Start reassignments, and answer with an error code and a message per partition."""
         parts = self._parts
         if not parts.is_active:
             event.callback(ErrorCode.NOT_CONTROLLER)
@@ -103,13 +102,13 @@ class Reassignments(ReassignmentFlow):
                 )
             else:
                 accepted[topic_partition] = assignment
-        # The latest request wins: the znode must not bring an older one back.
+        # The latest request wins, so an older one must not be read from the znode again.
         await self._remove_from_znode(lambda tp, _target: tp in accepted)
         results.update(await self._trigger(accepted))
         event.callback(results)
 
     def _problem(self, topic_partition: TopicPartition, target: tuple[int, ...]) -> str | None:
-        """Why a list of replicas is not acceptable; the znode is not checked like this."""
+        """Return why a requested list of replicas is invalid, or None; for API requests only."""
         if not target:
             return "Empty replica list specified in partition reassignment."
         replicas = f"ArrayBuffer({', '.join(map(str, target))})"
@@ -135,7 +134,7 @@ class Reassignments(ReassignmentFlow):
     def _build(
         self, topic_partition: TopicPartition, target: tuple[int, ...] | None
     ) -> ReplicaAssignment | None:
-        """The assignment asked for; None if there is nothing to cancel."""
+        """Return the requested assignment; None if there is no reassignment to cancel."""
         current = self._parts.context.topics.partition_full_replica_assignment(topic_partition)
         if target is None:
             if not current.is_being_reassigned:
@@ -167,12 +166,12 @@ class Reassignments(ReassignmentFlow):
             return ErrorCode.UNKNOWN_SERVER_ERROR, _FAILED
         return ErrorCode.NONE, None
 
-    # --- the work
+    # --- phases
 
     async def on_partition_reassignment(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> None:
-        """Start a reassignment, or go on with it: phase A or B, as the ISR says."""
+        """Start or resume a reassignment: run phase A or B, depending on the ISR."""
         parts = self._parts
         context = parts.context
         parts.topic_deletion.mark_topic_ineligible_for_deletion(
@@ -201,7 +200,7 @@ class Reassignments(ReassignmentFlow):
     async def _update_current(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
     ) -> None:
-        """Make the assignment the current one; stop replicas of an earlier one not needed now."""
+        """Make the assignment current, and stop replicas that only an earlier one needed."""
         parts = self._parts
         context = parts.context
         current = context.topics.partition_full_replica_assignment(topic_partition)
@@ -258,7 +257,7 @@ class Reassignments(ReassignmentFlow):
     async def _remove_from_znode(
         self, should_remove: Callable[[TopicPartition, tuple[int, ...]], bool]
     ) -> None:
-        """Drop entries of the request znode, if there is one."""
+        """Remove entries from the request znode, if it exists."""
         zk = self._parts.zk
         if not await zk.admin.reassign_partitions_in_progress():
             return
@@ -270,7 +269,7 @@ class Reassignments(ReassignmentFlow):
         await self._write_remaining(remaining)
 
     async def maybe_complete(self, topic_partition: TopicPartition) -> None:
-        """The ISR changed: finish the reassignment if that was what it waited for."""
+        """Complete the partition's reassignment if all its target replicas are in the ISR now."""
         context = self._parts.context
         if topic_partition not in context.topics.partitions_being_reassigned:
             return

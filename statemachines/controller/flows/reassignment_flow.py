@@ -1,4 +1,4 @@
-"""Reassignment as far as it is the same in every version (docs/kafka/reassignment.md)."""
+"""The parts of reassignment that all releases have in common (docs/kafka/reassignment.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from ..parts import ControllerParts
 
 
 class ReassignmentFlow(ABC):
-    """Reassignment as in every version; when it goes on, and what is remembered, differs."""
+    """Base class of reassignment, whose steps are the same in all releases; subclasses decide when
+    a reassignment proceeds, and which state is kept."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
@@ -36,32 +37,32 @@ class ReassignmentFlow(ABC):
 
     @abstractmethod
     async def load(self) -> None:
-        """Read what is not in the topics' znodes."""
+        """Read state that is not in the topics' znodes."""
 
     @abstractmethod
     async def initialize(self) -> None:
-        """Take up what the last controller left."""
+        """Resume the reassignments of the previous controller."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Drop what is remembered outside the context."""
+        """Drop state outside the context."""
 
     # --- events
 
     @abstractmethod
     async def process_zk_reassignment(self, event: ZkPartitionReassignment) -> None:
-        """Reassign what ``/admin/reassign_partitions`` asks for."""
+        """Start the reassignments in ``/admin/reassign_partitions``."""
 
     @abstractmethod
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
-        """Answer an error code and message per partition."""
+        """Start reassignments, and answer with an error code and a message per partition."""
 
     async def process_isr_change(self, event: PartitionReassignmentIsrChange) -> None:
         await self.maybe_complete(event.topic_partition)
 
     async def process_list(self, event: ListPartitionReassignments) -> None:
-        """Answer which of the partitions asked for are being reassigned."""
-        from ....protocol.admin import OngoingReassignment  # administrators only
+        """Answer which of the requested partitions are being reassigned."""
+        from ....protocol.admin import OngoingReassignment  # rarely needed, so imported here
 
         parts = self._parts
         if not parts.is_active:
@@ -82,15 +83,15 @@ class ReassignmentFlow(ABC):
             )
         )
 
-    # --- going on
+    # --- progress
 
     @abstractmethod
     async def resume_on_brokers(self, broker_ids: Iterable[int]) -> None:
-        """Brokers came: go on with reassignments that move something to them."""
+        """Resume reassignments with target replicas on the given new brokers."""
 
     @abstractmethod
     async def maybe_complete(self, topic_partition: TopicPartition) -> None:
-        """The ISR changed: finish the reassignment if that was what it waited for."""
+        """Complete the partition's reassignment if all its target replicas are in the ISR now."""
 
     # --- steps
 
@@ -100,7 +101,7 @@ class ReassignmentFlow(ABC):
         """Raise the stored leader epoch, so that brokers accept a new list of replicas.
 
         Raises ``StateChangeFailed`` if a newer controller wrote the state, ``IllegalState`` if
-        there is none, and what the write raises.
+        there is no state, and any error of the write.
         """
         parts = self._parts
         context, zk = parts.context, parts.zk
@@ -137,7 +138,7 @@ class ReassignmentFlow(ABC):
         old_replicas: Sequence[int],
         new_replicas: Sequence[int] = (),
     ) -> None:
-        """Tell replicas the assignment; only new ones may create their log where there is none."""
+        """Send LeaderAndIsr with the assignment; only new replicas may create a missing log."""
         parts = self._parts
         try:
             parts.batch.new_batch()
@@ -161,7 +162,7 @@ class ReassignmentFlow(ABC):
     async def _stop_removed_replicas(
         self, topic_partition: TopicPartition, broker_ids: Sequence[int]
     ) -> None:
-        """Out of the ISR, log deleted, forgotten; nobody waits for the deletion to succeed."""
+        """Remove replicas from the ISR, delete their logs without waiting, and forget them."""
         await self._move_replicas(
             topic_partition,
             broker_ids,
@@ -172,7 +173,7 @@ class ReassignmentFlow(ABC):
         )
 
     async def _elect_among_target(self, topic_partition: TopicPartition) -> None:
-        """A failed election is only logged, and the reassignment goes on, as in Kafka."""
+        """Elect a leader among the target; a failure is only logged, as in Kafka."""
         outcomes = await self._parts.partition_state_machine.handle_state_changes(
             [topic_partition], PartitionState.ONLINE, Reassign()
         )
@@ -193,7 +194,7 @@ class ReassignmentFlow(ABC):
         )
 
     async def _write_remaining(self, remaining: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        """Rewrite the request znode, or delete it and look out for the next one."""
+        """Rewrite the request znode, or delete it and queue an event that watches for the next."""
         parts = self._parts
         version = parts.context.epoch_zk_version
         if remaining:

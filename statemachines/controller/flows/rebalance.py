@@ -1,4 +1,4 @@
-"""Leaders return to their preferred replicas by themselves (docs/kafka/election.md#rebalancing).
+"""Automatic return of leadership to preferred replicas (docs/kafka/election.md#rebalancing).
 
 Source: Kafka's ``KafkaController.checkAndTriggerAutoLeaderRebalance``.
 """
@@ -19,7 +19,7 @@ FIRST_DELAY_MS = 5_000
 
 
 class Rebalance:
-    """The timer of the active controller and what it triggers."""
+    """Periodically elects preferred leaders, while this controller is active."""
 
     def __init__(self, parts: ControllerParts, elections: Elections) -> None:
         self._parts = parts
@@ -28,13 +28,13 @@ class Rebalance:
         self._is_started = False
 
     def start(self) -> None:
-        """Start the controller's scheduler; the first check comes after 5 s."""
+        """Start the timer, if rebalancing is enabled; the first check comes after 5 s."""
         self._is_started = True
         if self._parts.config["auto.leader.rebalance.enable"]:
             self._schedule(FIRST_DELAY_MS)
 
     def stop(self) -> None:
-        """Stop the scheduler (at resignation)."""
+        """Stop the timer when the controller resigns."""
         self._is_started = False
         if self._timer is not None:
             self._timer.cancel()
@@ -57,7 +57,7 @@ class Rebalance:
             self._schedule(self._interval_ms)
 
     async def process_rebalance(self, _event: AutoPreferredReplicaLeaderElection) -> None:
-        """Check, elect, and come back later; an inactive controller does not come back."""
+        """Elect preferred leaders where needed, and schedule the next check."""
         parts = self._parts
         try:
             await self._check_and_trigger()
@@ -87,24 +87,24 @@ class Rebalance:
 
 @message
 class BrokerImbalance:
-    """Distance of one broker from leading all that it should lead."""
+    """Partitions that one broker should lead, and those of them that it does not."""
 
     broker_id: int
     preferred_count: int
-    """Partitions whose first replica is on this broker."""
+    """Number of partitions whose preferred replica is on this broker."""
     imbalanced: tuple[TopicPartition, ...]
-    """Those of them that another broker (or none) leads."""
+    """Partitions among these that another broker, or none, leads."""
     candidates: tuple[TopicPartition, ...]
-    """Partitions to elect now; empty when the ratio does not exceed the limit."""
+    """Partitions to elect now; empty if the ratio does not exceed the limit."""
 
 
 def leader_imbalances(
     context: ControllerContext, imbalance_percentage: int, behaviour: Behaviour
 ) -> list[BrokerImbalance]:
-    """Imbalance per preferred broker, by broker id, with the partitions to move back.
+    """Return the imbalance of each preferred broker, in the order of broker ids.
 
-    Acts only when the ratio is strictly greater than the percentage. Partitions without
-    leadership information count for the broker but are never imbalanced.
+    There are candidates only if the ratio is strictly greater than the percentage. Partitions
+    without leadership count for the broker but are never imbalanced.
     """
     counts: dict[int, int] = {}
     imbalanced: dict[int, list[TopicPartition]] = {}

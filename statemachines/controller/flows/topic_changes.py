@@ -1,4 +1,4 @@
-"""Topics and partitions appear, and topics are to be deleted (docs/kafka/topics.md)."""
+"""Topics and partitions appear, and topics are deleted (docs/kafka/topics.md)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..parts import ControllerParts
 
 
 class TopicChanges:
-    """Events of ``/brokers/topics`` with the topics in it, and of ``/admin/delete_topics``."""
+    """Handles changes of ``/brokers/topics``, of each topic's node, and of deletion requests."""
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
 
     async def process_topic_change(self, _event: TopicChange) -> None:
-        """Compare the topics with those known; create the new ones."""
+        """Compare the topics with the known ones: create new ones and forget removed ones."""
         parts = self._parts
         context, zk = parts.context, parts.zk
         topics = await zk.topics.get_all_topics_in_cluster(register_watch=True)
@@ -53,7 +53,7 @@ class TopicChanges:
             await self.on_new_partition_creation(partitions)
 
     async def process_partition_modifications(self, event: PartitionModifications) -> None:
-        """Create partitions that were added; changed replica lists are not noticed."""
+        """Create partitions that were added; changed replica lists are ignored."""
         parts = self._parts
         context, topic = parts.context, event.topic
         stored = await parts.zk.topics.get_full_replica_assignment_for_topics([topic])
@@ -75,7 +75,7 @@ class TopicChanges:
     async def _restore_assignment(
         self, topic: str, stored: Mapping[TopicPartition, ReplicaAssignment]
     ) -> None:
-        """Write the topic back as it was before someone added partitions to a dying topic."""
+        """Restore the node of a topic that got new partitions although it is being deleted."""
         parts = self._parts
         context = parts.context
         existing = set(
@@ -91,7 +91,7 @@ class TopicChanges:
         )
 
     async def on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
-        """Walk new partitions and all their replicas, dead ones included, to Online."""
+        """Move new partitions and all their replicas, including dead ones, to New, then Online."""
         parts = self._parts
         context = parts.context
         partition_states = parts.partition_state_machine
@@ -108,7 +108,7 @@ class TopicChanges:
         )
 
     async def process_topic_ids(self, topics: Sequence[TopicIdReplicaAssignment]) -> None:
-        """Remember topic ids; topics of older brokers are given one, which is written."""
+        """Remember topic ids; topics of older releases get new ids, which are written."""
         parts = self._parts
         if not parts.behaviour.topic_ids:
             return
@@ -127,7 +127,10 @@ class TopicChanges:
     # --- deletion
 
     async def process_topic_deletion(self, _event: TopicDeletion) -> None:
-        """Queue the topics named in ``/admin/delete_topics``; drop the names of unknown ones."""
+        """Queue the topics in ``/admin/delete_topics``, and remove requests for unknown topics.
+
+        If deletion is disabled, all requests are removed.
+        """
         parts = self._parts
         context = parts.context
         asked = await parts.zk.admin.get_topic_deletions()
@@ -149,7 +152,7 @@ class TopicChanges:
         await deletion.enqueue_topics_for_deletion(known)
 
     async def process_stop_replica(self, event: TopicDeletionStopReplicaResponseReceived) -> None:
-        """Count what a broker deleted and what it did not."""
+        """Sort replicas by whether their broker deleted them, and continue the deletion."""
         parts = self._parts
         failed: list[PartitionReplica] = []
         deleted: list[PartitionReplica] = []
